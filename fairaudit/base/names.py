@@ -27,6 +27,7 @@ _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u280
 """Invisible characters that Python calls printable."""
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 _JOINERS = frozenset("\u200c\u200d")
+_LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
 _ORDINARY = re.compile("[ -~¡-¬®-ſΑ-ΡΣ-ώ–—‘-”…←-⇿∀-⋿]*")
 """Characters that are always visible: a text of these reads as it is."""
 _ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
@@ -204,6 +205,11 @@ def _escape(sign: str) -> str:
     if code < 0x100:  # two hexadecimal digits hold it
         return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # as do four
+
+
+def is_like_total(text: str) -> bool:
+    """Whether a level likely stands for all others, as a row of totals does."""
+    return _LIKE_TOTAL.fullmatch(text.strip().casefold()) is not None
 
 
 def listing(texts: Sequence[str], most: int = 10) -> str:

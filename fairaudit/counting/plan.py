@@ -141,6 +141,11 @@ class Plan(Frozen):
         return bool(self.derived or self.masked) or self.counts is not None
 
     @property
+    def is_table(self) -> bool:
+        """Whether a row of the data stands for several people: it is a table of counts."""
+        return self.count is not None or self.counts is not None
+
+    @property
     def rows_of_each(self) -> int:
         """How many rows a row of the data stands for: one for each count in it."""
         return 1 if self.counts is None else len(self.counts.names)

@@ -27,7 +27,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, united
 from fairaudit.counting.routes.merging import merge_counts
-from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_ids
+from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.equal_files import compare_files
 from fairaudit.counting.sources.files import Files, find_files, name_file
@@ -87,7 +87,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
                     del sound[number]
                     outcomes[number] = error
             for number, plan in sound.items():
-                notices[number] += _tell_repeats(plan, checked)
+                notices[number] += _tell_unused(plan, checked)
             for plan, numbers in _group_plans(sound, checked, notices):
                 members = {number: sound[number] for number in numbers}
                 outcomes |= _count_in_one_pass(plan, members, checked, progress)
@@ -169,18 +169,19 @@ def _leave_out_repeats(
     return repeats.leave_out(ready, plan, plan.repeats, apart=apart)
 
 
-def _tell_repeats(plan: Plan, ready: Sequence[CheckedFile]) -> list[Notice]:
-    """Notices on people who may have several rows, where the plan does not say who a row is of."""
-    ids = [find_ids(plan, checked.source.header) for checked in ready]
+def _tell_unused(plan: Plan, ready: Sequence[CheckedFile]) -> list[Notice]:
+    """Notices on people who may count several times, by columns that the plan does not use."""
+    unused = [find_unused(plan, checked.source.header) for checked in ready]
     rows = sum(checked.records for checked in ready)
-    if not ids[0] or len({*ids}) > 1 or not 0 < rows <= _MOST_COMPARED:
+    if not unused[0] or len({*unused}) > 1 or not 0 < rows <= _MOST_COMPARED:
         return []
     from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import batches
 
     sources = [checked.source for checked in ready]
     with contextlib.suppress(DataError):  # columns that the audit does not need may be unreadable
-        return [*repeats.tell_repeats(batches(sources, plan.format.separator), ids[0])]
+        read = batches(sources, plan.format.separator)
+        return [*repeats.tell_unused(read, unused[0], is_table=plan.is_table)]
     return []
 
 
@@ -300,7 +301,7 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
                 notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
                 checked = check_file(file, [plan], copies, progress)
                 check_repeated(plan, file, checked.source)
-                notices[name_file(path)] += _tell_repeats(plan, [checked])
+                notices[name_file(path)] += _tell_unused(plan, [checked])
                 ready.append(checked)
             except FairauditError as error:
                 outcomes[name_file(path)] = error
@@ -350,12 +351,12 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
         batch, rows, header = frames.read_frame(data, plans)
         file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
-        ids = find_ids(plan, header)
-        if ids and {*header} <= {*batch.schema} and 0 < rows <= _MOST_COMPARED:
+        unused = find_unused(plan, header)
+        if unused and {*header} <= {*batch.schema} and 0 < rows <= _MOST_COMPARED:
             from fairaudit.counting.routes import repeats
 
             with contextlib.suppress(DataError):
-                notices += repeats.tell_repeats([batch], ids)
+                notices += repeats.tell_unused([batch], unused, is_table=plan.is_table)
         file, batch = _leave_out_of_frame(plan, file, batch)
         parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"

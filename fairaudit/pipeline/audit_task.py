@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -19,7 +19,6 @@ from fairaudit.base.names import quoted
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.contract import Data, Engine
-from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.posterior_draws import Draws
 from fairaudit.counting.sources.dialects import Database
@@ -222,7 +221,15 @@ class AuditTask(Frozen):
             needed = plan_to_fit(self.spec, cuts, features, MOST_FITTED)
             (counts,) = engine.count([needed], data, progress)
             spec = apply_cuts(self.spec, cuts)
-            models |= _fit_strata(spec, strata, get_or_raise(counts))
+            cubes = recode(get_or_raise(counts), spec_to_fit(spec))
+            if cubes.rows is None:
+                what = "a model needs rows, which cannot be read from this source"
+                raise UsageError(what, "remove the strata from models")
+            for stratum in strata:
+                if isinstance(stratum.model, PropensityStrata):
+                    models[stratum.name] = _fit_propensity(stratum, stratum.model, spec, cubes)
+                elif stratum.model is not None:
+                    models[stratum.name] = _fit_clusters(stratum.name, stratum.model, cubes.rows)
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
@@ -263,23 +270,6 @@ _CAUTION = (
     "The strata are estimated, and intervals and tests take them as given: the error of the model "
     "is not in them"
 )
-
-
-def _fit_strata(
-    spec: Spec, strata: Sequence[Protected], counts: Counts
-) -> Mapping[str, FittedStrata]:
-    """The models of strata that have the same features, fitted to the people who were read."""
-    cubes = recode(counts, spec_to_fit(spec))
-    if cubes.rows is None:
-        what = "a model needs rows, which cannot be read from this source"
-        raise UsageError(what, "remove the strata from models")
-    fitted = {}
-    for stratum in strata:
-        if isinstance(stratum.model, PropensityStrata):
-            fitted[stratum.name] = _fit_propensity(stratum, stratum.model, spec, cubes)
-        elif stratum.model is not None:
-            fitted[stratum.name] = _fit_clusters(stratum.name, stratum.model, cubes.rows)
-    return fitted
 
 
 def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:

@@ -89,23 +89,18 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
         search_terms: dict[str, Any] = {}
         if Requirement.FEATURES in check.metric.requirements:
             search_terms = {"similarity": _plain(spec.similarity)}
-    elif isinstance(check, SubgroupCheck):
-        search = spec.subgroups
-        columns = () if search is None else search.over
-        of = {check.of, "label"}
-        rate = find_metric(check.rate)
-        # The number of listed subgroups does not matter for a check; the searched rates do.
-        search = search and replace(search, top=0)
-        search_terms = {"rate": rate and _plain(rate), "search": search and _plain(search)}
     else:
-        scan = spec.simpson
-        columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
-        of = {check.of, "label"}
-        rate = find_metric(check.rate)
-        search_terms = {
-            "rate": rate and _plain(rate),
-            "scan": scan and _plain(replace(scan, rates=())),
-        }
+        of, rate = {check.of, "label"}, find_metric(check.rate)
+        search_terms = {"rate": rate and _plain(rate)}
+        if isinstance(check, SubgroupCheck):
+            # The number of listed subgroups does not matter for a check; the searched rates do.
+            search = spec.subgroups and replace(spec.subgroups, top=0)
+            columns = () if search is None else search.over
+            search_terms["search"] = search and _plain(search)
+        else:
+            scan = spec.simpson
+            columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
+            search_terms["scan"] = scan and _plain(replace(scan, rates=()))
     # Fingerprints have the terms of a check among its members, and the former name of `metric`.
     plain_check = _plain(check)
     former = {"asked": plain_check.pop("metric")} if "metric" in plain_check else {}
@@ -380,7 +375,7 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
     is_lower = finding.worse_off == finding.second
     values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
     for row in rows.get((rate.id, check.of), ()):
-        if {*row.by} == {*check.by} and not row.parameters:
+        if isinstance(row, RateRow) and {*row.by} == {*check.by} and not row.parameters:
             stratum = values.setdefault(frozenset(row.stratum), {})
             stratum[frozenset(row.group or ())] = row.estimate.value
     for where, of_groups in values.items():

@@ -22,6 +22,7 @@ from fairaudit.metrics import (
     find_ranges,
 )
 from fairaudit.metrics.disparities import Comparison
+from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import (
@@ -129,10 +130,12 @@ def _table(
         *([Column("", mark)] if any(map(mark, rows)) else []),
     )
     table = tabulate(caption, columns, rows, tone=tone, most=most)
-    comparison = _comparison_of(first)
+    comparison, more = _comparison_of(first), [table.more]
     if comparison and not comparison.is_plain:
-        about = f"{head}: {comparison.formula}"
-        table = replace(table, more="\n".join(filter(None, (table.more, about))))
+        more.append(f"{head}: {comparison.formula}")
+    if metric == NOT_SELECTED_RATE.id:
+        more.append("count and rate: people who are not selected; the positive is a burden")
+    table = replace(table, more="\n".join(filter(None, more)))
     if not has_row or one is None:
         return table
     is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
@@ -279,7 +282,10 @@ def compared_groups(result: AuditResult) -> Compared:
     compared = defaultdict(list)
     for row in result.comparisons:
         if row.group is not None and len(row.parts) == 1:
-            compared[_rate_of(row.parts[0].metric, row)].append(row)
+            # The four-fifths rule compares how many are spared a burden.
+            rate = row.parts[0].metric
+            rate = SELECTION_RATE.id if rate == NOT_SELECTED_RATE.id else rate
+            compared[_rate_of(rate, row)].append(row)
     return compared
 
 

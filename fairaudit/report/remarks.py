@@ -170,6 +170,8 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 _MOST = 6
 
 
+_UNNAMED = {"label", "prediction", "decision"}
+"""The outcomes whose name says nothing; others are models or stages."""
 WIDEST = "the widest gaps"
 """The title of the widest gaps: each is to the group that the spec compares with."""
 
@@ -208,9 +210,8 @@ def widest(result: AuditResult) -> list[WidestGap]:
             if 0 < one.estimate.value < math.inf and _is_quotient(one)
         ]
         if ratios:
-            gaps.append(
-                _ratio(max(ratios, key=lambda one: abs(math.log(one.estimate.value))), level)
-            )
+            found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
+            gaps.append(_ratio(ratios[found.index(max(found))], level))
         else:
             gaps.append(_gap(row, rows.get((_table_of(row), row.reference))))
     return gaps
@@ -238,11 +239,21 @@ def _ratio(row: ComparisonRow, level: str) -> WidestGap:
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     between = numbers.interval(estimate, share=False)
     sure = f"{by}{' against '.join(rates)}; {f'{level} {between}' if between else 'no interval'}"
+    where = _where(row)
+    is_known = estimate.low is not None and estimate.high is not None
+    return WidestGap(text + where, sure, _is_apart(row) if is_known else None)
+
+
+def _where(row: ComparisonRow | RateRow) -> str:
+    """The stratum and the options of a row, and its model or stage if it has a name."""
     where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
-    is_apart = None
-    if estimate.low is not None and estimate.high is not None:
-        is_apart = not estimate.low <= 1 <= estimate.high
-    return WidestGap(text + where, sure, is_apart)
+    return where if row.of in _UNNAMED else f"{where} ({names.name(row.of)})"
+
+
+def _is_apart(row: ComparisonRow) -> bool:
+    """Whether the interval of a ratio leaves out parity."""
+    low, high = row.estimate.low, row.estimate.high
+    return low is not None and high is not None and not low <= 1 <= high
 
 
 def _table_of(row: RateRow) -> tuple[object, ...]:
@@ -263,7 +274,7 @@ def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
     difference = row.difference
     assert difference is not None
     group, reference = numbers.people(row.group), numbers.people(row.reference)
-    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    where = _where(row)
     size, often = metric_titles.gap(row.metric, difference, [0])
     participle = metric_titles.participle(row.metric, row.of)
     title = f"{metric_titles.title(row.metric, row.of)} of {group}"

@@ -58,8 +58,7 @@ def build(document: Document, text: str) -> Spec:
     reader = SpecReader(document, faults)
     shape = _expand_stages(reader, shape)
     columns = add_modelled_strata(reader, shape, read_columns(reader, shape.columns))
-    _refuse_weight(reader, shape, columns)
-    _refuse_description(reader, shape, columns)
+    _refuse_weight_and_description(reader, shape, columns)
     _refuse_cluster(reader, shape)
     if not columns.protected or not columns.outcomes:
         raise SpecError(reader.faults)
@@ -94,6 +93,7 @@ def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditS
                 column=columns.stages.column,
                 positive=Positive(values=[text.value for text in order[number:]]),
                 negative=order[:number],
+                others=columns.stages.others,
             )
         )
         for number, stage in enumerate(order)
@@ -405,23 +405,10 @@ def find_ladders(
             )
 
 
-def _refuse_description(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
-    """Adds faults of `describe`: features that are not declared or must not be described."""
-    if not shape.describe:
-        return
-    if not columns.similarity.columns:
-        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
-        reader.fault(("describe",), what)
-    if shape.suppress_below is not None:
-        what = "features have levels with few people: remove `describe` or `suppress_below`"
-        reader.fault(("describe",), what)
-    if shape.columns.weight is not None and columns.similarity.numeric:
-        what = "`describe` does not support survey weights for numbers: remove one of the two"
-        reader.fault(("describe",), what)
-
-
-def _refuse_weight(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
-    """A fault where numbers would be added up in a weighted sample."""
+def _refuse_weight_and_description(
+    reader: SpecReader, shape: schema.AuditSpec, columns: Columns
+) -> None:
+    """Faults of numbers that a weighted sample would add up, and of features to describe."""
     outcomes = columns.outcomes.items()
     number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
     if number is not None and shape.columns.weight is not None:
@@ -433,6 +420,17 @@ def _refuse_weight(reader: SpecReader, shape: schema.AuditSpec, columns: Columns
     if shape.subgroups is not None and shape.columns.weight is not None:
         message = "`subgroups` does not support weights: remove one of the two"
         reader.fault(("subgroups",), message)
+    if not shape.describe:
+        return
+    if not columns.similarity.columns:
+        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
+        reader.fault(("describe",), what)
+    if shape.suppress_below is not None:
+        what = "features have levels with few people: remove `describe` or `suppress_below`"
+        reader.fault(("describe",), what)
+    if shape.columns.weight is not None and columns.similarity.numeric:
+        what = "`describe` does not support survey weights for numbers: remove one of the two"
+        reader.fault(("describe",), what)
 
 
 def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText | None]:

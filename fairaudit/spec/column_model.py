@@ -203,7 +203,13 @@ def read_attributes(
         attribute = _read_levels(at, name, shape)
         if isinstance(shape, key_schema.StratumColumn) and shape.levels is not None:
             attribute = replace(attribute, codebook=shape.levels)
-            _refuse_undeclared(at, shape, shape.levels)
+            known = {*(text.value for text in shape.levels), *shape.labels.values()}
+            recoded = [at.text(("labels", code), code) for code in shape.labels]
+            recoded += [text for merged in shape.merge.values() for text in merged]
+            recoded += [text for text in shape.keep or () if text.value not in shape.merge]
+            for one in [one for one in recoded if one.value not in known]:
+                hint = did_you_mean(one.value, known)
+                at.faults.append(one.fault(f"{one.value!r} is not one of the `levels`{hint}"))
         if isinstance(shape, key_schema.ProtectedColumn):
             if (text := shape.reference) is not None:
                 text = replace(text, value=shape.labels.get(text.value, text.value))
@@ -332,20 +338,6 @@ def _refuse_rules(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
         for column in [column for column in needed if column not in known]:
             message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
             reader.fault(("rule", level, column), message, key=True)
-
-
-def _refuse_undeclared(
-    reader: SpecReader, shape: key_schema.LevelColumn, levels: Sequence[LocatedText]
-) -> None:
-    """Adds faults of recoded levels that are not among the allowed `levels`."""
-    known = {*(text.value for text in levels), *shape.labels.values()}
-    recoded = [reader.text(("labels", code), code) for code in shape.labels]
-    recoded += [text for merged in shape.merge.values() for text in merged]
-    recoded += [text for text in shape.keep or () if text.value not in shape.merge]
-    for text in recoded:
-        if text.value not in known:
-            hint = did_you_mean(text.value, known)
-            reader.faults.append(text.fault(f"{text.value!r} is not one of the `levels`{hint}"))
 
 
 def reference_faults(column: Protected) -> list[Fault]:

@@ -134,8 +134,7 @@ def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
         reader.fault(("columns", "protected"), "name at least one protected attribute")
     if not columns.outcomes:
         reader.fault(("columns",), "name an outcome: a label, a prediction or a decision")
-    _refuse_names(reader, columns)
-    _refuse_outcome_names(reader, shape, columns)
+    _refuse_names(reader, shape, columns)
     return columns
 
 
@@ -160,8 +159,8 @@ def _read_similarity(reader: SpecReader, shape: key_schema.Columns) -> Similarit
     return SimilarityColumns(**columns)
 
 
-def _refuse_names(reader: SpecReader, columns: Columns) -> None:
-    """Faults of the names of columns: each is one column's, and no word of the spec."""
+def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:
+    """Faults of names of columns, models and numbers that are reserved or have another use."""
     protected = {column.name for column in columns.protected}
     for column in columns.strata:
         if column.name in protected:
@@ -179,10 +178,6 @@ def _refuse_names(reader: SpecReader, columns: Columns) -> None:
         if column.name in RESERVED:
             message = f"{column.name!r} is a reserved word; use another name and set"
             reader.faults.append(column.column.fault(f"{message} `column: {column.column.value}`"))
-
-
-def _refuse_outcome_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:
-    """Faults of the names of models and numbers: each is one outcome's, and nothing else's."""
     paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
     paths += [("columns", "numbers", name) for name in shape.numbers]
     named: dict[str, Sequence[Protected]] = {
@@ -190,17 +185,17 @@ def _refuse_outcome_names(reader: SpecReader, shape: key_schema.Columns, columns
         "a stratum": columns.strata,
         "a feature": columns.features,
     }
-    taken = {column.name: what for what, columns in named.items() for column in columns}
+    uses = {column.name: what for what, columns in named.items() for column in columns}
     if shape.score is not None:
-        taken["score"] = "the score"
+        uses["score"] = "the score"
     for path in paths:
         name = str(path[-1])
         if name in RESERVED:
             reader.fault(path, f"{name!r} is a reserved word; use another name", key=True)
-        elif name in taken:
-            what = f"{name!r} is the name of {taken[name]} already: use another name"
+        elif name in uses:
+            what = f"{name!r} is the name of {uses[name]} already: use another name"
             reader.fault(path, what, key=True)
-        taken[name] = "a model" if path[1] == "models" else "a number"
+        uses[name] = "a model" if path[1] == "models" else "a number"
 
 
 def _expand(

@@ -42,13 +42,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Profile
-from fairaudit.spec.column_model import (
-    Outcome,
-    Protected,
-    Threshold,
-    format_edge,
-    reference_faults,
-)
+from fairaudit.spec.column_model import Outcome, Protected, Threshold, format_edge, reference_faults
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import LocatedText
 

@@ -45,7 +45,17 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     given = _read_given(reader, shape, (*protected, *context.columns.factors))
     references = context.columns.references
     is_conditioned = any(name not in names for names in given for name in by)
-    _refuse_scan(context, by, references, has_rates=bool(rates), is_conditioned=is_conditioned)
+    if shape.min_odds_ratio is not None and shape.min_odds_ratio < 1:
+        reader.fault(("min_odds_ratio",), "`min_odds_ratio` must be at least 1")
+    if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
+        reader.fault(("min_gap",), "`min_gap` must be between 0 and 1")
+    if gated and not rates:
+        reader.fault((), "a gate on reversals needs a rate: `rates: [selection_rate]`")
+    elif gated and not is_conditioned:
+        reader.fault((), "a second column is missing: declare strata")
+    without = [name for name in by if name not in references]
+    if without and shape.pairs is PairChoice.REFERENCE:
+        reader.fault(("pairs",), f"{', '.join(without)} has no `reference`")
     odds = DEFAULT_ODDS_RATIO if shape.min_gap is None else Fraction(1)
     scan = ReversalScan(
         rates=tuple(rates),
@@ -77,30 +87,6 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
         if gated
     ]
     return (scan if rates and is_conditioned else None), gates
-
-
-def _refuse_scan(
-    context: Context,
-    by: Grouping,
-    references: Iterable[str],
-    *,
-    has_rates: bool,
-    is_conditioned: bool,
-) -> None:
-    """Faults of a scan that can find nothing."""
-    reader, shape = context.reader.at("simpson"), context.shape.simpson
-    gated = shape.fail is not None or shape.warn is not None
-    if shape.min_odds_ratio is not None and shape.min_odds_ratio < 1:
-        reader.fault(("min_odds_ratio",), "`min_odds_ratio` must be at least 1")
-    if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
-        reader.fault(("min_gap",), "`min_gap` must be between 0 and 1")
-    if gated and not has_rates:
-        reader.fault((), "a gate on reversals needs a rate: `rates: [selection_rate]`")
-    elif gated and not is_conditioned:
-        reader.fault((), "a second column is missing: declare strata")
-    without = [name for name in by if name not in references]
-    if without and shape.pairs is PairChoice.REFERENCE:
-        reader.fault(("pairs",), f"{', '.join(without)} has no `reference`")
 
 
 def _read_given(

@@ -22,7 +22,7 @@ from fairaudit.base import inputs, names
 from fairaudit.base.errors import DataError, NothingToAudit, Place, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Group, Grouping
-from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_total, is_like_unknown
+from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_unknown
 from fairaudit.result import TableFault, UnreadCell
 
 MOST = 20_000_000
@@ -204,7 +204,7 @@ def _read_row(
     group = tuple(
         (name, level)
         for name, level in levels.items()
-        if level.casefold() not in _ALL and not is_like_total(level)
+        if level.casefold() not in _ALL and not names.is_like_total(level)
     )
     roles = {role: getattr(columns, role) for role in reversed(_PATTERNS)}
     cells = {role: "" if name is None else record[name].strip() for role, name in roles.items()}

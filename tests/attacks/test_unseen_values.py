@@ -515,9 +515,10 @@ def test_a_positive_that_names_a_burden_has_a_notice(
 )
 def test_a_filter_that_selects_by_the_outcome_has_a_notice(where: str, is_noted: bool) -> None:
     result = _audited({"filter": where, "columns": {"protected": ["sex"], **_DECIDED}}, _AGES)
-    told = [str(one) for one in result.notices if "by their outcome" in str(one)]
+    told = [str(one) for one in result.notices if "people whose outcome it keeps" in str(one)]
     assert bool(told) is is_noted
-    assert all(one.startswith("the filter reads 'decision': it removes 100 rows") for one in told)
+    removed = "the filter uses the column of 'decision' and removes 100 rows"
+    assert all(one.startswith(removed) for one in told)
 
 
 def test_people_of_weight_0_are_left_out() -> None:

@@ -19,7 +19,7 @@ from fairaudit.result import Answer, AuditResult
 _SPEC = str(SPECS / "loans.yaml")
 
 
-INDEX = """{"tool": {"name": "fairaudit", "version": "1"}, "schema_version": "2.0", "audits": []}"""
+INDEX = """{"tool": {"name": "fairaudit", "version": "1"}, "schema_version": "3.0", "audits": []}"""
 
 
 @pytest.fixture(scope="module")

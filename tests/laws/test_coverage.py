@@ -293,7 +293,7 @@ def test_a_gap_in_one_of_several_groups_is_found_as_chi_square_finds_it(bench: A
 def test_perfect_scores_are_refuted_as_seldom_as_alpha_says(
     bench: Any, sizes: tuple[int, int]
 ) -> None:
-    calibrated, runs = bench("calibrated"), 60 if is_quick() else 300
+    calibrated, runs = bench("calibrated"), 60 if is_quick() else 150
     perfect, wrong = ((1.0, 0.0),) * 2, ((1.0, 0.0), (1.0, 1.5))
     for errors in (perfect, wrong):
         table, truth = calibrated.labelled(drawn(20), sizes, (1.0, 1.0), runs, errors)

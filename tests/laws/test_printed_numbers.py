@@ -267,7 +267,7 @@ def test_some_measures_give_what_is_printed_beside_their_rates(
 
 @pytest.mark.long
 @SPECS
-@examples(1000)
+@examples(400)
 def test_every_measure_gives_what_is_printed_beside_its_rates(
     seed: int, kind: str, judged: bool
 ) -> None:

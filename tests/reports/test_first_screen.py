@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -163,6 +164,34 @@ def test_a_table_of_many_groups_is_cut_and_says_so(monkeypatch: pytest.MonkeyPat
     text = printed(fairaudit.audit(spec, people), 80, monkeypatch)
     assert len(text.splitlines()) <= terminal.MOST_LINES
     assert "more groups" in text
+
+
+def test_a_burden_has_the_ratios_of_being_spared_that_are_asked_for() -> None:
+    """Spared: 100 of 150 Black people, 66.7 %, and 400 of 500 White people, 80.0 %."""
+    rows = {"race": [*"bbww"], "denied": [1, 0, 1, 0], "n": [50, 100, 100, 400]}
+    decision = {"column": "denied", "positive": 1, "favourable": False}
+    columns = {"protected": ["race"], "decision": decision, "count": "n"}
+    spec = {"version": 1, "columns": columns, "metrics": ["impact_ratio"]}
+    screen = drawn(fairaudit.audit(spec, rows))
+    assert re.search(r"b +100/150 +66\.7 % +0\.833", screen)
+    assert re.search(r"w +400/500 +80\.0 % +1\.000 +reference", screen)
+    assert "people who are not selected; the positive is a burden" in screen
+
+
+def test_a_gap_with_evidence_comes_before_a_wider_one_without() -> None:
+    """0.49 of 1,309 people leaves out parity; 0.25 of 21 people does not."""
+    rows = {
+        "race": [*"bbwwmmnn"],
+        "hired": [1, 0] * 4,
+        "n": [102, 163, 248, 1061, 2, 19, 1, 8],
+    }
+    columns = {
+        "protected": ["race"], "decision": {"column": "hired", "positive": 1}, "count": "n",
+    }  # fmt: skip
+    spec = {"version": 1, "columns": columns, "metrics": ["impact_ratio"]}
+    (gap,) = remarks.widest(fairaudit.audit(spec, rows))
+    assert gap.headline.startswith("race=w is selected 49 % as often as race=b")
+    assert gap.is_significant
 
 
 def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:

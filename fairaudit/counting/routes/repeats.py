@@ -12,7 +12,7 @@ import polars as pl
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, Seek
 from fairaudit.base.frozen import replace
-from fairaudit.base.names import quoted
+from fairaudit.base.names import is_like_total, quoted
 from fairaudit.counting.columns import Repeats
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes.derived_columns import add_columns
@@ -28,6 +28,7 @@ from fairaudit.counting.sources.sources import CheckedFile
 
 _ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
+_LIKE_TOTAL = r"(?i)total|overall|all"
 _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
@@ -121,7 +122,27 @@ def _order(rows: pl.DataFrame, column: str) -> pl.DataFrame:
     return rows.sort(_ORDER, maintain_order=True)
 
 
-def tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
+def tell_unused(data: Sequence[Batch], names: Sequence[str], *, is_table: bool) -> Iterator[Notice]:
+    """Notices on people who may count several times: rows of totals, or ids that repeat."""
+    return _tell_totals(data, names) if is_table else _tell_repeats(data, names)
+
+
+def _tell_totals(data: Sequence[Batch], names: Sequence[str]) -> Iterator[Notice]:
+    """Notices on columns of a table of counts with a level that is called a total."""
+    rows = pl.concat([batch.frame.select(pl.col(*names).cast(pl.String)) for batch in data])
+    for name in names:
+        levels = rows.select(pl.col(name)).filter(pl.col(name).str.contains(_LIKE_TOTAL)).unique()
+        totals = sorted(filter(is_like_total, collect(levels, data[0]).to_series()))
+        if totals:
+            yield Notice(
+                f"{quoted(name)}, which the spec does not use, has the level "
+                f"{quoted(totals[0])}: if its rows are totals, people count several times; leave "
+                f"them out by `filter: {name} <> '{totals[0]}'`",
+                Subjects.NEVER,
+            )
+
+
+def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
     """Notices on columns that look like ids of people, have mostly different values, and repeat."""
     rows = pl.concat([batch.frame.select(pl.col(*ids).cast(pl.String)) for batch in data])
     lacking = (pl.col(name).null_count().alias(own(name)) for name in ids)

@@ -101,12 +101,17 @@ def split_words(name: str) -> list[str]:
     return _WORD.findall(_CAMEL.sub(" ", name).lower())
 
 
-def find_ids(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
-    """The columns that may name people in rows of single people, if the plan names none."""
+def find_unused(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
+    """The columns that the plan does not use and that may show people who count twice.
+
+    In a table of counts any column may mark rows of totals. In rows of single people it is an id,
+    if the plan names none.
+    """
+    unused = [name for name in header if name not in columns_read([plan])]
+    if plan.is_table:
+        return tuple(unused)
     is_known = plan.repeats is not None or plan.cluster is not None
-    if is_known or plan.count is not None or plan.counts is not None:
-        return ()
-    return tuple(name for name in header if name not in plan.columns and is_like_id(name))
+    return () if is_known else tuple(filter(is_like_id, unused))
 
 
 def describe_unread(name: str, kind: str) -> str | None:

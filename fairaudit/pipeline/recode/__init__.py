@@ -18,7 +18,7 @@ from fairaudit.base.errors import (
     suggest_known,
 )
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.names import listing, quoted
+from fairaudit.base.names import is_like_total, listing, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
 from fairaudit.cube import Cube, Role, Rows
@@ -27,7 +27,6 @@ from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
 from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
-    is_like_total,
     notice_filtered_outcomes,
     notice_odd_dates,
     notice_sentinels,
@@ -91,7 +90,13 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     axis_of = {axis.key.name: axis for axis in axes}
     axes += number_axes(counts, spec)
     features = feature_recodings(counts, spec, problems)
-    problems.faults += _find_absent_levels(spec.expected, axis_of, counts)
+    there = (counts.kept == 1) & (counts.rows > 0)
+    for name, texts in spec.expected.levels.items():
+        axis = axis_of[name]
+        levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
+        for text in (text for text in texts if text.value not in levels):
+            hint = suggest_known(text.value, levels, listing(levels))
+            problems.fault(text, f"no row has the {name} {quoted(text.value)}{hint}")
     if problems.faults:
         raise SpecError(problems.faults)
     for attribute in (*spec.protected, *spec.strata):
@@ -145,7 +150,7 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     tables of counts have such rows.
     """
     plan = counts.plan
-    if (plan.count is None and plan.counts is None) or plan.scores or plan.tables:
+    if not plan.is_table or plan.scores or plan.tables:
         return counts
     for attribute in (*spec.protected, *spec.strata):
         if attribute.is_cut or attribute.derivation is not None or attribute.model is not None:
@@ -209,20 +214,6 @@ def _refuse_long_levels(counts: Counts, spec: Spec) -> None:
             faults.append(places[0].fault(message) if places else Fault(message))
     if faults:
         raise SpecError(faults)
-
-
-def _find_absent_levels(
-    expected: Expected, axis_of: Mapping[str, Axis], counts: Counts
-) -> Iterator[Fault]:
-    """Faults for expected levels that no row has."""
-    there = (counts.kept == 1) & (counts.rows > 0)
-    for name, texts in expected.levels.items():
-        axis = axis_of[name]
-        levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
-        for text in texts:
-            if text.value not in levels:
-                hint = suggest_known(text.value, levels, listing(levels))
-                yield text.fault(f"no row has the {name} {quoted(text.value)}{hint}")
 
 
 def _refuse_unexpected(expected: Expected, rows: int) -> None:

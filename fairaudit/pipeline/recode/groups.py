@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.names import canonical, listing, quoted
+from fairaudit.base.names import canonical, is_like_total, listing, quoted
 from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
@@ -53,7 +53,7 @@ def group_axis(
         joined_names, alike = outcomes.join_alike(attribute, stored, names)
         outcomes.note_oddities(attribute, levels, alike, spec.missing, problems)
         kept = {names[code] for code in {*raw[counts.kept == 1].tolist()}}
-        if totals := [level for level in levels if level in kept and outcomes.is_like_total(level)]:
+        if totals := [level for level in levels if level in kept and is_like_total(level)]:
             what = f"{listing(totals)} counts as a group like any other; if its rows are totals"
             remedy = "people are counted twice: leave them out with `filter`"
             problems.note(attribute.name, f"{what}, {remedy}")

@@ -22,14 +22,7 @@ from fairaudit.counting.sources.column_checks import filter_columns
 from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
 from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
-from fairaudit.spec import (
-    Missing,
-    MissingPolicy,
-    Outcome,
-    OutcomeKind,
-    Protected,
-    Spec,
-)
+from fairaudit.spec import Missing, MissingPolicy, Outcome, OutcomeKind, Protected, Spec
 
 _FAR = 10
 """A number this many standard deviations from the mean is far from all others; a value with this
@@ -44,7 +37,6 @@ _LIKE_UNKNOWN = re.compile(
     r"|(.* )?(declined?|declines|refused?)( to .*)?|no (answer|response|data|information)( .*)?"
     r"|8888|9999"  # codes of HMDA and of surveys
 )
-_LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
 
 
 def is_like_missing(text: str) -> bool:
@@ -56,11 +48,6 @@ def is_like_unknown(text: str) -> bool:
     """Whether a level likely says in words that it is not known, as `Prefer not to say` does."""
     words = " ".join(re.sub(r"[\W_]+", " ", text.casefold()).split())
     return _LIKE_UNKNOWN.fullmatch(words) is not None
-
-
-def is_like_total(text: str) -> bool:
-    """Whether a level likely stands for all others, as a row of totals does."""
-    return _LIKE_TOTAL.fullmatch(text.strip().casefold()) is not None
 
 
 def join_alike(
@@ -198,9 +185,9 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
     outcomes = [one.name for one in spec.outcomes if one.column.value in read]
     if outcomes and removed:
         yield Notice(
-            f"the filter reads {listing(outcomes)}: it removes {removed:,} "
-            f"{'row' if removed == 1 else 'rows'} by their outcome, so rates and gaps describe "
-            "only the others",
+            f"the filter uses the column of {listing(outcomes)} and removes {removed:,} "
+            f"{'row' if removed == 1 else 'rows'}: rates and gaps describe only people whose "
+            "outcome it keeps",
             Subjects.NEVER,
         )
 
@@ -348,7 +335,8 @@ class _Classes:
             return rest
         if outcome.negative and rest:
             what = f"{column} holds values that are neither positive nor negative"
-            others = "add them to `positive` or `negative`, or set `others: drop`"
+            others = "add them to `positive` or `negative` (of stages: to `order`), or set "
+            others += "`others: drop`"
             hint = self._hint_alike(rest) or others
             problems.fault(outcome.column, f"{what}: {listing(sorted(rest))}; {hint}")
         elif not outcome.negative and len(rest) > 1:

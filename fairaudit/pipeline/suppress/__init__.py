@@ -144,9 +144,9 @@ class Redaction:
         width = len(row.by) + len(row.stratum)
         excluded = self.support.counts_of_excluded(row.by, [row.group])
         is_shown = self.may_print(self.cells.register_all([cells]) | excluded, width)
-        share = self.may_print(
-            self.cells.register_all([cells, self.support.known_cells(row)]), width
-        )
+        everybody = self.support.cells_of(row.by, row.stratum, None)
+        known = everybody & self.cells.group_cells(row.by).of_known
+        share = self.may_print(self.cells.register_all([cells, known]), width)
         # In a hidden group an empty class would reveal the class of all its people.
         counts = {
             name: count
@@ -278,7 +278,10 @@ class Redaction:
     def may_print_notice(self, notice: Notice) -> bool:
         """Whether a notice may be printed."""
         if notice.subjects is Subjects.ROW:
-            return self.may_print_value(map(self.support.notice_value, notice.rates))
+            values = (
+                self.support.plain_value(rate.rate, rate.of, rate.by) for rate in notice.rates
+            )
+            return self.may_print_value(values)
         return notice.subjects is Subjects.NOBODY or notice.subjects in self.published_subjects()
 
     def redact_finding(self, finding: Finding) -> Finding:
@@ -460,7 +463,9 @@ class Redaction:
             epsilons=tuple(
                 row
                 for row in result.epsilons
-                if self.may_print_value([self.support.epsilon_value(row)])
+                if self.may_print_value(
+                    [self.support.plain_value("differential_fairness", row.of, row.by)]
+                )
             ),
             reversals=self.redact_reversals(result.reversals),
             findings=findings,

@@ -10,7 +10,6 @@ from operator import or_
 import numpy as np
 
 from fairaudit.base.arrays import has_small
-from fairaudit.base.disclosure_marks import NoticeRate
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, Grouping, Marks, ShareOf
 from fairaudit.evidence.appearances import Appearance
@@ -20,7 +19,6 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
-    MetricOptions,
     ReferencePolicy,
     Requirement,
     TableMetric,
@@ -34,8 +32,6 @@ from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells, ScoreSo
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.result import (
     ComparisonRow,
-    EpsilonReading,
-    GroupRow,
     LatticeEntry,
     LatticeRow,
     RateRow,
@@ -242,11 +238,6 @@ class Support:
         marks = self.cells.taking_part(by) & self.cells.group_cells(given).within(stratum)
         return marks if group is None else marks & self.cells.group_cells(by).within(group)
 
-    def known_cells(self, row: GroupRow) -> Marks:
-        """The cells that a share is taken of: the people in the stratum whose group is known."""
-        known = self.cells.group_cells(row.by).of_known
-        return self.cells_of(row.by, row.stratum, None) & known
-
     def rate_values(self, row: RateRow, group: Group) -> list[Value]:
         """The rate of one group; for an average, over all strata that the spec may mean."""
         values = []
@@ -294,7 +285,7 @@ class Support:
             identity = request.metric.id, request.metric.title, request.of
             if identity != (row.metric, row.title, row.of) or request.options != row.parameters:
                 continue
-            value = self._request_value(request, row.by, given)
+            value = _value_under(request, row.by, given)
             if value.wide:
                 values.append(replace(value, stratum=None))
                 continue
@@ -308,7 +299,7 @@ class Support:
     def entry_values(self, row: LatticeRow, entry: LatticeEntry) -> list[Value]:
         """The values of a lattice entry, which does not store its parameters, by request."""
         return [
-            self._request_value(request, row.by, ())
+            _value_under(request, row.by, ())
             for request in self.shown
             if (request.metric.id, request.of) == (entry.metric, entry.of)
             and request.given == ((),)
@@ -330,26 +321,13 @@ class Support:
             for group in (appearance.group, *(parent.group for parent in appearance.parents))
         ]
 
-    def _request_value(self, request: MetricRequest, by: Grouping, given: Grouping) -> Value:
-        return _value_under(request.metric, request.terms, request.of, by, given, request.against)
-
     def check_value(self, check: Check) -> Value:
         """The value of a check, over all groups and strata that take part."""
-        value = _value_under(
-            check.metric, check.terms, check.of, check.by, check.given, check.against
-        )
-        return replace(value, stratum=None)
+        return replace(_value_under(check, check.by, check.given), stratum=None)
 
-    def epsilon_value(self, row: EpsilonReading) -> Value:
-        """The value of the differential fairness of the full intersection."""
-        metric = find_metric("differential_fairness")
-        return Value(_numbers(metric), row.of, row.by)
-
-    def notice_value(self, rate: NoticeRate) -> Value:
-        """The value of a rate that a notice mentions."""
-        metric = find_metric(rate.rate)
-        assert isinstance(metric, GroupMetric)
-        return Value((metric,), rate.of, rate.by)
+    def plain_value(self, name: str, of: str, by: Grouping) -> Value:
+        """The value of a metric over all groups, without options."""
+        return Value(_numbers(find_metric(name)), of, by)
 
     def counts_of_reversal(self, reversal: Reversal) -> frozenset[int]:
         """The counts of the rates of a pair, in all strata together and in each.
@@ -357,9 +335,9 @@ class Support:
         Given several columns, the counts given fewer of them, too: a reversal is not listed if
         fewer columns show it as strongly.
         """
-        by, rate = (reversal.attribute,), find_metric(reversal.rate)
+        by = (reversal.attribute,)
         groups = tuple(((reversal.attribute, level),) for level in reversal.pair)
-        alone = Value(_numbers(rate), reversal.of, by, groups=groups)
+        alone = replace(self.plain_value(reversal.rate, reversal.of, by), groups=groups)
         within = [
             replace(alone, given=reversal.given, stratum=stratum.stratum)
             for stratum in reversal.strata
@@ -372,15 +350,9 @@ class Support:
         return frozenset().union(*map(self.counts_of_value, [alone, *within, *fewer]))
 
 
-def _value_under(
-    metric: Metric,
-    terms: MetricOptions,
-    of: str,
-    by: Grouping,
-    given: Grouping,
-    against: str | None,
-) -> Value:
-    """The value of a metric under the terms of a check or a request."""
+def _value_under(asked: Check | MetricRequest, by: Grouping, given: Grouping) -> Value:
+    """The value of the metric of a check or a request, under its terms."""
+    metric, terms, against = asked.metric, asked.terms, asked.against
     numbers = _numbers(metric)
     is_cut = terms.at is not None or _cuts_score(numbers) or against is not None
     own, requested = None, terms.reference and terms.reference.policy
@@ -395,7 +367,7 @@ def _value_under(
     policies = {policy for policy in (own, requested) if policy is not None}
     return Value(
         metrics=numbers,
-        of=of,
+        of=asked.of,
         by=by,
         given=given,
         wide=is_wide or ReferencePolicy.EVERYBODY in policies,

@@ -66,19 +66,6 @@ _FEW_PEOPLE = 6
 _DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
 """The requirements of metrics about decisions."""
 
-_NARROWED = Notice(
-    "not every subset of the attributes is looked at, only the groupings that the spec asks for: "
-    "together they have too many groups",
-    Subjects.ANYBODY,
-)
-
-
-_UNPAIRED = Notice(
-    "models: `suppress_below` hides how many people two models treat differently, because these "
-    "are counts of few people",
-    Subjects.NOBODY,
-)
-
 
 def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
     """All notices for the reader, in the order of the stages."""
@@ -88,10 +75,15 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         count = f"{len(not_run):,} of {len(spec.checks):,} checks"
         yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
     yield from notice_undecided(cubes.left_out, spec)
+    # People who may count twice come before limits that may mislead.
+    yield from counts.notices
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
-        yield _UNPAIRED
-    yield from counts.notices
+        yield Notice(
+            "models: `suppress_below` hides how many people two models treat differently, because "
+            "these are counts of few people",
+            Subjects.NOBODY,
+        )
     yield from counts.describe_files()
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
@@ -118,7 +110,11 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     )
     yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
-        yield _NARROWED
+        yield Notice(
+            "not every subset of the attributes is looked at, only the groupings that the spec "
+            "asks for: together they have too many groups",
+            Subjects.ANYBODY,
+        )
     yield from _notice_unscanned_groups(audit.reversals)
 
 

@@ -283,55 +283,49 @@ def comparisons(
 ) -> Iterator[ComparisonRow]:
     """A row for each comparison over all groups, and for each group compared with a reference.
 
-    Values outside the fair `ranges` are flagged.
+    They are of judged values in known strata. Values outside the fair `ranges` are flagged.
     """
     for request, by, given in list_places(requests):
         if isinstance(request.metric, GroupMetric):
             continue
         evaluation = tables.evaluate_request(request, by, given)
-        if evaluation is not None:
-            yield from _comparison_rows(request, evaluation, ranges)
-
-
-def _comparison_rows(
-    request: MetricRequest, evaluation: Evaluation, ranges: FairRanges | None
-) -> Iterator[ComparisonRow]:
-    """The rows of the judged values of an evaluation, in known strata."""
-    table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
-    compare, parameters = find_comparison_id(request.metric), request.options
-    aggregate = request.metric.over_groups if isinstance(request.metric, Disparity) else None
-    alone = (spread and aggregate is None) or (
-        isinstance(request.metric, Disparity) and not request.metric.has_other_side
-    )
-    title = request.metric.title + (f", {aggregate} over groups" if aggregate else "")
-    over = None if evaluation.averaged is None else evaluation.strata
-    averaged = () if over is None else over.given
-    intervals, tests = find_intervals(evaluation), find_significances(evaluation)
-    firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
-    for z, stratum in enumerate(table.strata):
-        if not table.known_strata[z]:
+        if evaluation is None:
             continue
-        takes_part = int(evaluation.takes_part[z].sum())
-        for w in np.flatnonzero(evaluation.judged[z]).tolist():
-            yield ComparisonRow(
-                metric=evaluation.metric.id,
-                title=title,
-                compare=compare,
-                of=table.of,
-                by=table.by,
-                stratum=stratum,
-                group=None if spread else table.groups[w],
-                reference=str(policy) if policy and not alone else None,
-                parameters=parameters,
-                estimate=write_estimate(evaluation, z, w, intervals, tests.at(z, w)),
-                parts=find_parts(evaluation, z, w),
-                decided_by=evaluation.decided_by(z, w),
-                first=group_at(table, firsts[z][w]),
-                second=group_at(table, seconds[z][w]),
-                takes_part=takes_part,
-                averaged=averaged,
-                flag=None if ranges is None else _find_flag(ranges, evaluation, z, w),
-            )
+        table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
+        compare, parameters = find_comparison_id(request.metric), request.options
+        aggregate = request.metric.over_groups if isinstance(request.metric, Disparity) else None
+        alone = (spread and aggregate is None) or (
+            isinstance(request.metric, Disparity) and not request.metric.has_other_side
+        )
+        title = request.metric.title + (f", {aggregate} over groups" if aggregate else "")
+        over = None if evaluation.averaged is None else evaluation.strata
+        averaged = () if over is None else over.given
+        intervals, tests = find_intervals(evaluation), find_significances(evaluation)
+        firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
+        for z, stratum in enumerate(table.strata):
+            if not table.known_strata[z]:
+                continue
+            takes_part = int(evaluation.takes_part[z].sum())
+            for w in np.flatnonzero(evaluation.judged[z]).tolist():
+                yield ComparisonRow(
+                    metric=evaluation.metric.id,
+                    title=title,
+                    compare=compare,
+                    of=table.of,
+                    by=table.by,
+                    stratum=stratum,
+                    group=None if spread else table.groups[w],
+                    reference=str(policy) if policy and not alone else None,
+                    parameters=parameters,
+                    estimate=write_estimate(evaluation, z, w, intervals, tests.at(z, w)),
+                    parts=find_parts(evaluation, z, w),
+                    decided_by=evaluation.decided_by(z, w),
+                    first=group_at(table, firsts[z][w]),
+                    second=group_at(table, seconds[z][w]),
+                    takes_part=takes_part,
+                    averaged=averaged,
+                    flag=None if ranges is None else _find_flag(ranges, evaluation, z, w),
+                )
 
 
 def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> str | None:

@@ -799,6 +799,21 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def test_a_gap_is_not_the_rate_of_the_best_group(audited: Audited) -> None:
+    """B was within 5 points of A, the best group, and is now the group that is 20 points worse.
+
+    Here the positive is a burden, and the gap itself, 0.2, is below every rate.
+    """
+    gap = {"metric": "selection_rate", "compare": "gap", "by": "race", "fail": "> 0.1"}
+    burden = {"columns": {**COLUMNS, "decision": {**COLUMNS["decision"], "favourable": False}}}
+    before = audited({"A": 50, "B": 55, "C": 70}, gap, more=burden)
+    same, other = (
+        audited(rates, gap, more=burden, baseline=before)
+        for rates in ({"A": 50, "B": 55, "C": 70}, {"A": 50, "B": 70, "C": 55})
+    )
+    assert [one.findings[0].status for one in (same, other)] == [Status.WARN, Status.FAIL]
+
+
 def test_the_command_compares_with_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run_line(["run", "spec.yaml", "-o", "base.json"]) == 1
     line = ["run", "spec.yaml", "--baseline", "base.json"]

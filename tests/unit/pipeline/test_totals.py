@@ -77,3 +77,21 @@ def test_a_total_of_masked_counts_is_left_out(audit_csv: Callable[..., Any]) -> 
     for total, people in (("23", 90), ("29", 90 + 99)):  # 29 is more than 20 and 4
         result = audit_csv(table.format(total), spec)
         assert result.ledger.people == people
+
+
+@pytest.mark.parametrize(
+    ("level", "where", "is_told"),
+    [("All", "", True), ("total", "", True), ("All", "k <> 'All'", False), ("other", "", False)],
+)
+def test_totals_of_a_column_that_the_spec_does_not_use_are_told(
+    audit_csv: Callable[..., Any], level: str, where: str, is_told: bool
+) -> None:
+    rows = [("a", 10, 90), ("b", 20, 80)]
+    table = "g,k,yes,no\n" + "".join(
+        f"{g},x,{yes},{no}\n{g},y,{yes},{no}\n{g},{level},{2 * yes},{2 * no}\n"
+        for g, yes, no in rows
+    )
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g"]}}
+    result = audit_csv(table, {**spec, "filter": where} if where else spec)
+    told = f"'k', which the spec does not use, has the level '{level}'"
+    assert (told in str(result.notices[0])) is is_told
