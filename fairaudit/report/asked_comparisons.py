@@ -214,10 +214,6 @@ def _departure(row: ComparisonRow) -> float:
     return abs(value - float(record.ideal if isinstance(record, Disparity) else 0))
 
 
-def _name_side(side: Side | None) -> str:
-    return "" if side is None else (side.crowd or numbers.group(side.group))
-
-
 def _who(row: ComparisonRow) -> str:
     pair = checks.worst_pair(row)
     return (pair if row.group is None else numbers.group(row.group)) or "all groups"
