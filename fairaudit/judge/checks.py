@@ -191,7 +191,10 @@ AcceptedShare: TypeAlias = Annotated[Fraction | None, RARE]
 
 
 class Check(Frozen, tag=True):
-    """One question with a limit: a measure, one grouping, one conditioning, one outcome."""
+    """One question with a limit: a measure, one grouping, one conditioning, one outcome.
+
+    The positive of its outcome may be a `burden`.
+    """
 
     id: str
     metric: MetricRecord = field(name="asked")
@@ -207,6 +210,7 @@ class Check(Frozen, tag=True):
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
     accept_left_out: AcceptedShare = None
+    burden: Annotated[bool, RARE] = False
 
     @property
     def metric_id(self) -> Annotated[str, "metric"]:

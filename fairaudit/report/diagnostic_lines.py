@@ -300,7 +300,8 @@ def _people(finding: Finding) -> list[str]:
     way = "fewer" if affected.burden else "more"
     worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
     participle = metric_titles.participle(finding.parts[0].metric, finding.check.of)
-    who = f"{way} {participle}".rstrip()
+    is_burden = isinstance(finding.check, Check) and finding.check.burden and participle
+    who = f"{way} {'with the outcome' if is_burden else participle}".rstrip()
     texts = []
     if affected.to_limit:
         texts.append(

@@ -265,9 +265,10 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     title = metric_titles.title(part.metric, check.of)
     if is_same:
         return f"{title} of {side(first)} and of {side(second)} is the same"
-    if often and (participle := metric_titles.participle(part.metric, check.of)):
-        be = "are" if len(first.group) == 1 and _is_plural(side(first)) else "is"
-        return f"{side(first)} {be} {participle} {often} {side(second)}"
+    plural, burden = len(first.group) == 1 and _is_plural(side(first)), check.burden
+    happens = metric_titles.happens(part.metric, check.of, burden=burden, plural=plural)
+    if often and happens:
+        return f"{side(first)} {happens} {often} {side(second)}"
     return f"{title} of {side(first)} is {size} that of {side(second)}"
 
 

@@ -67,6 +67,14 @@ def participle(metric: str, of: str) -> str:
     return record.participle if isinstance(record, GroupMetric) and of != _LABEL else ""
 
 
+def happens(metric: str, of: str, *, burden: bool, plural: bool = False) -> str:
+    """The verb for the people that a rate counts: `is selected`; of a burden `has the outcome`."""
+    word = participle(metric, of)
+    if word and burden:
+        return "have the outcome" if plural else "has the outcome"
+    return word and f"{'are' if plural else 'is'} {word}"
+
+
 def gap(
     metric: str, value: float, bounds: Sequence[Decimal | int], exact: Fraction | None = None
 ) -> tuple[str, str]:

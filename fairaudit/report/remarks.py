@@ -203,6 +203,7 @@ def widest(result: AuditResult) -> list[WidestGap]:
     level = result.provenance.inference.percent
     gaps = []
     for row in [*best.values()][:_MOST]:
+        burden = row.of in result.burdens
         ratios = [
             one
             for one in asked_comparisons.comparisons_of(row, asked)
@@ -211,9 +212,9 @@ def widest(result: AuditResult) -> list[WidestGap]:
         ]
         if ratios:
             found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
-            gaps.append(_ratio(ratios[found.index(max(found))], level))
+            gaps.append(_ratio(ratios[found.index(max(found))], level, burden=burden))
         else:
-            gaps.append(_gap(row, rows.get((_table_of(row), row.reference))))
+            gaps.append(_gap(row, rows.get((_table_of(row), row.reference)), burden=burden))
     return gaps
 
 
@@ -225,15 +226,15 @@ def _is_quotient(row: ComparisonRow) -> bool:
     return math.isclose(first.estimate.value / second.estimate.value, row.estimate.value)
 
 
-def _ratio(row: ComparisonRow, level: str) -> WidestGap:
+def _ratio(row: ComparisonRow, level: str, *, burden: bool) -> WidestGap:
     """The ratio of a group, where the spec asks for ratios."""
     part, estimate = row.parts[0], row.estimate
     sides = [side for side in (part.first, part.second) if side is not None]
     group, other = map(headlines.side, sides)
     size, often = headlines.times(estimate)
     text = f"{metric_titles.title(part.metric, row.of)} of {group} is {size} that of {other}"
-    if participle := metric_titles.participle(part.metric, row.of):
-        text = f"{group} is {participle} {often} {other}"
+    if happens := metric_titles.happens(part.metric, row.of, burden=burden):
+        text = f"{group} {happens} {often} {other}"
     digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
     rates = (metric_titles.rate(part.metric, side.estimate, digits) for side in sides)
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
@@ -269,18 +270,18 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
     return adjusted >= row.alpha, not metric_titles.is_share(row.metric), -abs(row.difference)
 
 
-def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
+def _gap(row: RateRow, other: RateRow | None, *, burden: bool) -> WidestGap:
     """The gap of a group to the row of its reference."""
     difference = row.difference
     assert difference is not None
     group, reference = numbers.people(row.group), numbers.people(row.reference)
     where = _where(row)
     size, often = metric_titles.gap(row.metric, difference, [0])
-    participle = metric_titles.participle(row.metric, row.of)
+    happens = metric_titles.happens(row.metric, row.of, burden=burden)
     title = f"{metric_titles.title(row.metric, row.of)} of {group}"
     text = f"{title} is {f'{size} ' if difference else ''}that of {reference}"
-    if difference and participle and often:
-        text = f"{group} is {participle} {often} {reference}"
+    if difference and happens and often:
+        text = f"{group} {happens} {often} {reference}"
     rates = [rate.estimate for rate in (row, other) if rate is not None]
     digits = metric_titles.digits_of_rates(row.metric, [rates])
     counts = " against ".join(metric_titles.rate(row.metric, rate, digits) for rate in rates)

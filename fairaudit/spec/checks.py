@@ -373,6 +373,7 @@ def _make_checks(
                 about=about,
                 source=quote_limits(context.reader.document, entry.path),
                 accept_left_out=shape.accept_left_out,
+                burden=not context.outcomes[request.of].favourable,
             )
             for given in strata
         ]

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import hostile
 import polars as pl
@@ -176,6 +177,30 @@ def test_a_burden_has_the_ratios_of_being_spared_that_are_asked_for() -> None:
     assert re.search(r"b +100/150 +66\.7 % +0\.833", screen)
     assert re.search(r"w +400/500 +80\.0 % +1\.000 +reference", screen)
     assert "people who are not selected; the positive is a burden" in screen
+
+
+@pytest.mark.parametrize(
+    ("favourable", "limits", "said"),
+    [
+        (False, {"fail": {"above": 1.25}}, "b has the outcome 1"),
+        (True, {"fail": {"above": 1.25}}, "b is selected 1"),
+        (False, {}, "b has the outcome 1"),
+        (True, {}, "b is selected 1"),
+    ],
+)
+def test_people_are_not_called_selected_for_a_burden(
+    favourable: bool, limits: dict[str, Any], said: str
+) -> None:
+    """Denied: 50 of 150, and 100 of 500: 1.67 times as often."""
+    rows = {"race": [*"bbww"], "denied": [1, 0, 1, 0], "n": [50, 100, 100, 400]}
+    decision = {"column": "denied", "positive": 1, "favourable": favourable}
+    columns = {"protected": {"race": {"reference": "w"}}, "decision": decision, "count": "n"}
+    entry = {"metric": "selection_rate", "compare": "ratio", **limits}
+    result = fairaudit.audit({"version": 1, "columns": columns, "metrics": [entry]}, rows)
+    screen = drawn(result)
+    assert said in screen
+    if limits:
+        assert ("fewer with the outcome" in screen) is not favourable
 
 
 def test_a_gap_with_evidence_comes_before_a_wider_one_without() -> None:
