@@ -100,8 +100,7 @@ def _table(
     bounds = [bound for finding in findings for bound in headlines.bounds(finding)]
     value_digits = numbers.digits_of_values([row.estimate for row in rows], bounds)
 
-    def rate(side: Side | None) -> Cell:
-        return Cell("" if side is None else metric_titles.rate_alone(metric, side.estimate, digits))
+    rate = partial(_rate, metric, digits)
 
     def mark(row: ComparisonRow) -> str:
         """The status of a check at each value that is beyond its limit."""
@@ -147,6 +146,10 @@ def _table(
     return replace(table, rows=[*table.rows, last])
 
 
+def _rate(metric: str, digits: int, side: Side | None) -> Cell:
+    return Cell("" if side is None else metric_titles.rate_alone(metric, side.estimate, digits))
+
+
 def _count(side: Side | None) -> Cell:
     return Cell("" if side is None else numbers.counts(side.estimate))
 
@@ -166,18 +169,16 @@ def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | N
     digits = metric_titles.digits_of_rates(metric, estimates)
     value_digits = numbers.digits_of_values([row.estimate for row in rows])
 
-    def count(side: Side | None) -> str:
-        return "" if side is None else numbers.counts(side.estimate)
-
-    def rate(side: Side | None) -> str:
-        return "" if side is None else metric_titles.rate_alone(metric, side.estimate, digits)
-
+    rate = partial(_rate, metric, digits)
     is_plain = all(len(row.parts) == 1 for row in rows)
     sides_of: tuple[Column[ComparisonRow], ...] = (
-        Column("count", lambda row: count(row.parts[0].first)),
+        Column("count", lambda row: _count(row.parts[0].first)),
         Column("rate", lambda row: rate(row.parts[0].first)),
-        text_column("to", lambda row: _name_side(row.parts[0].second)),
-        Column("count", lambda row: count(row.parts[0].second)),
+        text_column(
+            "to",
+            lambda row: "" if row.parts[0].second is None else headlines.side(row.parts[0].second),
+        ),
+        Column("count", lambda row: _count(row.parts[0].second)),
         Column("rate", lambda row: rate(row.parts[0].second)),
     )
     columns: tuple[Column[ComparisonRow], ...] = (

@@ -11,15 +11,14 @@ from typing import TypeAlias
 from fairaudit.base import names
 from fairaudit.cube import Group
 from fairaudit.evidence.appearances import LEAST_GAP, Appearance, Parent, rank_appearances
-from fairaudit.judge import Check, Finding, Status
+from fairaudit.judge import Finding
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
-from fairaudit.report import checks, metric_titles, numbers, pictures
+from fairaudit.report import checks, metric_titles, numbers
 from fairaudit.report.blocks import (
     Block,
     Cell,
     Column,
     Entries,
-    Figure,
     Heading,
     Paragraph,
     Table,
@@ -28,7 +27,7 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.report.pictures import Lattice, Node
+from fairaudit.report.pictures import Node
 from fairaudit.report.remarks import describe_set_aside
 from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
 
@@ -52,7 +51,6 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     if not titles:
         return
     yield Heading("Every subset of the protected attributes")
-    yield from _figures(result)
     epsilon = next(iter(_epsilons(every)), None)
     lead = next((title for title in titles if title != epsilon), titles[0])
     others = [title for title in titles if title not in {lead, epsilon}]
@@ -227,33 +225,6 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
     )
 
 
-_COLUMNS = 3
-"""The number of columns of boxes that a small screen can show."""
-_MEASURES = 4
-
-
-def _figures(result: AuditResult) -> Iterator[Figure]:
-    """A picture for ε, for what a limit looks at, the worst check first, and else the first."""
-    rows = result.lattice
-    if len(rows) < 2:
-        return
-    entries = [entry for row in rows for entry in row.entries]
-    titles = list(dict.fromkeys(entry.title for entry in entries))
-    epsilon = [entry.title for entry in entries if entry.metric == DIFFERENTIAL_FAIRNESS.id]
-    order = list(Status)
-    ranks: dict[tuple[str, str], int] = {}
-    for finding in result.findings:
-        if isinstance(finding.check, Check):
-            key = (finding.check.metric.id, finding.check.of)
-            ranks[key] = max(ranks.get(key, 0), order.index(finding.status))
-    by_status = sorted(entries, key=lambda entry: -ranks.get((entry.metric, entry.of), 0))
-    judged = [entry.title for entry in by_status if entry.judged]
-    for title in list(dict.fromkeys([*epsilon[:1], *judged, *titles[:1]]))[:_MEASURES]:
-        drawn = [row for row in _worst(rows, title) if len(row.by) <= _COLUMNS]
-        omitted = pictures.not_shown(len(rows) - len(drawn), "subsets", "the table has them")
-        yield _figure(title, [(row, _entry(title, row)) for row in drawn], omitted)
-
-
 def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
     """The measure of a check, or else the first one, and what it is in each subset."""
     entries = [entry for row in result.lattice for entry in row.entries]
@@ -270,23 +241,6 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     return title, _nodes([(row, _entry(title, row)) for row in rows])
 
 
-def _figure(title: str, measured: _Measured, omitted: str) -> Figure:
-    edges = [
-        (part, whole)
-        for part, (small, _) in enumerate(measured)
-        for whole, (large, _) in enumerate(measured)
-        if len(large.by) == len(small.by) + 1 and set(small.by) < set(large.by)
-    ]
-    what = "A stronger colour is farther from parity, among these subsets"
-    if any(entry is not None and entry.judged for _, entry in measured):
-        what += "; ● judged by a limit"
-    return Figure(
-        f"{title[0].upper() if title.isascii() else title[0]}{title[1:]} in every subset",
-        Lattice(_nodes(measured), edges),
-        note=f"{what}.{omitted}",
-    )
-
-
 def _text(entry: LatticeEntry | None) -> str:
     if entry is None:
         return "not compared"
@@ -298,8 +252,7 @@ def _nodes(measured: _Measured) -> list[Node]:
     departures = [entry.departure for _, entry in measured if entry is not None]
     top = max(filter(math.isfinite, departures), default=0.0)
     return [
-        Node(numbers.subset(row.by), len(row.by) - 1, _text(entry), _shade(entry, top))
-        for row, entry in measured
+        Node(numbers.subset(row.by), _text(entry), _shade(entry, top)) for row, entry in measured
     ]
 
 

@@ -97,25 +97,14 @@ class Lines(Frozen):
 
 
 class Node(Frozen):
-    """A subset in its column (`level` counts from 0), `text` its value, `shade` from 0 to 1.
-
-    Without a number the shade is missing.
-    """
+    """A subset by its name, `text` its value, `shade` from 0 to 1, missing without a number."""
 
     label: str
-    level: int
     text: str
     shade: float | None
 
 
-class Lattice(Frozen):
-    """Subsets in columns, the smaller ones before those that contain them; edges join indices."""
-
-    nodes: Sequence[Node]
-    edges: Sequence[tuple[int, int]]
-
-
-Picture: TypeAlias = Intervals | Lines | Lattice
+Picture: TypeAlias = Intervals | Lines
 
 
 MOST_ROWS = 40
@@ -134,9 +123,7 @@ MOST_STRATUM_PICTURES = 12
 
 def describe(picture: Picture) -> str:
     """The values of a picture in words; of lines the lowest and the highest point of each."""
-    if isinstance(picture, Lattice):
-        texts = [f"{node.label}: {node.text}" for node in picture.nodes]
-    elif isinstance(picture, Lines):
+    if isinstance(picture, Lines):
         write = numbers.percent if picture.percent else numbers.number
         texts = []
         for line in picture.lines:
@@ -157,22 +144,12 @@ def describe(picture: Picture) -> str:
     return f"{'; '.join(texts)}."
 
 
-def first_rows(rows: Sequence[Interval], most: int) -> list[Interval]:
-    """The first rows and the reference; a last row counts the omitted rows."""
-    if len(rows) <= most:
-        return list(rows)
-    kept = list(rows[: most - 1])
-    kept += [row for row in rows[most - 1 :] if row.mark is Mark.REFERENCE]
-    omitted = len(rows) - len(kept)
-    words = f"and {numbers.whole(omitted)} more"
-    return [*kept, Interval(words, math.nan, panel=rows[0].panel, mark=Mark.ASIDE)]
-
-
 def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
     """The places of the rows that decide, and of others from both ends; of one too many all."""
     if len(rows) <= most + 1:
         return [*range(len(rows))]
-    chosen = {place for place, row in enumerate(rows) if row.strong}
+    kept = (row.strong or row.mark is Mark.REFERENCE for row in rows)
+    chosen = {place for place, is_kept in enumerate(kept) if is_kept}
     low, high = 0, len(rows) - 1
     while len(chosen) < most and low <= high:
         chosen.add(low)

@@ -97,7 +97,7 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
         rows = [
             row
             for by in bys
-            for row in pictures.first_rows(
+            for row in pictures.without_middle(
                 [rate_interval(row, digits) for row in tables[by]],
                 max(pictures.MOST_ROWS // len(bys), 2),
             )

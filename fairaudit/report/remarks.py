@@ -170,6 +170,8 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 _MOST = 6
 
 
+_UNNAMED = {"label", "prediction", "decision"}
+"""The outcomes whose name says nothing; others are models or stages."""
 WIDEST = "the widest gaps"
 """The title of the widest gaps: each is to the group that the spec compares with."""
 
@@ -237,9 +239,15 @@ def _ratio(row: ComparisonRow, level: str) -> WidestGap:
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     between = numbers.interval(estimate, share=False)
     sure = f"{by}{' against '.join(rates)}; {f'{level} {between}' if between else 'no interval'}"
-    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    where = _where(row)
     is_known = estimate.low is not None and estimate.high is not None
     return WidestGap(text + where, sure, _is_apart(row) if is_known else None)
+
+
+def _where(row: ComparisonRow | RateRow) -> str:
+    """The stratum and the options of a row, and its model or stage if it has a name."""
+    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    return where if row.of in _UNNAMED else f"{where} ({names.name(row.of)})"
 
 
 def _is_apart(row: ComparisonRow) -> bool:
@@ -266,7 +274,7 @@ def _gap(row: RateRow, other: RateRow | None) -> WidestGap:
     difference = row.difference
     assert difference is not None
     group, reference = numbers.people(row.group), numbers.people(row.reference)
-    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
+    where = _where(row)
     size, often = metric_titles.gap(row.metric, difference, [0])
     participle = metric_titles.participle(row.metric, row.of)
     title = f"{metric_titles.title(row.metric, row.of)} of {group}"

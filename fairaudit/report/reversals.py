@@ -96,21 +96,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     ordered = sorted(kinds, key=lambda kind: -kind.strength)
     if ordered:
         facts = [(KIND_WORDS[kind], kind.description) for kind in ordered]
-        if gone:
-            is_raw = inference.correction is Correction.NONE
-            correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
-            text = (
-                f"The overall gap is significant (p below {alpha:g}, {correction}). The gap after "
-                f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha:g} or "
-                "more), or it is reversed."
-            )
-            facts.append((NOT_LEFT, text))
-        if is_open and shown:
-            text = (
-                "The numbers show this pattern, but its p-value, corrected over all comparisons, "
-                f"is {alpha:g} or more, or no test for it exists."
-            )
-            facts.append((NOT_ESTABLISHED, text))
+        facts += _labels(inference, gone=bool(gone), patterns=is_open and bool(shown))
         yield Facts(facts)
         yield Paragraph(_reading(result), Tone.MUTED)
 
@@ -128,6 +114,26 @@ def _state(
             if index < _DRAWN:
                 yield _slopes(reversal)
             yield from proof(reversal, inference)
+
+
+def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
+    """The meaning of `not established`, and of `not established after adjustment`."""
+    alpha = f"{inference.alpha:g}"
+    if gone:
+        is_raw = inference.correction is Correction.NONE
+        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
+        text = (
+            f"The overall gap is significant (p below {alpha}, {correction}). The gap after "
+            f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha} or "
+            "more), or it is reversed."
+        )
+        yield NOT_LEFT, text
+    if patterns:
+        text = (
+            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
+            f"{alpha} or more, or no test for it exists."
+        )
+        yield NOT_ESTABLISHED, text
 
 
 def _patterns(

@@ -160,19 +160,13 @@ def _figure(search: SearchedRate) -> Figure:
         )
         for subgroup in search.listed
     ]
-    everybody = Interval(
-        "everybody", search.value, mark=Mark.REFERENCE, text=numbers.percent(search.value)
-    )
+    value = numbers.percent(search.value)
+    everybody = Interval("everybody", search.value, mark=Mark.REFERENCE, text=value)
     title = metric_titles.title(search.rate, search.of)
     rules = [Rule(search.value)] if math.isfinite(search.value) else []
     return Figure(
         f"{title.capitalize()} of the {search.of}: the most different subgroups",
-        Intervals(
-            title,
-            [everybody, *pictures.first_rows(rows, pictures.MOST_ROWS - 1)],
-            rules,
-            percent=True,
-        ),
+        Intervals(title, [everybody, *rows[: pictures.MOST_ROWS]], rules, percent=True),
         note=(
             "Diamond and dotted line: all people. In brackets: difference from the rate of all "
             "people, in points; lines: intervals of these differences."

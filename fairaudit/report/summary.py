@@ -83,19 +83,12 @@ def document(
         if isinstance(answer.result, AuditResult)
     )
     statuses = [status for status in WORDS if total[status]]
-
-    def counted(status: Status) -> Column[_Audit]:
-        return Column(WORDS[status], lambda row: row.number(lambda result: result.tally[status]))
-
-    doubtful = Column[_Audit](
-        "not enough evidence", lambda row: row.number(lambda result: result.not_enough_evidence)
-    )
     columns: tuple[Column[_Audit], ...] = (
         text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
-        *map(counted, statuses),
-        *([doubtful] if is_open else []),
+        *map(_count, statuses),
+        *([_DOUBTFUL] if is_open else []),
         Column("rows", lambda row: row.number(lambda result: result.provenance.rows)),
     )
     more = ""
@@ -123,6 +116,10 @@ def document(
     if changes:
         blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
     return (*blocks, *_trends_section(trends, all_rows=all_rows))
+
+
+def _count(status: Status) -> Column[_Audit]:
+    return Column(WORDS[status], lambda row: row.number(lambda result: result.tally[status]))
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
@@ -192,6 +189,11 @@ class _Audit(Frozen):
         """A number of its result; an error has none."""
         result = self.answer.result
         return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
+
+
+_DOUBTFUL = Column[_Audit](
+    "not enough evidence", lambda row: row.number(lambda result: result.not_enough_evidence)
+)
 
 
 def headline(result: AuditResult) -> str:

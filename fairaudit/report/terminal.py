@@ -376,9 +376,7 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
     limit = source.limit[: max(room - len(value) - 8, 8)]
     most = room - names.width(limit) - max(names.width(value), 6)
     if names.width(before) > most:
-        indent = len(before) - len(before.lstrip())
-        keep = max(most - indent - 2, 0)
-        before = before[:indent] + "… " + before[len(before) - keep :].lstrip()
+        before = "… " + before[len(before) - max(most - 2, 0) :].lstrip()
     left = room - names.width(before) - names.width(limit)
     if names.width(after) > left:
         after = after[: max(left - 2, 0)] + " …"

@@ -93,6 +93,7 @@ def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditS
                 column=columns.stages.column,
                 positive=Positive(values=[text.value for text in order[number:]]),
                 negative=order[:number],
+                others=columns.stages.others,
             )
         )
         for number, stage in enumerate(order)

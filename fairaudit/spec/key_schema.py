@@ -225,6 +225,8 @@ class StageColumn(Frozen):
     """The column of the data. Example: `stage`."""
     order: LocatedTexts
     """The stages from the first to the last. Example: `[applied, interviewed, offered, hired]`."""
+    others: Literal["error", "drop"] = "error"
+    """How to treat people with another value, such as `Withdrawn`. Example: `drop`."""
 
 
 class Columns(Frozen, kw_only=True):

@@ -103,6 +103,18 @@ def test_tables_of_counts_are_seen(tmp_path: Path) -> None:
     assert "count" not in yaml.safe_load(other)["columns"]
 
 
+@pytest.mark.parametrize(("codes", "is_told"), [("1312", True), ("1313", False)])
+def test_values_that_may_be_no_decision_are_pointed_out(
+    codes: str, is_told: bool, tmp_path: Path
+) -> None:
+    """Of 1 approved, 2 withdrawn, 3 denied: whoever withdrew was not approved."""
+    rows = "".join(f"{g},{code}\n" for g in "ab" for code in codes * 30)
+    (tmp_path / "d.csv").write_text(f"sex,action\n{rows}")
+    arguments = ("--protected", "sex", "--decision", "action", "--positive", "3")
+    done = run("init", tmp_path / "d.csv", *arguments)
+    assert ("add `others: drop`" in done.stdout) is is_told, done.stderr
+
+
 def test_it_starts_with_the_schema_and_sets_no_limit() -> None:
     done = run("init", "sample_data/loans.csv", "--protected", "gender")
     assert done.stdout.startswith("# yaml-language-server: $schema=")

@@ -16,17 +16,15 @@ from conftest import SAMPLES
 from pages import Element, elements, read, sample, tree_of
 from report_cases import EACH, NAMES
 
-from fairaudit.report import html
+from fairaudit.report import html, lattice
 from fairaudit.report.blocks import Figure, Heading
 from fairaudit.report.html import plots
 from fairaudit.report.pictures import (
     Interval,
     Intervals,
-    Lattice,
     Line,
     Lines,
     Mark,
-    Node,
     Picture,
     Point,
     Rule,
@@ -183,8 +181,6 @@ def test_long_names_are_whole_in_rows_and_beside_lines() -> None:
     lines = Lines("x", "y", [Line(name, [Point("a" * 60, 1), Point("b", 2)])])
     assert name.strip() in draw(lines).text
     assert "…" in draw(lines).text
-    box = Lattice([Node(name, 0, "0.1", 0.5)], [])
-    assert name.strip() in draw(box).text
 
 
 def test_suppressed_undefined_and_infinite_values_are_told_not_drawn() -> None:
@@ -286,19 +282,16 @@ def test_calibration_and_roc_are_the_scores() -> None:
         assert line.points[0].y == pytest.approx(sum(low) / len(low))
 
 
-def test_the_lattice_is_joined_and_told_in_numbers() -> None:
-    picture = _figure("adult_counts", "ε in every subset").picture
-    assert isinstance(picture, Lattice)
+def test_subsets_are_told_in_numbers() -> None:
+    result = sample("adult_counts").result
+    measure, nodes = lattice.strip(result, next(iter(result.findings), None))
+    assert measure == "ε"
     published = [0.219, 0.930, 1.03, 1.16, 1.21, 1.76, 2.14]  # Foulds & Pan, Table 2
-    shown = sorted(float(one.text.split()[0]) for one in picture.nodes)
+    shown = sorted(float(one.text.split()[0]) for one in nodes)
     assert shown == pytest.approx(published, abs=0.006)
-    assert len(picture.edges) == 6 + 3
-    for part, whole in picture.edges:
-        assert picture.nodes[whole].level == picture.nodes[part].level + 1
 
 
 def test_infinite_is_told_and_fully_shaded() -> None:
-    picture = _figure("titanic", "ε in every subset").picture
-    assert isinstance(picture, Lattice)
-    assert {one.shade for one in picture.nodes if "∞" in one.text} == {1.0}
-    assert "∞" in _figure("titanic", "ε in every subset").description
+    result = sample("titanic").result
+    _, nodes = lattice.strip(result, result.findings[0])
+    assert {one.shade for one in nodes if "∞" in one.text} == {1.0}

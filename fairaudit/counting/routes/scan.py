@@ -100,7 +100,9 @@ def _find_row(numbers: Numbers, seek: Seek) -> FoundRow | None:
     if value is None or not seek.numeric:
         return FoundRow(row)
     if held and value not in held:
-        return FoundRow(row, () if None in held else tuple(held))
+        remedies = [numbers.find_remedy(text, seek.column) for text in held if text is not None]
+        known = () if None in held else tuple(held)
+        return FoundRow(row, known, next(filter(None, remedies), None))
     value = value.removeprefix(UNREAD).strip()
     return FoundRow(row, (value,), numbers.find_remedy(value, seek.column))
 

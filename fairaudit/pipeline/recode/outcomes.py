@@ -335,7 +335,8 @@ class _Classes:
             return rest
         if outcome.negative and rest:
             what = f"{column} holds values that are neither positive nor negative"
-            others = "add them to `positive` or `negative`, or set `others: drop`"
+            others = "add them to `positive` or `negative` (of stages: to `order`), or set "
+            others += "`others: drop`"
             hint = self._hint_alike(rest) or others
             problems.fault(outcome.column, f"{what}: {listing(sorted(rest))}; {hint}")
         elif not outcome.negative and len(rest) > 1:

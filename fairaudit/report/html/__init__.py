@@ -40,7 +40,7 @@ _LONGEST_NAME = 120
 _FRAGMENTS = count(1)
 """Numbers for the elements of a notebook, which need distinct ids."""
 _PLOTS = (
-    "axis_names", "boxes", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
+    "axis_names", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
     "panels", "row_scale", "shade", "shape", "strokes",
 )  # fmt: skip
 """The functions that the macros of pictures call."""

@@ -23,7 +23,7 @@ from fairaudit.report.blocks import (
     Tone,
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
-from fairaudit.report.pictures import Intervals, Lattice, Lines, Node
+from fairaudit.report.pictures import Intervals, Lines, Node
 from fairaudit.report.provenance import origin
 from fairaudit.report.remarks import WidestGap, distance, widest
 from fairaudit.result import AuditResult
@@ -230,7 +230,7 @@ _CHECKS_SHOWN = 8
 """The number of open checks that are listed at once; the others are folded."""
 _TABLES_SHOWN = 6
 """The number of tables at the top of a page without checks."""
-_KINDS = (Intervals, Lattice, Lines)
+_KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
 _SECTIONS: dict[type, str] = {
     ReversalCheck: reversals.HEADING,

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from fairaudit.base.frozen import Frozen
-from fairaudit.report.pictures import Interval, Intervals, Lattice, Line, Lines, Node, Rule
+from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Rule
 
 COLOURS = {
     "ink": ("#1b1f24", "#e8eaed"),
@@ -65,8 +65,6 @@ SHADES = 5
 _STEPS = (1, 2, 2.5, 5, 10)
 _LARGE = 1000
 """Ticks from here on are whole numbers."""
-_BOX = 0.86
-"""The width of a box as a share of its column; lines join it to the next box."""
 _BESIDE = 34
 """The number of letters of names that fit side by side below an axis."""
 SHAPES = (
@@ -206,35 +204,6 @@ def looks(picture: Lines) -> Iterator[str]:
     """The style of each line: colour and dashes by its number, or the strong one's."""
     series = (f"series-{index % SERIES}" for index in range(len(picture.lines)))
     yield from ("strong" if line.strong else next(series) for line in picture.lines)
-
-
-class Box(Frozen):
-    """A subset in its place: per cent from the left, rows from the top."""
-
-    node: Node
-    x: float
-    y: float
-
-
-class Boxes(Frozen):
-    """The boxes of a lattice, the width of each in per cent, and how many rows there are."""
-
-    boxes: Sequence[Box]
-    width: float
-    rows: int
-
-
-def boxes(picture: Lattice) -> Boxes:
-    """The subsets in columns by their number of attributes, each column around the middle."""
-    levels = [node.level for node in picture.nodes]
-    rows, width = max(map(levels.count, levels)), 100 / (max(levels) + 1)
-    seen = dict.fromkeys(levels, 0)
-    placed = []
-    for node in picture.nodes:
-        start = (rows - levels.count(node.level)) / 2
-        placed.append(Box(node, round(width * node.level, 2), start + seen[node.level]))
-        seen[node.level] += 1
-    return Boxes(placed, round(width * _BOX, 2), rows)
 
 
 def shade(value: float | None) -> str:

@@ -11,7 +11,7 @@ from fairaudit.base.names import printable, width
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Figure
 from fairaudit.report.html import plots
-from fairaudit.report.pictures import Interval, Intervals, Lattice, Line, Lines, Mark
+from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark
 
 _WIDTH, _TOP, _ROW = 760, 44, 22
 _LETTER = 6.7
@@ -19,7 +19,6 @@ _LETTER = 6.7
 _LONGEST = 40
 _LEFT, _ACROSS, _HIGH = 70, 430, 260
 """Of lines: where the axes meet, and their lengths."""
-_BOX = 48
 _SERIES = {"strong": "ink"}
 
 
@@ -28,8 +27,6 @@ def draw(figure: Figure) -> str:
     picture = figure.picture
     if isinstance(picture, Lines):
         height, shapes = _lines(picture)
-    elif isinstance(picture, Lattice):
-        height, shapes = _lattice(picture)
     else:
         height, shapes = _rows(picture)
     title, about = (escape(printable(text)) for text in (figure.title, figure.description))
@@ -195,28 +192,3 @@ def _curve(
                 high, low = dot.whisker
                 yield _stroke(place(dot.x, high), place(dot.x, low), colour, 1)
             yield _mark(*place(dot.x, dot.y), plots.shape(look), colour)
-
-
-def _lattice(picture: Lattice) -> tuple[float, list[str]]:
-    """Subsets as boxes in columns by their number of attributes."""
-    placed = plots.boxes(picture)
-    across, wide = (_WIDTH - 24) / 100, placed.width * (_WIDTH - 24) / 100
-
-    def corner(box: plots.Box) -> tuple[float, float]:
-        return 12 + box.x * across, _TOP + box.y * (_BOX + 10)
-
-    shapes = []
-    for part, whole in picture.edges:
-        (x, y), (other_x, other_y) = corner(placed.boxes[part]), corner(placed.boxes[whole])
-        shapes.append(_stroke((x + wide, y + _BOX / 2), (other_x, other_y + _BOX / 2), "line"))
-    for box in placed.boxes:
-        (x, y), shade = corner(box), plots.shade(box.node.shade)
-        shapes.append(
-            f'<rect x="{x:.1f}" y="{y:.1f}" width="{wide:.1f}" height="{_BOX}" rx="6" '
-            f'fill="{_colour(f"shade-{shade}")}" stroke="{_colour("line")}"/>'
-        )
-        label = numbers.short(box.node.label, int(wide / _LETTER))
-        shapes.append(_text(x + wide / 2, y + 20, label, colour=f"on-shade-{shade}"))
-        text = _text(x + wide / 2, y + 37, box.node.text, colour=f"on-shade-{shade}", bold=True)
-        shapes.append(text)
-    return _TOP + placed.rows * (_BOX + 10) + 10, shapes

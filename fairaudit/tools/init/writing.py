@@ -178,6 +178,9 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
             yield f"  # {written}: one value in several spellings? Each counts as positive."
         keys = [f"column: {quote(column.name)}", f"positive: {written}"]
         keys += [f"negative: {_list(others)}"] if others else []
+        if len(others) > 1:
+            yield "  # `negative` has all other values: remove values without a decision,"
+            yield "  # such as Withdrawn, and add `others: drop`."
     if is_burden(role, profile, choices):
         keys.append("favourable: false")
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"

@@ -133,3 +133,16 @@ def test_init_declares_the_notation(tmp_path: Path) -> None:
         "symbols": ["€"],
     }
     assert fairaudit.audit(spec).ledger.counted == 200
+
+
+def test_thousands_in_counts_side_by_side_have_their_remedy(tmp_path: Path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text('g,n,yes\na,"1,403",74\nb,415,54\n')
+    decision = {"counts": {"yes": "yes", "total": "n"}, "positive": "yes"}
+    columns = {"protected": ["g"], "decision": decision}
+    spec = {"version": 1, "columns": columns, "metrics": ["selection_rate"]}
+    with pytest.raises(DataError, match="holds no count") as raised:
+        fairaudit.audit(spec, path)
+    assert raised.value.hint == 'for thousands declare `format: {thousands: ","}`'
+    result = fairaudit.audit({**spec, "format": {"thousands": ","}}, path)
+    assert result.ledger.people == 1818

@@ -51,6 +51,21 @@ def test_each_stage_has_rates_and_a_check() -> None:
     } == interviewed
 
 
+def test_people_whose_value_is_no_stage_are_left_out_on_request() -> None:
+    stages = ["applied", "hired", "Withdrawn", "hired"]
+    frame = pl.DataFrame({"g": [*"aabb"] * 10, "stage": stages * 10})
+    spec = spec_of(["applied", "hired"])
+    with pytest.raises(SpecError, match=r"'Withdrawn'; add them to .* to `order`"):
+        fairaudit.audit(spec, frame)
+    spec["columns"]["stages"]["others"] = "drop"
+    result = fairaudit.audit(spec, frame)
+    rates = {row.group[0][1]: row.estimate for row in result.rates if row.group}
+    assert {g: (one.numerator, one.denominator) for g, one in rates.items()} == {
+        "a": (10, 20),
+        "b": (10, 10),
+    }
+
+
 @pytest.mark.parametrize(
     ("order", "columns", "words"),
     [
