@@ -47,8 +47,8 @@ HIDDEN_DOUBT = _doubt(
 )
 
 MASKED_DOUBT = _doubt(
-    "the counts that `missing: {masked: …}` hides, of this group or another, could change it: audit "
-    "the counts before they were masked"
+    "the counts that `missing: {masked: …}` hides, of this group or another, could change it: "
+    "audit the counts before they were masked"
 )
 
 DROPPED_DOUBT = _doubt(
