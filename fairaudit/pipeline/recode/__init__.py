@@ -111,7 +111,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     if counts.scores:
         recodings = {one.name: Recoding.of_column(one, axis_of, counts) for one in spec.groupable}
         labelled = spec.label if spec.label and spec.label.has_classes else None
-        label = labelled and Recoding.of_column(labelled, axis_of, counts)
+        label = Recoding.of_column(labelled, axis_of, counts) if labelled else None
         scores = {
             name: Distribution(name, raw, recodings, label) for name, raw in counts.scores.items()
         }
