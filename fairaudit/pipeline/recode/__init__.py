@@ -110,10 +110,8 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     scores: dict[str, Distribution] = {}
     if counts.scores:
         recodings = {one.name: Recoding.of_column(one, axis_of, counts) for one in spec.groupable}
-        has_label = spec.label is not None and spec.label.has_classes
-        label = (
-            Recoding.of_column(spec.label, axis_of, counts) if spec.label and has_label else None
-        )
+        labelled = spec.label if spec.label and spec.label.has_classes else None
+        label = Recoding.of_column(labelled, axis_of, counts) if labelled else None
         scores = {
             name: Distribution(name, raw, recodings, label) for name, raw in counts.scores.items()
         }

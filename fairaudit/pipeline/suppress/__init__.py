@@ -89,21 +89,16 @@ class Redaction:
         self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
         self.items: dict[PrintedItem, int] = {}
         self.shown: list[bool] | None = None
-        self.protection = Protection((), frozenset())
-        self.widest_scores: int | None = None
+        self.widest: dict[str, int | None] = {"tables": None, "numbers of scores": None}
 
     def publish(self) -> AuditResult:
         """The result, row by row."""
         self._redact()  # collects the items
         items = list(self.items)
-        self.protection = protect(
-            self.cells.people,
-            self.cells.sets,
-            items,
-            self.threshold,
-            bounds=self.cells.bounds.values(),
-        )
-        shown = self._protect_pieces(items, self.protection)
+        cells, bounds = self.cells, self.cells.bounds.values()
+        proof = protect(cells.people, cells.sets, items, self.threshold, bounds=bounds)
+        self.widest["tables"] = proof.widest
+        shown = self._protect_pieces(items, proof)
         # A corrected p-value is computed from all others, hidden ones as well.
         self.support.hides_people = self.support.hides_values or not all(shown)
         self.shown = shown
@@ -407,7 +402,8 @@ class Redaction:
                 known=frozenset().union(*images),
             )
             if proof.widest is not None:
-                self.widest_scores = min(self.widest_scores or proof.widest, proof.widest)
+                widest = self.widest["numbers of scores"] or proof.widest
+                self.widest["numbers of scores"] = min(widest, proof.widest)
             for at, is_shown in zip(made, proof.shown, strict=True):
                 shown[at] &= is_shown
         return shown
@@ -564,8 +560,7 @@ class Redaction:
                 "its limits such a number is, and how sure that is",
                 Subjects.NOBODY,
             )
-        hidden_whole = {"tables": self.protection.widest, "numbers of scores": self.widest_scores}
-        for what, widest in hidden_whole.items():
+        for what, widest in self.widest.items():
             if widest is not None:
                 yield Notice(
                     f"suppression: {what} that cross more than {widest} columns are hidden as a "

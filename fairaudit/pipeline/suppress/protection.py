@@ -62,7 +62,6 @@ class Protection(Frozen):
     """
 
     shown: tuple[bool, ...]
-    hidden: frozenset[int]
     widest: int | None = None
 
 
@@ -89,9 +88,7 @@ def protect(
         pass
     if known is None:
         protector.show_determined()
-    return Protection(
-        tuple(map(protector.shows, items)), frozenset(protector.hidden), protector.widest
-    )
+    return Protection(tuple(map(protector.shows, items)), protector.widest)
 
 
 class _System(Frozen, eq=False):
