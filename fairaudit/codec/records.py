@@ -245,7 +245,7 @@ def write(hint: Any, value: Any) -> Any:
 def _encode(value: Any) -> str | float | None:
     """A value that msgspec does not know: a number of NumPy, a notice, a fraction.
 
-    A fraction with too many digits is None.
+    It returns None for a fraction with too many digits.
     """
     if isinstance(value, float):
         return float(value)

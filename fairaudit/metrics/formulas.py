@@ -116,7 +116,7 @@ class Rate(GroupMetric, kw_only=True):
     def _include_masked(self, ends: Ends, counts: GroupCounts, n: Ints, alpha: Alpha) -> Ends:
         """The interval over all outcomes that people behind masked counts may have.
 
-        Where such people may not even exist, or the rate is of a part of the group, there is none.
+        It is missing where such people may not exist, or the rate is of a part of the group.
         """
         hidden = counts.headcount - n
         is_bounded = counts.masked is Masked.OUTCOMES and counts.squares is None
