@@ -60,7 +60,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if not opened:
         yield f"Compare new data with this result: `fairaudit run {spec} --baseline report.json`."
     evident = [row for row in opened if not row.finding.not_enough_evidence]
-    for row in [row for row in evident if row.finding.worse_off][:_MOST_STEPS]:
+    reviewed = [row for row in evident if row.finding.status is not Status.PASS]
+    for row in [row for row in reviewed if row.finding.worse_off][:_MOST_STEPS]:
         people = " ".join(dict(by_label(row.lines)).get("people", "").split())
         group = numbers.people(row.finding.worse_off)
         text = f"Review the {names.name(row.finding.check.of)} for {group}"

@@ -190,6 +190,21 @@ def test_what_to_do_next_follows_from_what_was_found() -> None:
         assert words in " ".join(remarks.steps(result, diagnose(result)))
 
 
+def test_a_group_that_passes_is_not_to_be_reviewed() -> None:
+    """16/20 against 18/20 passes at 0.89; 4 people whose group is missing could turn it."""
+    rows = {"g": [*"aabb", None], "d": [1, 0, 1, 0, 0], "n": [16, 4, 18, 2, 4]}
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n"}
+    spec = {"version": 1, "columns": columns, "metrics": [RATIO]}
+    result = fairaudit.audit({**spec, "missing": {"protected": "aside"}}, rows)
+    (finding,) = result.findings
+    assert finding.status is Status.PASS
+    assert finding.missing is not None
+    assert finding.missing.turns
+    text = " ".join(remarks.steps(result, diagnose(result)))
+    assert "Review" not in text
+    assert "Complete the missing groups and outcomes" in text
+
+
 def test_a_pass_is_open_and_has_its_picture() -> None:
     tree = page(audit({"a": (50, 100), "b": (49, 100)}, [RATIO]))
     assert by_class(tree, "banner")[0].text.startswith("PASS")
