@@ -863,7 +863,7 @@ Parameters smoothing=None concentration=None towards=None alpha=None utilities=(
     t=None lipschitz=None
 Check given=() against=None undefined='fail' warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
-    accept_left_out=None
+    accept_left_out=None burden=False
 ReversalCheck warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
     accept_left_out=None scope=None
