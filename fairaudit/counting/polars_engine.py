@@ -48,9 +48,6 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name")
 
-_MOST_COMPARED = 1_000_000
-"""Most rows whose undeclared ids are compared: another pass over these columns."""
-
 
 def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[CountsOrError]:
     """The counts for several plans of the same data and format, in as few passes as it takes.
@@ -173,7 +170,7 @@ def _tell_unused(plan: Plan, ready: Sequence[CheckedFile]) -> list[Notice]:
     """Notices on people who may count several times, by columns that the plan does not use."""
     unused = [find_unused(plan, checked.source.header) for checked in ready]
     rows = sum(checked.records for checked in ready)
-    if not unused[0] or len({*unused}) > 1 or not 0 < rows <= _MOST_COMPARED:
+    if not unused[0] or len({*unused}) > 1 or not rows:
         return []
     from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import batches
@@ -352,7 +349,7 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
         file = _describe(FRAME_NAME, header)
         notices = check_columns(plan, [file])
         unused = find_unused(plan, header)
-        if unused and {*header} <= {*batch.schema} and 0 < rows <= _MOST_COMPARED:
+        if unused and {*header} <= {*batch.schema} and rows:
             from fairaudit.counting.routes import repeats
 
             with contextlib.suppress(DataError):

@@ -28,6 +28,8 @@ from fairaudit.counting.sources.sources import CheckedFile
 
 _ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
+_MOST = 100_000
+"""The number of rows that are searched for people who count several times."""
 _LIKE_TOTAL = r"(?i)total|overall|all"
 _LONGEST = len("2024-12-31 23:59:59.999999999")
 
@@ -123,13 +125,20 @@ def _order(rows: pl.DataFrame, column: str) -> pl.DataFrame:
 
 
 def tell_unused(data: Sequence[Batch], names: Sequence[str], *, is_table: bool) -> Iterator[Notice]:
-    """Notices on people who may count several times: rows of totals, or ids that repeat."""
+    """Notices on people who may count several times: rows of totals, or ids that repeat.
+
+    Only the first rows are read, so that they cost little next to the pass that counts all.
+    """
     return _tell_totals(data, names) if is_table else _tell_repeats(data, names)
+
+
+def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:
+    return pl.concat([batch.frame.select(columns) for batch in data]).head(_MOST)
 
 
 def _tell_totals(data: Sequence[Batch], names: Sequence[str]) -> Iterator[Notice]:
     """Notices on columns of a table of counts with a level that is called a total."""
-    rows = pl.concat([batch.frame.select(pl.col(*names).cast(pl.String)) for batch in data])
+    rows = _read_first(data, pl.col(*names).cast(pl.String))
     for name in names:
         levels = rows.select(pl.col(name)).filter(pl.col(name).str.contains(_LIKE_TOTAL)).unique()
         totals = sorted(filter(is_like_total, collect(levels, data[0]).to_series()))
@@ -144,7 +153,7 @@ def _tell_totals(data: Sequence[Batch], names: Sequence[str]) -> Iterator[Notice
 
 def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
     """Notices on columns that look like ids of people, have mostly different values, and repeat."""
-    rows = pl.concat([batch.frame.select(pl.col(*ids).cast(pl.String)) for batch in data])
+    rows = _read_first(data, pl.col(*ids).cast(pl.String))
     lacking = (pl.col(name).null_count().alias(own(name)) for name in ids)
     query = rows.select(pl.len().alias(_PLACE), pl.col(*ids).n_unique(), *lacking)
     counted = collect(query, data[0]).row(0, named=True)
@@ -154,11 +163,12 @@ def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]
         if counted[own(name)] or not 0 < again < people / 2:
             continue
         # All columns are read only where an id repeats.
-        whole = pl.concat([batch.frame.select(pl.struct(pl.all()).hash()) for batch in data])
+        whole = _read_first(data, pl.struct(pl.all()).hash())
         equal = people - collect(whole.select(pl.all().n_unique()), data[0]).item()
         repeat = "row repeats" if again == 1 else "rows repeat"
+        first = "the first " if people == _MOST else ""
         yield Notice(
-            f"{again:,} of {people:,} {repeat} a value of {quoted(name)}"
+            f"{again:,} of {first}{people:,} {repeat} a value of {quoted(name)}"
             f"{f', {equal:,} of them in all columns' if equal else ''}: if it names people, they "
             f"count several times; declare `columns: {{id: {name}}}`",
             Subjects.NEVER,

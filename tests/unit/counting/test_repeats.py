@@ -15,6 +15,7 @@ import pytest
 import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import DataError, SpecError, UsageError
+from fairaudit.counting.routes import repeats
 
 COLUMNS: dict[str, Any] = {
     "id": "who",
@@ -282,6 +283,19 @@ def test_an_undeclared_id_that_repeats_has_a_notice(tmp_path: Path, seed: int) -
     columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1, "negative": 0}}
     told = fairaudit.audit({"columns": columns, "metrics": ["selection_rate"]}, frame).notices
     assert said in map(str, told)
+
+
+def test_the_first_rows_of_a_large_file_are_searched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repeats, "_MOST", 50)
+    ids = [f"c{n}" for n in range(47)] + ["c0", "c1", "c0"] + ["c2"] * 20
+    rows = [
+        {"g": "ab"[n % 2], "d": str(n % 3 % 2), "candidate_id": one} for n, one in enumerate(ids)
+    ]
+    (said,) = [n for n in notices_of(text_of(rows), tmp_path) if "repeat" in n]
+    # 47 ids in 50 rows.
+    assert said.startswith("3 of the first 50 rows repeat a value of 'candidate_id'")
 
 
 def test_ids_that_the_spec_uses_have_no_notice(tmp_path: Path) -> None:
