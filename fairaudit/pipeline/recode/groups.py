@@ -214,7 +214,7 @@ class _Levels(Frozen):
             how = f"as {quoted(attribute.several)}"
             if attribute.several == "combination":
                 how = "by their combination"
-            what = f"cells with several values, such as {quoted(several[0])}, are counted {how}"
+            what = f"cells with several values, such as {listing(several, 5)}, are counted {how}"
             self.problems.note(attribute.name, what)
         return joined
 

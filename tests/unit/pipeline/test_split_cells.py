@@ -57,6 +57,9 @@ def test_a_cell_of_several_values_is_one_level(
     (notice,) = [str(one) for one in result.notices if "several values" in str(one)]
     how = "by their combination" if several == "combination" else f"as {several!r}"
     assert notice.endswith(f"are counted {how}")
+    cells = {cell for cell, _ in rows if level_of(cell, several) not in {None, *RACES}}
+    assert sum(f"'{cell}'" in notice for cell in cells) == 5
+    assert f"' and {len(cells) - 5} more, are counted" in notice
 
 
 def test_merge_and_reference_are_of_the_levels_after_the_split(
