@@ -25,7 +25,7 @@ from fairaudit.counting.columns import Age, MaskedCount, Period
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_keys import Level
-from fairaudit.counting.sources.batches import DATE_HINT, Batch, own, read_number
+from fairaudit.counting.sources.batches import DATE_HINT, Batch, hint_dates, own, read_number
 from fairaudit.counting.sources.column_checks import parse_filter
 
 
@@ -331,7 +331,7 @@ class Numbers:
                     hint += "; or name missing counts in `missing.tokens`, hidden ones in `masked`"
             dated = self._find_dated(column)
             if dated is not None and is_text(self.batch.schema[dated]):
-                hint = f'declare how dates are written, such as `dates: {{{dated}: "%m/%d/%Y"}}`'
+                hint = hint_dates(self.plan.format, dated)
             raise DataError(
                 f"{bad:,} {'row holds' if bad == 1 else 'rows hold'} {what} {where}",
                 hint,

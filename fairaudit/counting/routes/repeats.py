@@ -13,7 +13,7 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, Seek
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import is_like_total, quoted
-from fairaudit.counting.columns import Repeats
+from fairaudit.counting.columns import CsvFormat, Repeats
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes.derived_columns import add_columns
 from fairaudit.counting.routes.polars_numbers import (
@@ -23,7 +23,7 @@ from fairaudit.counting.routes.polars_numbers import (
     filtered,
     is_kept,
 )
-from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, own
+from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
 from fairaudit.counting.sources.sources import CheckedFile
 
 _ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
@@ -80,7 +80,7 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
             uncounted=f"rows repeat {what}",
         )
     if repeats.latest is not None:
-        rows = _order(rows, repeats.latest)
+        rows = _order(rows, repeats.latest, plan.format)
     is_first = repeats.keep == "first" and repeats.latest is None
     keep = pl.col(_ID).is_first_distinct() if is_first else pl.col(_ID).is_last_distinct()
     left_out = rows.filter(~keep)
@@ -109,16 +109,19 @@ def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.Data
     return collect(frame.filter(is_kept(rule)).select(ROW, *columns), batch)
 
 
-def _order(rows: pl.DataFrame, column: str) -> pl.DataFrame:
+def _order(rows: pl.DataFrame, column: str, form: CsvFormat) -> pl.DataFrame:
     """The rows in the order of a column of numbers, or of dates; of equal ones in their own."""
     if rows[_NUMBER].null_count() == 0:
         return rows.sort(_NUMBER, maintain_order=True)
     unread = int((~rows[_ORDER].str.contains(_MOMENT).fill_null(value=False)).sum())
     if unread:
-        what = f"neither a date nor a number in {quoted(column)}, which orders them"
+        what = f"neither a date nor a number in {quoted(column)}, so the latest one is not known"
+        rows_hold = "row of a person with several rows holds"
+        if unread > 1:
+            rows_hold = "rows of people with several rows hold"
         raise DataError(
-            f"{unread:,} rows of people with several rows hold {what}",
-            f'declare how dates are written, such as `dates: {{{column}: "%m/%d/%Y"}}`',
+            f"{unread:,} {rows_hold} {what}",
+            hint_dates(form, column),
             uncounted=f"rows of people with several rows hold {what}",
         )
     return rows.sort(_ORDER, maintain_order=True)

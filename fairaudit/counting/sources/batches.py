@@ -94,6 +94,14 @@ def read_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
     return text.cast(pl.Float64, strict=False)
 
 
+def hint_dates(form: CsvFormat, column: str) -> str:
+    """The remedy for texts of a column that are not dates in its notation."""
+    declared = dict(form.dates).get(column)
+    if declared is not None:
+        return f"`dates` says that they are written as {declared}: correct it, or the data"
+    return f'declare how dates are written, such as `dates: {{{column}: "%m/%d/%Y"}}`'
+
+
 def leave_out_rows(frame: pl.LazyFrame, rows: Sequence[int]) -> pl.LazyFrame:
     """The frame without the rows of these numbers, from 0."""
     left_out = pl.LazyFrame({ROW: rows}, schema={ROW: pl.get_index_type()})

@@ -194,6 +194,12 @@ def test_the_latest_is_by_dates_or_numbers_never_by_letters() -> None:
         row["on"] = day
     with pytest.raises(DataError, match="2 rows of people with several rows hold neither a date"):
         audit(pl.DataFrame(rows), {"latest": "on"})
+    with pytest.raises(DataError, match="so the latest one is not known") as raised:
+        audit(pl.DataFrame(rows), {"latest": "on"}, dates={"on": "%d/%m/%Y"})
+    assert (
+        raised.value.hint
+        == "`dates` says that they are written as %d/%m/%Y: correct it, or the data"
+    )
     dated = audit(pl.DataFrame(rows), {"latest": "on"}, dates={"on": "%m/%d/%Y"})
     assert answers(dated)["selection_rate", "a"] == 0
 
