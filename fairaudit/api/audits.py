@@ -23,17 +23,8 @@ from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.stages import answer_all, answer_specs, count_each, judge_file
 from fairaudit.result import FailOn, ResultOrError, Verdict
 
-_ROLES = {
-    "y_true": "label",
-    "y_pred": "prediction",
-    "score": "score",
-    "sample_weight": "weight",
-}
-_OF_DECISIONS = (
-    "selection_rate",
-    "demographic_parity_difference",
-    "demographic_parity_ratio",
-)
+_ROLES = {"y_true": "label", "y_pred": "prediction", "score": "score", "sample_weight": "weight"}
+_OF_DECISIONS = ("selection_rate", "demographic_parity_difference", "demographic_parity_ratio")
 _OF_LABELS = (
     "accuracy",
     "true_positive_rate",
