@@ -78,8 +78,7 @@ def build(document: Document, text: str) -> Spec:
 def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditSpec:
     """The spec with models for the stages after the first: all who reached a stage are positive.
 
-    One model is of all people. From the third stage on another one is of the step: of the people
-    who reached the stage before.
+    From the third stage on, a second model counts only the people who reached the stage before.
     """
     columns = shape.columns
     if columns.stages is None:
