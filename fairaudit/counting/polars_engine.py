@@ -31,7 +31,6 @@ from fairaudit.counting.sources.column_checks import check_columns, check_repeat
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.equal_files import compare_files
 from fairaudit.counting.sources.files import Files, find_files, name_file
-from fairaudit.counting.sources.readers import open_file, reader_of
 from fairaudit.counting.sources.sources import (
     FRAME_NAME,
     CheckedFile,
@@ -39,6 +38,8 @@ from fairaudit.counting.sources.sources import (
     Frame,
     SourceFile,
     begin_pass,
+    open_file,
+    reader_of,
 )
 
 if TYPE_CHECKING:

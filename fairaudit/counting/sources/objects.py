@@ -61,9 +61,13 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
     """
     scheme, path, account = _split(entry)
     refuse(mask(entry), "a cloud store")
-    refuse_secrets(path)
+    bucket, _, key = path.partition("/")
+    # The name of a bucket has no such character, and a key is requested as it is written.
+    if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
+        what = "the address of an object has a user, a password or parameters, which reports print"
+        raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
     path = path.rstrip("/")
-    if not path.partition("/")[0] or glob.has_magic(path.partition("/")[0]):
+    if not bucket or glob.has_magic(bucket):
         raise UsageError(f"{entry}: no bucket is named", f"such as {scheme}://bucket/x.parquet")
     with _explain_errors(entry):
         store = _open_store(scheme, account)
@@ -81,15 +85,6 @@ def _split(entry: str) -> tuple[str, str, str | None]:
     if named is None or not scheme.lower().startswith("abfs"):
         return SCHEMES[scheme.lower()], path, None
     return "az", named[1] + (named[3] or ""), named[2]
-
-
-def refuse_secrets(path: str) -> None:
-    """Raises `UsageError` for an address with a user, a password or parameters, without them."""
-    bucket, _, key = path.partition("/")
-    # The name of a bucket has no such character, and a key is requested as it is written.
-    if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
-        what = "the address of an object has a user, a password or parameters, which reports print"
-        raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
 
 
 def _find_table(store: FileSystem, folder: str) -> TableFormat | None:

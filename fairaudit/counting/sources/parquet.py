@@ -38,7 +38,7 @@ _MOST_AT_ONCE = 2**25
 
 _INT = 2**31
 _LARGEST = 2**62
-_NO_FILE = "not a Parquet file, or damaged or truncated"
+NO_FILE = "not a Parquet file, or damaged or truncated"
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
 """The bytes of a value by its physical type; of a text those of its length."""
 
@@ -133,7 +133,7 @@ def read_layout(path: Path, name: str) -> Layout:
             length = int.from_bytes(tail[:4], "little")
             end = size - _TAIL - length
             if tail[4:] != _MAGIC or end < len(_MAGIC):
-                raise DataError.unreadable(name, _NO_FILE)
+                raise DataError.unreadable(name, NO_FILE)
             file.seek(end)
             content = file.read(length)
         native = kernel.load()
