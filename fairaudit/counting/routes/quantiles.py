@@ -61,7 +61,17 @@ class _Values:
         else:
             read = [batch for file in data for batch in batches([file], plan.format.separator)]
         self._batch = read[0]
-        kept = pl.concat([_values(add_columns(batch, plan), plan, column) for batch in read])
+        # Value and people of the rows that the filter keeps.
+        frames = []
+        for batch in read:
+            numbers = Numbers(add_columns(batch, plan), plan)
+            rule, people = checked_rule(numbers), numbers.people.alias(own("people"))
+            value = numbers.value(column).cast(pl.Float64).alias(own("value"))
+            rows = numbers.batch.frame.select(value, people, *filtered(rule, numbers))
+            frames.append(
+                rows.filter(is_kept(rule)).select(value=own("value"), people=own("people"))
+            )
+        kept = pl.concat(frames)
         self._frame = kept.filter(pl.col("value").is_not_null())
         self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
         self.people = self._sum(pl.lit(value=True))
@@ -110,18 +120,6 @@ class _Values:
 def _place(part_of: Callable[[pl.Series], pl.Series]) -> pl.Expr:
     """The number of the part of each value."""
     return pl.col("value").map_batches(part_of, pl.Int64, is_elementwise=True)
-
-
-def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
-    """Value and people of the rows that the filter keeps."""
-    numbers = Numbers(batch, plan)
-    rule = checked_rule(numbers)
-    value = numbers.value(column).cast(pl.Float64).alias(own("value"))
-    return (
-        batch.frame.select(value, numbers.people.alias(own("people")), *filtered(rule, numbers))
-        .filter(is_kept(rule))
-        .select(value=own("value"), people=own("people"))
-    )
 
 
 def _parts_between(values: pl.Series, low: float, high: float) -> pl.Series:
