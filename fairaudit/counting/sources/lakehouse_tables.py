@@ -109,7 +109,7 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
     except Exception as error:
         if ran_out(error) or getattr(error, "errno", None) in _FULL:
             raise
-        # Only the kind of a library's error is told: its text may quote a row.
+        # The message has only the kind of a library's error, whose text may quote a row.
         what = f"{name}: {form.module} cannot read this table of {form.title}"
         hint = f"{type(error).__name__}: is it complete, and of a version that {form.module} reads?"
         raise DataError(what, hint) from error

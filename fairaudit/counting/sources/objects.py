@@ -84,7 +84,7 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
         if isinstance(error, OSError) and error.strerror and kind is None:
             hint = "free some space, or point TMPDIR to another disk"
             raise DataError(f"{entry}: it cannot be stored here: {error.strerror}", hint) from error
-        # Of an error of the store only the kind is told.
+        # The message has only the kind of a store's error, whose text may quote the request.
         why = f" ({kind[1]})" if kind else ""
         raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error
 
