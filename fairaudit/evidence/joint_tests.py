@@ -323,14 +323,14 @@ def _stack_spread_tests(
 def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     """The tests that outcomes are independent of groups."""
     assert metric.independence is not None
-    terms, table = evaluation.terms, evaluation.table
+    table = evaluation.table
     by_classes = table.clusters is not None and Requirement.CLASSES in metric.requirements
     gap = clusters.evaluate_rate_gap(evaluation) if by_classes else None
     if gap is not None and gap.group_values is not None:
         return replace(_run_clustered_tests(gap, gap.group_values), beyond=None)
     tests = [
         _run_independence_tests(metric, evaluation, counts)
-        for counts in metric.independence(table, terms.minimum, terms.parameters)
+        for counts in metric.independence(table, evaluation.terms)
     ]
     if len(tests) > 1:
         return take_smallest(tests)

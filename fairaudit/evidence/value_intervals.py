@@ -356,14 +356,14 @@ def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, 
 
 def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
     """The interval of a table's metric; in clusters ε of two groups with their shared clusters."""
-    metric, terms = evaluation.metric, evaluation.terms
+    metric = evaluation.metric
     assert isinstance(metric, TableMetric)
     if metric.interval is None:
         gap = clusters.evaluate_rate_gap(evaluation) if metric is TOTAL_VARIATION else None
         if gap is None:
             raise NoInterval(metric.no_interval)
         return _find_interval(gap, alpha)
-    low, high = metric.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
+    low, high = metric.interval(evaluation.table, evaluation.terms, alpha)
     interval = Interval(low[:, None], high[:, None], metric.method)
     if not clusters.is_clustered(evaluation):
         return interval

@@ -92,8 +92,7 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
         return Tests.none(evaluation, explain_one_group(metric))
     if isinstance(metric, TableMetric):
         if metric.p_of is not None:
-            terms = evaluation.terms
-            p = metric.p_of(evaluation.table, terms.minimum, terms.parameters)
+            p = metric.p_of(evaluation.table, evaluation.terms)
             return _read_own_test(metric, OwnTest(p[:, None]))
         if metric.no_test:
             return Tests.none(evaluation, metric.no_test)

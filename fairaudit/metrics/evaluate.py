@@ -418,7 +418,7 @@ def _evaluate_table_metric(
     metric: TableMetric, table: GroupTable, terms: MetricOptions
 ) -> Evaluation:
     """The value of a metric that reads the whole table, one a stratum."""
-    values = metric.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
+    values = metric.compute(table, terms)
     return Evaluation(
         metric=metric,
         table=table,

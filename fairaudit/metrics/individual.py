@@ -18,7 +18,7 @@ from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.metrics.terms import MetricOptions, Minimum, Parameters
 from fairaudit.rows.fitted_models import FOLDS, INFLATION, SEED, Errors, predict_errors
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.similar_people import (
@@ -164,13 +164,13 @@ def _measure_causally(table: GroupTable, minimum: Minimum) -> tuple[Floats, Ints
     return means, n, takes_part
 
 
-def _causal_value(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
-    means, n, takes_part = _measure_causally(table, minimum)
+def _causal_value(table: GroupTable, terms: MetricOptions) -> TableValue:
+    means, n, takes_part = _measure_causally(table, terms.minimum)
     return TableValue.of(means[0], takes_part, n)
 
 
-def _causal_ends(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
-    value, variance, people = _measure_causally(table, minimum)[0]
+def _causal_ends(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
+    value, variance, people = _measure_causally(table, terms.minimum)[0]
     return _by_effective_size(value, variance, people, alpha)
 
 

@@ -24,7 +24,7 @@ from fairaudit.metrics.group_metrics import (
     count_effective_of_share,
 )
 from fairaudit.metrics.means_and_errors import mean_of_cells
-from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.metrics.terms import MetricOptions, Parameters
 from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
@@ -270,19 +270,19 @@ EXPECTED_UTILITY = mean_of_cells(
 )
 
 
-def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+def _between(table: GroupTable, terms: MetricOptions) -> TableValue:
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
-    counts, alpha = count_groups(table), _alpha(parameters)
+    counts, alpha = count_groups(table), _alpha(terms.parameters)
     people = counts.people.labelled
-    takes_part = admit_groups(table, people, minimum)
+    takes_part = admit_groups(table, people, terms.minimum)
     none, usual, double = (np.where(takes_part, level, 0) for level in _levels(counts))
     n = none + usual + double
     total = n.sum(axis=1)
     mean = (usual + 2 * double).sum(axis=1) / total
     ratio = (usual + 2 * double) / n / mean[:, None]
-    terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
+    apart = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
     factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
-    value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
+    value = np.where(mean > 0, np.maximum(apart / total / factor, 0.0), np.nan)
     return TableValue.of(value, takes_part, people, defined=are_comparable(takes_part, n))
 
 
