@@ -395,8 +395,7 @@ def _read(
 ) -> Callable[[GroupTable, MetricOptions], TableValue]:
     def read(table: GroupTable, terms: MetricOptions) -> TableValue:
         line, takes_part, n = _line(table)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(line.ss > 0, number(line), np.nan)
+        value = np.where(line.ss > 0, number(line), np.nan)
         answered = np.isfinite(value) & ~np.isnan(line.n) & terms.minimum.admits(line.n)
         value = np.where(answered, value, np.nan)
         return TableValue.of(value, takes_part, n)
@@ -407,21 +406,19 @@ def _read(
 def _interval_of_slope(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """Least squares: Student's t with n - 2 degrees of freedom."""
     line, value = _line(table)[0], SLOPE.value_of(table, terms).value
-    with np.errstate(divide="ignore", invalid="ignore"):
-        residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
-        error = np.sqrt(residual / (line.n - 2) / line.ss)
-        reach = distributions.t_critical(line.n - 2, alpha) * error
+    residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
+    error = np.sqrt(residual / (line.n - 2) / line.ss)
+    reach = distributions.t_critical(line.n - 2, alpha) * error
     return value - reach, value + reach
 
 
 def _interval_of_correlation(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """Fisher's z transformation, with √(n - 3)."""
     line, value = _line(table)[0], NUMERIC_CORRELATION.value_of(table, terms).value
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(line.n > 3, line.n - 3, np.nan)
-        reach = distributions.normal_critical(alpha) / np.sqrt(size)
-        middle = np.arctanh(value)
-        return np.tanh(middle - reach), np.tanh(middle + reach)
+    size = np.where(line.n > 3, line.n - 3, np.nan)
+    reach = distributions.normal_critical(alpha) / np.sqrt(size)
+    middle = np.arctanh(value)
+    return np.tanh(middle - reach), np.tanh(middle + reach)
 
 
 SLOPE = TableMetric(

@@ -58,6 +58,7 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     return float(values.value[0])
 
 
+@np.errstate(all="ignore")  # undefined is NaN
 def compute_epsilon(
     counts: Floats,
     n: Ints | Floats,
@@ -70,8 +71,7 @@ def compute_epsilon(
     `smoothing` is added to the counts: one number, or [Z, Y, 1].
     """
     weights = counts + smoothing
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(weights / weights.sum(axis=1, keepdims=True))
+    logs = np.log(weights / weights.sum(axis=1, keepdims=True))
     strata, _, _ = counts.shape
     enough = are_comparable(takes_part, counts.sum(axis=1))
     best = np.full(strata, np.nan)
@@ -81,8 +81,7 @@ def compute_epsilon(
         top, bottom = find_extremes(logs[:, y], takes_part, n)
         # An outcome that no group has (a probability of 0 everywhere) is not in the range.
         occurs = enough & np.isfinite(logs[strata_index, y, top])
-        with np.errstate(invalid="ignore"):
-            spread = logs[strata_index, y, top] - logs[strata_index, y, bottom]
+        spread = logs[strata_index, y, top] - logs[strata_index, y, bottom]
         spread = np.where(spread < _ROUNDING, 0.0, spread)
         better = occurs & (np.isnan(best) | (spread > best))
         best[better], outcome[better] = spread[better], y
@@ -158,8 +157,7 @@ def interval_of_epsilon(
     sizes = epsilon_value.counts.sum(axis=1)
     assert epsilon_value.overall is not None
     smoothing = parameters.pseudo_counts(epsilon_value.overall)
-    with np.errstate(invalid="ignore"):
-        shares = epsilon_value.counts / sizes[:, None]
+    shares = epsilon_value.counts / sizes[:, None]
     result = np.full((2, len(sizes)), np.nan)
     classes = epsilon_value.counts.shape[1]
     for z, among in enumerate(epsilon_value.takes_part):
@@ -183,8 +181,7 @@ def interval_of_epsilon(
             )
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
-            with np.errstate(divide="ignore"):
-                lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))
+            lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))
             result[0, z], result[1, z] = max(0.0, highs.max()), lows.max()
     return result[0], result[1]
 
@@ -207,9 +204,8 @@ def _bias_amplification(table: GroupTable, terms: MetricOptions) -> TableValue:
     if (predicted.takes_part != labelled.takes_part).any():
         # Both are of the same groups, or their difference would be one of groups.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
-    with np.errstate(invalid="ignore"):
-        # A difference from infinity is unknown.
-        value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
+    # A difference from infinity is unknown.
+    value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
     parts = ((table.of, predicted), ("label", labelled))
     return replace(predicted, value=value, parts=parts, everybody=None)
 
@@ -312,8 +308,7 @@ def _of_classes(  # one private function serves both outcomes of a table
         else:
             heaviest = count_groups(table).heaviest
             size = sample_sizes.linearised_classes(counts, squares, n, heaviest)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
+        counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     if among is None:
         among = table.eligible & ((people if both_known else table.n) > 0)
     takes_part = among & terms.minimum.admits(people, everybody)
@@ -334,8 +329,7 @@ def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
         return plain
     total = plain.counts.sum(axis=1, keepdims=True)
     size = class_effective_n(clusters, plain.counts, plain.n, plain.takes_part)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(total > 0, plain.counts / total * size, 0.0)
+    counts = np.where(total > 0, plain.counts / total * size, 0.0)
     return replace(plain, counts=counts)
 
 
@@ -388,8 +382,7 @@ def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: A
         interval_of_epsilon(part, alpha, 2, terms.parameters)
         for _, part in _bias_amplification(table, plain).parts
     )
-    with np.errstate(invalid="ignore"):
-        return predicted[0] - labelled[1], predicted[1] - labelled[0]
+    return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
 _OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)

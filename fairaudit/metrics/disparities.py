@@ -222,8 +222,7 @@ class Comparison(CatalogueEntry, kw_only=True):
     def _map_ends(self, interval: Interval, change: Callable[[Any], Any]) -> Interval:
         if self.rescaling is UNCHANGED:
             return interval
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (np.asarray(change(end)) for end in interval[:2])
+        low, high = (np.asarray(change(end)) for end in interval[:2])
         ends = (low, high) if self.rescaling.increases else (high, low)
         return Interval(*ends, interval.method)
 
@@ -231,25 +230,25 @@ class Comparison(CatalogueEntry, kw_only=True):
         """A value on its scale: the difference or the ratio that it is made of."""
         return self.rescaling.invert(value)
 
+    @np.errstate(all="ignore")  # undefined is NaN
     def gap_at(self, bound: float, base: Floats | float) -> Floats:
         """How far above `base` a share lies where the value is `bound`; NaN where that is unknown.
 
         `base` is the reference's, or in a spread the highest.
         """
-        with np.errstate(all="ignore"):
-            apart = self.unscale(np.float64(bound))
-            match self.scale:
-                case Scale.DIFFERENCE:
-                    gap = np.full_like(base, -apart if self.is_max_min else apart)
-                case Scale.RATIO:
-                    gap = (apart - 1) * base
-                case Scale.ODDS:
-                    gap = apart * base / (1 - base + apart * base) - base
-                case Scale.ARCSINE:
-                    angle = np.arcsin(np.sqrt(base)) + apart / 2
-                    gap = np.sin(np.clip(angle, 0, np.pi / 2)) ** 2 - base
-                case _:
-                    gap = np.full_like(base, np.nan)
+        apart = self.unscale(np.float64(bound))
+        match self.scale:
+            case Scale.DIFFERENCE:
+                gap = np.full_like(base, -apart if self.is_max_min else apart)
+            case Scale.RATIO:
+                gap = (apart - 1) * base
+            case Scale.ODDS:
+                gap = apart * base / (1 - base + apart * base) - base
+            case Scale.ARCSINE:
+                angle = np.arcsin(np.sqrt(base)) + apart / 2
+                gap = np.sin(np.clip(angle, 0, np.pi / 2)) ** 2 - base
+            case _:
+                gap = np.full_like(base, np.nan)
         return np.asarray(gap)
 
     def bounds(self, metric: GroupMetric) -> Bounds:

@@ -87,10 +87,9 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     weights = [values.scaled_n for values in part_values if values is not None]
     n = np.where(judged, np.min(weights, axis=0), 0)
     is_ratio = metric.comparison.quotient
-    with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
-        combined = _combine(over, apart, n, is_ratio=is_ratio)
-        value = np.exp(combined) if is_ratio else combined
+    apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
+    combined = _combine(over, apart, n, is_ratio=is_ratio)
+    value = np.exp(combined) if is_ratio else combined
     undefined = (judged & np.isnan(values)).any(axis=1) | ~(n > 0).any(axis=1)
     value = np.where(undefined, np.nan, value)[:, None]
 

@@ -175,11 +175,11 @@ class GroupValues(Frozen, eq=False):
     own_test: Callable[[], OwnTest] | None = None
 
     @memoize
+    @np.errstate(all="ignore")  # undefined is NaN
     def interval(self, alpha: float) -> Ends:
         """The ends of every value; NaN without an interval."""
         nothing = np.full_like(self.value, np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
+        low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
         open_ = np.isnan(self.value)
         return np.where(open_, np.nan, low), np.where(open_, np.nan, high)
 

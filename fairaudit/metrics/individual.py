@@ -90,8 +90,7 @@ def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], End
 def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
     """Wilson's interval, with the size at which it is as wide as Student's quantile requires."""
     variance = variance * widen(n, alpha) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
+    size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
     return proportions.share_interval(value, size, alpha)
 
 

@@ -85,19 +85,18 @@ def _slopes(levels: tuple[Cell, Cell, Cell], alpha: float) -> tuple[Floats, Floa
 
 def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
     """GE's reach by the delta method, times the steepness of what is made of it; [Z, G]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes, shares = _slopes(_levels(counts), order)
-        slopes = np.where(shares > 0, slopes, 0.0)
-        mean = (shares * slopes).sum(axis=0)
-        wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
-        by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
-        size = count_effective(counts, _CELLS, by_cell)
-        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
-        # Few people with an unusual benefit do not show how much the benefit varies.
-        apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
-        reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
-        # If all people of a sample have the same benefit, the variance is unknown, not 0.
-        reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
+    slopes, shares = _slopes(_levels(counts), order)
+    slopes = np.where(shares > 0, slopes, 0.0)
+    mean = (shares * slopes).sum(axis=0)
+    wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
+    by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
+    size = count_effective(counts, _CELLS, by_cell)
+    variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
+    # Few people with an unusual benefit do not show how much the benefit varies.
+    apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
+    reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
+    # If all people of a sample have the same benefit, the variance is unknown, not 0.
+    reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
     return -reach, reach
 
 
@@ -106,15 +105,13 @@ def _about(value: Floats, ends: Ends, highest: float = np.inf) -> Ends:
 
 
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = _entropy(_levels(counts), order)
+    value = _entropy(_levels(counts), order)
     return _about(np.where(np.isfinite(value), value, np.nan), _ends(counts, alpha, order))
 
 
 def _variation_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.sqrt(2 * _entropy(_levels(counts), 2.0))
-        return _about(value, _ends(counts, alpha, 2.0, 1 / value))
+    value = np.sqrt(2 * _entropy(_levels(counts), 2.0))
+    return _about(value, _ends(counts, alpha, 2.0, 1 / value))
 
 
 def _atkinson(entropy: Floats, aversion: float) -> Floats:
@@ -140,14 +137,12 @@ def _atkinson_ends(counts: GroupCounts, parameters: Parameters, alpha: Alpha) ->
     aversion = _alpha(parameters, 1)
     if aversion != 1:
         low, high = _entropy_ends(counts, 1 - aversion, alpha)
-        with np.errstate(invalid="ignore"):
-            return _atkinson(low, aversion), _atkinson(high, aversion)
+        return _atkinson(low, aversion), _atkinson(high, aversion)
     wronged, right, favoured = _levels(counts)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = favoured / (right + favoured)
-        hits = ("fp" if counts.favourable else "fn",)
-        size = count_effective_of_share(counts, hits, (*hits, "tp", "tn"))
-        low, high = proportions.share_interval(share, size, alpha)
+    share = favoured / (right + favoured)
+    hits = ("fp" if counts.favourable else "fn",)
+    size = count_effective_of_share(counts, hits, (*hits, "tp", "tn"))
+    low, high = proportions.share_interval(share, size, alpha)
 
     def of(favoured: Floats) -> Floats:
         return np.asarray(1 - 2**favoured / (1 + favoured))

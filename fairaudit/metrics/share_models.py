@@ -95,8 +95,7 @@ def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -
             continue
         count = max(int(among.sum()), 1) * (1 if classes == 2 else classes)
         ends = [shares.ends(float(levels[z]) / count) for shares in known]
-        with np.errstate(divide="ignore"):
-            low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
+        low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
         result[:, z] = widest_log_ratios(low, high, among)
     return result[0], result[1]
 
@@ -237,14 +236,12 @@ def _spreads(table: GroupTable, terms: MetricOptions) -> tuple[TableValue, Float
     among = plain.takes_part[0]
     nothing = np.full((1, len(table.classes), len(table.groups)), np.nan)
     draws = nothing if table.draws is None else table.draws
-    with np.errstate(divide="ignore"):
-        logs = np.log(draws)
+    logs = np.log(draws)
     if among.sum() < 2 or len(plain.value) != 1:
         return plain, logs, np.full(draws.shape[:2], np.nan)
     high, low = logs[..., among].max(axis=-1), logs[..., among].min(axis=-1)
-    with np.errstate(invalid="ignore"):
-        # An outcome that no group has is not in the range.
-        return plain, logs, np.where(np.isneginf(high), 0.0, high - low)
+    # An outcome that no group has is not in the range.
+    return plain, logs, np.where(np.isneginf(high), 0.0, high - low)
 
 
 def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:

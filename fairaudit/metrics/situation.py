@@ -176,9 +176,8 @@ def _contrast(measure: Measure) -> Callable[[Sides], Floats]:
 
 def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval:
     value, variance, people = _compare(first, second, _twins)
-    with np.errstate(invalid="ignore"):
-        error = np.sqrt(np.where(variance > NO_VARIANCE, variance, np.nan))
-        half = normal_critical(alpha) * widen(people, alpha) * error
+    error = np.sqrt(np.where(variance > NO_VARIANCE, variance, np.nan))
+    half = normal_critical(alpha) * widen(people, alpha) * error
     return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
 
 
