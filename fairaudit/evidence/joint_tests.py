@@ -50,7 +50,6 @@ from fairaudit.evidence.records import (
 from fairaudit.metrics import (
     NO_GROUP,
     Comparison,
-    ComparisonShape,
     Disparity,
     Evaluation,
     GroupMetric,
@@ -500,7 +499,7 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
         smallest = multiplicity.sidak(np.fmin.reduce(each, initial=1.0), tested)
         p = np.full(evaluation.value.shape, smallest)
         return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, p, stays_open=True)
-    if disparity.comparison.shape is ComparisonShape.SPREAD or policy in EXTREME_REFERENCES:
+    if disparity.comparison.is_max_min or policy in EXTREME_REFERENCES:
         among = evaluation.takes_part[0]
         if among.sum() > _MOST_STANDARDIZED:
             return None

@@ -55,7 +55,7 @@ from fairaudit.metrics import (
     count_pairs,
 )
 from fairaudit.metrics.definitions import IS_TEST
-from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
+from fairaudit.metrics.disparities import MEAN, REMAINDER
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
 from fairaudit.metrics.paired_counts import list_paired_rates, turn_ratio
@@ -140,7 +140,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         return Tests.none(evaluation, "there is nothing to compare")
     if evaluation.averaged is not None or values.strata is not None:
         return _test_over_strata(disparity, evaluation, values)
-    if disparity.comparison.shape is not ComparisonShape.SPREAD:
+    if disparity.to_reference:
         return _compare_to_reference(disparity, evaluation, values)
     if values.binomial or values.deviation is not None:
         return run_spread_tests(evaluation, values)

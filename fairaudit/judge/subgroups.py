@@ -546,16 +546,3 @@ def _find_parents(
             parents = entries.find(fewer, np.asarray(keys))
             known = parents >= 0
             yield places[known], parents[known]
-
-
-__all__ = [
-    "MOST_DEEP",
-    "Discovery",
-    "SearchScope",
-    "SearchedRate",
-    "Subgroup",
-    "SubgroupSearch",
-    "Subgroups",
-    "TestedSubgroups",
-    "search_subgroups",
-]

@@ -28,7 +28,6 @@ from fairaudit.metrics.disparities import (
     MEAN_MAGNITUDE,
     MEAN_RATIO,
     Comparison,
-    ComparisonShape,
     Disparity,
     OverGroups,
 )
@@ -268,7 +267,6 @@ __all__ = [
     "Better",
     "Bounds",
     "Comparison",
-    "ComparisonShape",
     "Disparity",
     "Eligibility",
     "Evaluation",

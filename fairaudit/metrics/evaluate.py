@@ -18,7 +18,7 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts, cut_at, one_against_rest
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, OverGroups, Sides
+from fairaudit.metrics.disparities import Comparison, Disparity, OverGroups, Sides
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
 from fairaudit.metrics.evaluation_record import (
     Evaluation,
@@ -252,7 +252,7 @@ def _compare_groups(
     counts = counts_for(metric, table)
     if disparity.fitted:
         return regress_on_reference(single, table, terms, counts)
-    if comparison.shape is ComparisonShape.SPREAD:
+    if comparison.is_max_min:
         return _spread(single, table, terms, counts)
     return _to_reference(single, table, terms, counts)
 

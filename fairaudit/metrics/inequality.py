@@ -83,8 +83,8 @@ def _slopes(levels: tuple[Cell, Cell, Cell], alpha: float) -> tuple[Floats, Floa
     return slopes / (alpha * (alpha - 1)), shares
 
 
-def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
-    """GE's reach by the delta method, times the steepness of what is made of it; [Z, G]."""
+def _find_reach(counts: GroupCounts, alpha: Alpha, order: float) -> Floats:
+    """How far GE(α) may be from its value, by the delta method; [Z, G]."""
     slopes, shares = _slopes(_levels(counts), order)
     slopes = np.where(shares > 0, slopes, 0.0)
     mean = (shares * slopes).sum(axis=0)
@@ -94,24 +94,21 @@ def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | f
     variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
     # Few people with an unusual benefit do not show how much the benefit varies.
     apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
-    reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
+    reach = distributions.t_critical(apart, alpha) * np.sqrt(variance)
     # If all people of a sample have the same benefit, the variance is unknown, not 0.
-    reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
-    return -reach, reach
-
-
-def _about(value: Floats, ends: Ends, highest: float = np.inf) -> Ends:
-    return np.maximum(value + ends[0], 0.0), np.minimum(value + ends[1], highest)
+    return np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
 
 
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
-    value = _entropy(_levels(counts), order)
-    return _about(np.where(np.isfinite(value), value, np.nan), _ends(counts, alpha, order))
+    value, reach = _entropy(_levels(counts), order), _find_reach(counts, alpha, order)
+    value = np.where(np.isfinite(value), value, np.nan)
+    return np.maximum(value - reach, 0.0), value + reach
 
 
 def _variation_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     value = np.sqrt(2 * _entropy(_levels(counts), 2.0))
-    return _about(value, _ends(counts, alpha, 2.0, 1 / value))
+    reach = _find_reach(counts, alpha, 2.0) / value
+    return np.maximum(value - reach, 0.0), value + reach
 
 
 def _atkinson(entropy: Floats, aversion: float) -> Floats:

@@ -392,17 +392,3 @@ class ScanResult(Frozen):
         # A column never conditions on itself.
         given = (names for names in scope.given if names in columns[1] or {*scope.by} <= {*names})
         return replace(scope, by=by, given=tuple(given)) if known else scope
-
-
-__all__ = [
-    "DEFAULT_ODDS_RATIO",
-    "Compared",
-    "GroupRate",
-    "PairChoice",
-    "Reversal",
-    "ReversalKind",
-    "ReversalScan",
-    "ScanResult",
-    "ScanScope",
-    "Scanned",
-]
