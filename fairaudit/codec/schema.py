@@ -20,8 +20,9 @@ from fairaudit.codec.records import (
     list_members,
     split_union,
 )
-from fairaudit.metrics import MetricName, MetricRecord
+from fairaudit.metrics import MetricName
 from fairaudit.metrics.estimate import State
+from fairaudit.metrics.evaluation_record import MetricRecord
 
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
 

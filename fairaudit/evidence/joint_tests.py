@@ -48,13 +48,11 @@ from fairaudit.evidence.records import (
     take_smallest,
 )
 from fairaudit.metrics import (
-    NO_GROUP,
     Comparison,
     Disparity,
     Evaluation,
     GroupMetric,
     GroupValues,
-    ReferencePolicy,
     Requirement,
     TableMetric,
 )
@@ -67,7 +65,14 @@ from fairaudit.metrics.evaluation_record import (
 )
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, ValueKind
 from fairaudit.metrics.pair_intervals import Interval, Scale, weigh_alike
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference, ZTest
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    INCLUDING_GROUP,
+    NO_GROUP,
+    Inference,
+    ReferencePolicy,
+    ZTest,
+)
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats import strata as stratified
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT

@@ -23,7 +23,6 @@ from fairaudit.metrics import (
     GroupMetric,
     Mean,
     Rate,
-    ReferencePolicy,
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
@@ -39,7 +38,7 @@ from fairaudit.metrics.disparities import (
 )
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, ReferencePolicy
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12

@@ -39,7 +39,6 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     GroupValues,
-    ReferencePolicy,
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION
@@ -63,7 +62,7 @@ from fairaudit.metrics.paired_counts import (
     list_paired_rates,
     turn_ratio,
 )
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, ReferencePolicy
 from fairaudit.stats import multiplicity, proportions
 from fairaudit.stats.proportions import SHARE_INTERVAL
 

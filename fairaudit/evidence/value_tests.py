@@ -44,22 +44,13 @@ from fairaudit.evidence.records import (
     take_smallest,
 )
 from fairaudit.evidence.value_intervals import find_intervals
-from fairaudit.metrics import (
-    Disparity,
-    Evaluation,
-    GroupMetric,
-    GroupValues,
-    PairedCounts,
-    ReferencePolicy,
-    TableMetric,
-    count_pairs,
-)
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, TableMetric
 from fairaudit.metrics.definitions import IS_TEST
 from fairaudit.metrics.disparities import MEAN, REMAINDER
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
-from fairaudit.metrics.paired_counts import list_paired_rates, turn_ratio
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference
+from fairaudit.metrics.paired_counts import PairedCounts, count_pairs, list_paired_rates, turn_ratio
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference, ReferencePolicy
 from fairaudit.stats import contingency, distributions, multiplicity
 
 EQUAL_CHANGES = "McNemar over pairs"

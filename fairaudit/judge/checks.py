@@ -22,15 +22,10 @@ from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
-from fairaudit.metrics import (
-    Bounds,
-    Disparity,
-    Metric,
-    MetricOptions,
-    MetricRecord,
-    ReferencePolicy,
-)
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics import Disparity, Metric
+from fairaudit.metrics.definitions import Bounds
+from fairaudit.metrics.evaluation_record import MetricRecord
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference, MetricOptions, ReferencePolicy
 
 NEAR = 1e-9
 """Distance from a bound below which fractions decide instead of floats."""

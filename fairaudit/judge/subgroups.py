@@ -14,7 +14,7 @@ from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import POSITIVE, RARE, Frozen, field
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
-from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.confusion_counts import mark_cells
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference

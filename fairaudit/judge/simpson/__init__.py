@@ -15,9 +15,10 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import POSITIVE, RARE, WRITTEN, Frozen, field, replace
 from fairaudit.cube import Group, Grouping, Marks
-from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
+from fairaudit.metrics import Rate
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.reasons import Ineligibility
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_MINIMUM, Correction, Inference, Minimum
 
 
 class ReversalKind(StrEnum):

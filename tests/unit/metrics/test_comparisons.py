@@ -15,8 +15,8 @@ from fairaudit import metrics
 from fairaudit.base.frozen import replace
 from fairaudit.evidence.methods import name_interval
 from fairaudit.judge import Finding
-from fairaudit.metrics import COMPARISONS, build_disparity
-from fairaudit.metrics.comparisons import DIFFERENCE, GAP, RATIO
+from fairaudit.metrics import build_disparity
+from fairaudit.metrics.comparisons import COMPARISONS, DIFFERENCE, GAP, RATIO
 from fairaudit.metrics.disparities import Rescaling
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import SELECTION_RATE
