@@ -42,8 +42,6 @@ REPORT = 500_000_000
 COUNTS_SUFFIX = ".counts"
 """By its last suffix a file is known to hold counts."""
 
-_NOT_REGULAR = "not a regular file"
-
 _fetched: dict[str, Path] = {}
 _origins: dict[str, str] = {}
 
@@ -71,7 +69,7 @@ def refuse_special(path: Path) -> None:
     if not is_spooled(path):
         refuse_path(path)
     if not stat.S_ISREG(path.stat().st_mode):
-        raise OSError(errno.EINVAL, _NOT_REGULAR)
+        raise OSError(errno.EINVAL, "not a regular file")
 
 
 def read(path: Path, most: int) -> bytes:

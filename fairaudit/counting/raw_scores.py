@@ -93,21 +93,15 @@ def add_scores(
 ) -> RawScores:
     """The histograms of a score in both, in bins that the room for both chooses."""
     groupings = [histogram.keys for histogram in parts[0].histograms]
-    shift = choose_shift([(part.shift, part.bins) for part in parts], groupings, united, most)
-    codes = [part.bins.codes >> (shift - part.shift) for part in parts]
-    bins = Bins.gather(
-        np.concatenate(codes),
-        np.concatenate([part.bins.low for part in parts]),
-        np.concatenate([part.bins.high for part in parts]),
-    )
+    shift, bins = join_bins([(part.bins, part.shift) for part in parts], groupings, united, most)
     histograms = []
     for pair in zip(*(part.histograms for part in parts), strict=True):
         lookups = [
             [find_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
         ]
         bins_of_pair = [
-            np.searchsorted(bins.codes, own)[part.bins]
-            for own, part in zip(codes, pair, strict=True)
+            np.searchsorted(bins.codes, own.bins.codes >> (shift - own.shift))[part.bins]
+            for own, part in zip(parts, pair, strict=True)
         ]
         histograms.append(join_histograms(pair[0].keys, pair, lookups, bins_of_pair))
     return RawScores(tuple(histograms), bins, shift)
@@ -136,23 +130,30 @@ def join_histograms(
     )
 
 
-def choose_shift(
-    parts: Sequence[tuple[int, Bins]],
+def join_bins(
+    parts: Sequence[tuple[Bins, int]],
     groupings: Sequence[Sequence[int]],
     keys: Sequence[RawKey],
     most: int,
-) -> int:
-    """By how many bits the finest bins of a score are joined; equal however the rows were split.
+) -> tuple[int, Bins]:
+    """By how many bits the finest bins of a score are joined, and the bins of all parts as one.
 
-    Each part are bins, and by how many bits they were joined before.
+    Each part are bins, and by how many bits they were joined before. The width is equal however the
+    rows were split.
     """
     ends = [
         int(code) << shift
-        for shift, bins in parts
+        for bins, shift in parts
         if len(bins.codes)
         for code in bins.codes[[0, -1]]
     ]
-    if not ends:
-        return 0
-    cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
-    return coarsest([shift for shift, _ in parts], cells, min(ends), max(ends), most)
+    joined = 0
+    if ends:
+        cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
+        shifts = [shift for _, shift in parts]
+        joined = coarsest(shifts, cells, min(ends), max(ends), most)
+    return joined, Bins.gather(
+        np.concatenate([bins.codes >> (joined - shift) for bins, shift in parts]),
+        np.concatenate([bins.low for bins, _ in parts]),
+        np.concatenate([bins.high for bins, _ in parts]),
+    )

@@ -8,7 +8,7 @@ that is read are one entry with a count, so what is held adds up (`counting/raw_
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 
@@ -267,23 +267,10 @@ def _read_batch(
     bad = [own(f"bad {name}") for name in collected.plan.similarity.numeric]
     held = [own(f"feature {name}") for name in collected.plan.similarity.columns]
     held += [own(f"score {name}") for name in collected.plan.scores]
-    passed_rows = frame.select(own("row"), own("kept"), *keys, *bad, *held).map_batches(
-        _passed(places, keys, held, collected, progress),
-        projection_pushdown=False,
-        predicate_pushdown=False,
-        streamable=True,
-        schema=pl.Schema({own("rows"): pl.Int64()}),
-    )
-    return int(collect(passed_rows.select(pl.col(own("rows")).sum()), batch).item() or 0)
-
-
-def _passed(
-    places: pl.DataFrame, keys: list[str], held: list[str], collected: RowGroups, progress: Progress
-) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Takes the audited rows of each chunk, and passes on how many rows it had."""
     lock = threading.Lock()
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
+        """Takes the audited rows of a chunk, and passes on how many rows it had."""
         progress.advance(rows.height, "rows")
         audited = rows.filter(pl.col(own("kept")))
         if keys:
@@ -295,7 +282,14 @@ def _passed(
             collected.add(audited.select(own("row"), own("cell"), *held))
         return pl.DataFrame({own("rows"): pl.Series([rows.height], dtype=pl.Int64)})
 
-    return pass_on
+    passed_rows = frame.select(own("row"), own("kept"), *keys, *bad, *held).map_batches(
+        pass_on,
+        projection_pushdown=False,
+        predicate_pushdown=False,
+        streamable=True,
+        schema=pl.Schema({own("rows"): pl.Int64()}),
+    )
+    return int(collect(passed_rows.select(pl.col(own("rows")).sum()), batch).item() or 0)
 
 
 def _keys(numbers: Numbers) -> Iterator[pl.Expr]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from fairaudit.base import names
-from fairaudit.base.errors import DataError, UsageError, did_you_mean
+from fairaudit.base.errors import DataError, FairauditError, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.masking import mask
 from fairaudit.base.processes import SILENT, Progress
@@ -296,8 +296,6 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
 
     An error after the `end` of the time limit, by the monotonic clock, is reported as a timeout.
     """
-    from fairaudit.base.errors import FairauditError
-
     try:
         yield
     except FairauditError:
@@ -305,23 +303,20 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
     except Exception as error:
         if end is not None and time.monotonic() >= end:
             raise _too_late(data) from error
-        kind = ", ".join([type(error).__name__, *_tell_fault(error)])
-        message = f"{data.name}: cannot be {what} ({kind})"
+        # The code that a server or its driver gives the error, and what kind of fault that is.
+        state = getattr(error, "sqlstate", None)
+        code = getattr(error, "code", None) or next(iter(error.args), None)
+        kinds = [type(error).__name__]
+        if isinstance(state, str):
+            kinds.append(f"SQLSTATE {state}")
+        elif isinstance(code, int):
+            kinds.append(f"code {code}")
+        # These words hold neither a value of a row nor a name.
+        kinds += dict.fromkeys(map(str.lower, _FAULT.findall(str(error))))
         raise DataError(
-            message, "check the address and the permissions, and that it exists"
+            f"{data.name}: cannot be {what} ({', '.join(kinds)})",
+            "check the address and the permissions, and that it exists",
         ) from error
-
-
-def _tell_fault(error: Exception) -> Iterator[str]:
-    """The code that a server or its driver gives an error, and what kind of fault that is."""
-    state = getattr(error, "sqlstate", None)
-    code = getattr(error, "code", None) or next(iter(error.args), None)
-    if isinstance(state, str):
-        yield f"SQLSTATE {state}"
-    elif isinstance(code, int):
-        yield f"code {code}"
-    # These words hold neither a value of a row nor a name.
-    yield from dict.fromkeys(map(str.lower, _FAULT.findall(str(error))))
 
 
 def _too_late(data: Database) -> DataError:

@@ -173,15 +173,13 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
     """Raises `DataError` where files are of a table with a log, which alone knows its rows."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
-    if any(map(marks_table, files)) or any(map(_is_table, above)):
+    is_of_table = any(map(marks_table, files))
+    for folder in above:
+        with contextlib.suppress(PermissionError):
+            is_of_table = is_of_table or find_table(folder) is not None
+    if is_of_table:
         what = f"{what} a table of Delta or Iceberg: its files also hold deleted rows"
         raise DataError(what, "name the folder of the table itself")
-
-
-def _is_table(folder: Path) -> bool:
-    with contextlib.suppress(PermissionError):
-        return find_table(folder) is not None
-    return False
 
 
 def _names_like(path: Path) -> list[str]:

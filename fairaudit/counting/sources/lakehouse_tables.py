@@ -104,19 +104,18 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
         snapshot = form.open(place)
         origin = f"{name} ({form.title}, snapshot {snapshot.id})"
         state = f"{place.address} {snapshot.made}"
-        return keep_fetched(origin, state, "table.parquet", lambda path: _write(path, snapshot))
 
+        def write(path: Path) -> None:
+            import pyarrow.parquet as pq
 
-def _write(path: Path, snapshot: Snapshot) -> None:
-    """Writes the rows of a snapshot, a batch at a time."""
-    import pyarrow.parquet as pq
+            schema, batches = snapshot.open_rows()
+            with pq.ParquetWriter(path, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+            # The same snapshot gives the same report.
+            os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
 
-    schema, batches = snapshot.open_rows()
-    with pq.ParquetWriter(path, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    # The same snapshot gives the same report.
-    os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
+        return keep_fetched(origin, state, "table.parquet", write)
 
 
 def _open_delta(place: Place) -> Snapshot:

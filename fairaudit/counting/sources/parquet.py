@@ -148,15 +148,14 @@ def read_layout(path: Path, name: str) -> Layout:
         # The metadata of a column may be encrypted, where the footer is not.
         if any(8 in chunk or 9 in chunk for chunk in chunks):
             raise _encrypted(name)
+        most = max((_int(group.get(3), _LARGEST) for group in groups), default=0)
+        if most > MOST_ROWS:
+            what = f"a row group has {most:,} rows, and at most {MOST_ROWS:,} can be read"
+            raise DataError(f"{name}: {what}", "write the file again in smaller row groups")
         return _layout(footer, end)
     except UnicodeDecodeError as error:
         hint = "write the file again, with names in UTF-8"
         raise DataError(f"{name}: the name of a column is not UTF-8", hint) from error
-    except _TooLarge as error:
-        raise DataError(
-            f"{name}: a row group has {error.rows:,} rows, and at most {MOST_ROWS:,} can be read",
-            "write the file again in smaller row groups",
-        ) from error
     except (thrift.Malformed, _Damaged, OSError) as error:
         raise DataError.unreadable(name, "damaged: its footer does not fit its bytes") from error
 
@@ -182,14 +181,6 @@ def read_at(file: int, size: int, offset: int) -> bytes:
     """
     os.lseek(file, offset, os.SEEK_SET)
     return os.read(file, size)
-
-
-class _TooLarge(Exception):
-    """A row group with too many rows."""
-
-    def __init__(self, rows: int) -> None:
-        super().__init__(rows)
-        self.rows = rows
 
 
 def _encrypted(name: str) -> DataError:
@@ -242,10 +233,7 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
 
 
 def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
-    rows = _int(group.get(3), _LARGEST)
-    if rows > MOST_ROWS:
-        raise _TooLarge(rows)
-    columns = _list(group.get(1))
+    rows, columns = _int(group.get(3), _LARGEST), _list(group.get(1))
     if len(columns) != len(leaves):
         raise _Damaged
     chunks = zip(columns, leaves, strict=True)
@@ -263,21 +251,18 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     stop = start + _int(meta.get(7), end + 1)
     if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
         raise _Damaged
-    codec, unpacked = _int(meta.get(4), 8), _int(meta.get(6), _LARGEST)
-    encodings = frozenset(_int(entry, 10) for entry in _list(meta.get(2)))
     statistics = meta.get(12)
     told = statistics if isinstance(statistics, dict) else {}
     low, high, nulls = (told.get(key) for key in (6, 5, 3))
-    extremes = (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
     return Chunk(
         leaf=leaf,
         values=values,
-        encodings=encodings,
+        encodings=frozenset(_int(entry, 10) for entry in _list(meta.get(2))),
         start=start,
         stop=stop,
-        codec=codec,
-        unpacked=unpacked,
-        extremes=extremes,
+        codec=_int(meta.get(4), 8),
+        unpacked=_int(meta.get(6), _LARGEST),
+        extremes=(low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None,
         nulls=nulls if isinstance(nulls, int) else None,
     )
 
@@ -302,7 +287,10 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
     # The walk over the pages reports the fault, or finds none.
     values, offset = 0, chunk.start
     while offset < chunk.stop:
-        header = _header(file, offset, chunk.stop)
+        try:
+            header = header_in_python(read_at(file, min(_FEW_BYTES, chunk.stop - offset), offset))
+        except thrift.Malformed:
+            header = header_in_python(read_at(file, min(_MANY_BYTES, chunk.stop - offset), offset))
         body = offset + header.start
         offset = body + header.size
         if offset > chunk.stop:
@@ -320,14 +308,6 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
                 raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
         raise _Damaged
-
-
-def _header(file: int, offset: int, stop: int) -> Header:
-    """The header of the page that begins there, from there on."""
-    try:
-        return header_in_python(read_at(file, min(_FEW_BYTES, stop - offset), offset))
-    except thrift.Malformed:
-        return header_in_python(read_at(file, min(_MANY_BYTES, stop - offset), offset))
 
 
 def header_in_python(content: bytes) -> Header:

@@ -168,20 +168,14 @@ class _Inflated(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
         """How many bytes were put into the buffer; 0 at the end."""
-        view = memoryview(buffer).cast("B")
-        content = self._read(len(view))
-        view[: len(content)] = content
-        return len(content)
-
-    def _read(self, size: int) -> bytes:
-        """The next bytes, at most `size`; none at the end."""
         from isal import isal_zlib
 
+        view = memoryview(buffer).cast("B")
         while True:
             self._packed = self._packed or self._file.read(_PACKED)
             if self._member is None:
                 if not self._packed and self._file.tell():
-                    return b""
+                    return 0
                 self._packed += self._file.read(max(_FLAGS + 1 - len(self._packed), 0))
                 if not has_known_flags(self._packed):
                     raise OSError("no member of gzip begins there")
@@ -189,14 +183,15 @@ class _Inflated(io.RawIOBase):
             if not self._packed:
                 raise OSError("it ends within a member")
             try:
-                content: bytes = self._member.decompress(self._packed, size)
+                content: bytes = self._member.decompress(self._packed, len(view))
             except (isal_zlib.error, OverflowError) as error:
                 raise OSError(str(error)) from error
             is_whole = self._member.eof
             self._packed = self._member.unused_data if is_whole else self._member.unconsumed_tail
             self._member = None if is_whole else self._member
             if content:
-                return content
+                view[: len(content)] = content
+                return len(content)
 
     def close(self) -> None:
         """Closes the file, too."""
