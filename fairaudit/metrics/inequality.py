@@ -7,6 +7,7 @@ burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -162,62 +163,59 @@ def _alpha(parameters: Parameters, default: int = 2) -> float:
     return float(default if parameters.alpha is None else parameters.alpha)
 
 
+_OF_BENEFIT: dict[str, Any] = {
+    "family": "inequality",
+    "better": Better.LOWER,
+    "requirements": _BOTH,
+    "weighted_n_of": lambda mass: mass.labelled,
+}
 GENERALIZED_ENTROPY = Formula(
+    **_OF_BENEFIT,
     id="generalized_entropy",
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
-    family="inequality",
     description="How unequally the benefit of the decisions is distributed over the people of the "
     "group.",
     caution=_CAUTION,
     source=citations.SPEICHER,
     other_tools="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
     "divides by μ once too often.",
-    better=Better.LOWER,
     bounds=(0, None),
     parameters=("alpha",),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
-    requirements=_BOTH,
     value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), counts.people.labelled),
     exact_of=lambda counts, p: _exact_half_square(_levels(counts)) if _alpha(p) == 2 else None,
     ends_of=lambda counts, p, alpha: _entropy_ends(counts, _alpha(p), alpha),
     method="delta",
 )
 THEIL = Formula(
+    **_OF_BENEFIT,
     id="theil",
     title="Theil index",
     short="Theil",
     aliases=("theil_index",),
-    family="inequality",
     description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
     caution=_CAUTION,
     source=citations.THEIL,
     other_tools="AIF360's `theil_index`.",
-    better=Better.LOWER,
     bounds=(0, None),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
-    requirements=_BOTH,
     value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), counts.people.labelled),
     ends_of=lambda counts, _, alpha: _entropy_ends(counts, 1.0, alpha),
     method="delta",
 )
 COEFFICIENT_OF_VARIATION = Formula(
+    **_OF_BENEFIT,
     id="coefficient_of_variation",
     title="Coefficient of variation of benefit",
     short="CV",
-    family="inequality",
     description="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION,
     source=citations.SPEICHER,
     other_tools="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
     "much.",
-    better=Better.LOWER,
     bounds=(0, None),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"√(2 · GE(2)), {_BENEFIT}",
-    requirements=_BOTH,
     value_of=lambda counts, _: (
         np.sqrt(2 * _entropy(_levels(counts), 2.0)),
         counts.people.labelled,
@@ -226,20 +224,17 @@ COEFFICIENT_OF_VARIATION = Formula(
     method="delta",
 )
 ATKINSON = Formula(
+    **_OF_BENEFIT,
     id="atkinson",
     title="Atkinson index of benefit",
     short="Atkinson",
-    family="inequality",
     description="The share of the total benefit that could be given up if the rest were "
     "distributed equally.",
     caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all.",
     source=citations.ATKINSON,
-    better=Better.LOWER,
     parameters=("alpha",),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
     "1 - exp(-GE(0))",
-    requirements=_BOTH,
     value_of=_find_atkinson,
     ends_of=_atkinson_ends,
     method="Wilson, or by the delta method where α is not 1, mapped",
