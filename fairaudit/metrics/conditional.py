@@ -143,7 +143,6 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     title="Difference at equal propensity",
     short="d propensity",
     aliases=("propensity_measure",),
-    family="conditional",
     description="The reference's selection rate minus the group's, both averaged over the same "
     "strata of people with similar propensity (the probability of belonging to the group, given "
     "the features).",

@@ -175,7 +175,6 @@ def _causal_ends(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
 
 CONSISTENCY = Formula(
     id="consistency",
-    title="Consistency",
     short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
@@ -201,7 +200,6 @@ CONSISTENCY = Formula(
 )
 UNAWARENESS_VIOLATIONS = Formula(
     id="unawareness_violations",
-    title="Unawareness violations",
     short="unaware. viol.",
     family="individual",
     description="The share of pairs with different outcomes, among pairs of people who are equal "
@@ -220,7 +218,6 @@ UNAWARENESS_VIOLATIONS = Formula(
 )
 LIPSCHITZ_VIOLATIONS = Formula(
     id="lipschitz_violations",
-    title="Lipschitz violations",
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
@@ -241,7 +238,6 @@ LIPSCHITZ_VIOLATIONS = Formula(
 )
 CAUSAL_DISCRIMINATION = TableMetric(
     id="causal_discrimination",
-    title="Causal discrimination",
     short="causal discr.",
     family="individual",
     description="The share of pairs with different outcomes, among pairs of people from different "
@@ -343,7 +339,6 @@ BALANCED_ERROR_RATE = Formula(
     "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
     f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "
     "from (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
-    bounds=(0, 1),
     formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
     requirements=frozenset({Requirement.FEATURES}),
     undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, "

@@ -376,7 +376,6 @@ def _test_fit(counts: GroupCounts) -> OwnTest:
 
 CALIBRATION_SLOPE = Ranked(
     id="calibration_slope",
-    title="Calibration slope",
     short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
@@ -401,7 +400,6 @@ CALIBRATION_SLOPE = Ranked(
 
 CALIBRATION_INTERCEPT = Ranked(
     id="calibration_intercept",
-    title="Calibration intercept",
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
