@@ -18,7 +18,15 @@ from fairaudit.evidence.pair_tests import LARGE_GROUP
 from fairaudit.evidence.records import find_parts
 from fairaudit.judge.checks import NEAR, Check, Limit
 from fairaudit.judge.findings import NotEvaluated
-from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, Requirement, evaluate
+from fairaudit.metrics import (
+    Disparity,
+    Eligibility,
+    Evaluation,
+    GroupMetric,
+    Metric,
+    Requirement,
+    evaluate,
+)
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.eligibility import find_group
 from fairaudit.metrics.evaluate import evaluate_against
@@ -65,6 +73,18 @@ def collect_entries(
         for g in np.flatnonzero(table.known & ~table.eligible).tolist()
     ]
     in_strata = evaluation.strata or table
+    minimum = check.terms.minimum.size
+    nobody = table.eligible & (table.n.sum(axis=0) == 0) & ~evaluation.takes_part.any(axis=0)
+    missing += [
+        NotEvaluated(
+            table.groups[g],
+            (),
+            f"no people to count in {describe_group(table.groups[g])}",
+            blocks=not minimum,
+            standing=Eligibility.SMALL if minimum else None,
+        )
+        for g in np.flatnonzero(nobody).tolist()
+    ]
     occurs = in_strata.people[in_strata.known_strata].sum(axis=(1, 3))[:, :-1] > 0
     decides = (occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1
     reading = evaluation.group_values

@@ -344,7 +344,12 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def models(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """For each subset a table of measures by models, of their worst values."""
+    """For each subset a table of measures by models, of their worst values.
+
+    Stages are not models: they are parts of one process.
+    """
+    if result.stages:
+        return
     shown = result.lattice if most is None else [row for row in result.lattice if len(row.by) == 1]
     tables: list[Table] = []
     for row in shown:

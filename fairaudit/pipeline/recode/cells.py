@@ -107,7 +107,7 @@ class Cells:
         self._axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
         self.keys = tuple(axis.key for axis in self._axes)
         codes = np.stack([axis.codes for axis in self._axes], axis=1)
-        self.codes = np.maximum(codes, NO_LEVEL).astype(np.int32)
+        self.codes = np.where(codes == DROP, NO_LEVEL, codes).astype(np.int32)
         self.why = np.select(
             [counts.kept == -1, counts.kept == MASKED],
             [len(reasons), len(reasons) + 1],
@@ -153,7 +153,7 @@ class Cells:
             axis=1,
         )
         stays = self.stays & (codes != DROP).all(axis=1)
-        return Alike(levels, self._gather(stays, np.maximum(codes, NO_LEVEL)))
+        return Alike(levels, self._gather(stays, codes))
 
     def people_one_by_one(self) -> Rows | None:
         """The audited people with the cell of each; None if no metric needs them."""

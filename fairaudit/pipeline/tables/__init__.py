@@ -96,9 +96,12 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         scanned=scanned,
         compared=None if scan is None else sum(one.pairs for one in reversals.compared.values()),
         model_changes=tuple(
-            model_changes(tables, requests, [model.name for model in spec.predictions])
+            model_changes(
+                tables, requests, [] if spec.stages else [one.name for one in spec.predictions]
+            )
         ),
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
+        stages=spec.stages,
         reversals_off=scan is None,
         positives={
             outcome.name: " or ".join(

@@ -260,6 +260,14 @@ class Tables:
         groups = (group for group in product(*declared) if not absent.isdisjoint(group))
         return tuple(islice(groups, _MOST_ABSENT))
 
+    def list_empty(self, by: Grouping, given: Grouping, of: str) -> tuple[Group, ...]:
+        """The groups without people: absent ones, and those to which the outcome does not apply."""
+        if given:
+            return ()
+        table = self.table(by, given, of)
+        unreached = (table.groups[g] for g in np.flatnonzero(table.n.sum(axis=0) == 0).tolist())
+        return (*self.list_absent(by), *unreached)
+
     def table_of_rows(self, by: Grouping, given: Grouping, of: str) -> GroupTable:
         """The table without clusters, for methods that treat rows as independent."""
         return replace(self.table(by, given, of), clusters=None)

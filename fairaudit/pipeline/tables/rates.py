@@ -73,7 +73,7 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
                         counts=dict(zip(table.classes, counts, strict=True)),
                         standing=find_eligibility(table, g, n, minimum),
                     )
-        for group in tables.list_absent(by, given):
+        for group in tables.list_empty(by, given, of):
             nobody = dict.fromkeys(table.classes, 0)
             yield GroupRow(of, by, (), group, 0, 0.0, nobody, Eligibility.EMPTY)
 
@@ -109,8 +109,8 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
                 rows = _rate_rows(rate, request, table, reference)
                 yield from rows
                 if rows:
-                    absent = tables.list_absent(by, given)
-                    yield from (_empty_row(rows[0], rate, group) for group in absent)
+                    empty = tables.list_empty(by, given, request.of)
+                    yield from (_empty_row(rows[0], rate, group) for group in empty)
 
 
 def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
