@@ -39,8 +39,9 @@ def smallest_detectable(
     m: Floats,
     level: Alpha = 0.05,
     freedom: float | Floats = 1,
+    power: float = POWER,
 ) -> Ends:
-    """The smallest gaps to a reference of this `share` that are found with the chance `POWER`.
+    """The smallest gaps to a reference of this `share` that are found with the given power.
 
     Down (not positive) and up (not negative), between sides of `n` and `m` people, by a two-sided
     test at the level. With more than one degree of `freedom` it is the χ² test of more groups, all
@@ -54,8 +55,8 @@ def smallest_detectable(
     (-0.2673, 0.2386)
     """
     share, n, m, level, freedom = np.broadcast_arrays(share, n, m, level, freedom)
-    more = normal_quantile(POWER)
-    just = np.asarray(_effects(level, freedom), dtype=np.float64) - more
+    more = normal_quantile(power)
+    just = np.asarray(_effects(level, freedom, power), dtype=np.float64) - more
     ends = []
     with np.errstate(all="ignore"):
         step = np.where((n > 0) & (m > 0), 1 / n + 1 / m, np.nan)
@@ -93,10 +94,10 @@ def _shift_to_level(
 
 
 @cache
-def _find_effect(level: float, freedom: float) -> float:
+def _find_effect(level: float, freedom: float, power: float) -> float:
     """The distance of the two sides in standard errors: the root of χ²'s noncentrality."""
     if freedom == 1:
-        return float(normal_critical(level)) + normal_quantile(POWER)
+        return float(normal_critical(level)) + normal_quantile(power)
     critical = _find_root(lambda x: level - float(chi_square_tail(x, freedom)), 1e5)
     # Noncentral χ² is χ² with twice a Poisson number of further degrees of freedom.
     more = np.arange(_TERMS + 10 * int(math.sqrt(freedom)))
@@ -107,7 +108,7 @@ def _find_effect(level: float, freedom: float) -> float:
 
     def exceed(effect: float) -> float:
         mean = effect * effect / 2
-        return float(np.exp(more * math.log(mean) - mean - factorials) @ rejects) - POWER
+        return float(np.exp(more * math.log(mean) - mean - factorials) @ rejects) - power
 
     return _find_root(exceed, math.sqrt(len(more)))
 
@@ -121,7 +122,7 @@ def _find_root(rising: Callable[[float], float], high: float) -> float:
     return high
 
 
-_effects = np.frompyfunc(_find_effect, 2, 1)
+_effects = np.frompyfunc(_find_effect, 3, 1)
 
 
 _ALPHA = 0.05
