@@ -27,8 +27,8 @@ from fairaudit.counting.sources.files import Files, find_files
 from fairaudit.counting.sources.profiles import ColumnProfile, profile_file
 from fairaudit.cube import Grouping, add_up
 from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
-from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, compares_shares, judge
-from fairaudit.judge.judging import BEYOND, UNAVAILABLE
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck
+from fairaudit.judge.judging import BEYOND, UNAVAILABLE, compares_shares, judge
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.audit_task import AuditTask, RunOptions
 from fairaudit.pipeline.batch import RARE
