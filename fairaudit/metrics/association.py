@@ -8,12 +8,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import count_groups
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE, IGNORES_THE_LABEL, IS_TEST, Requirement
+from fairaudit.metrics.definitions import (
+    BIASED_BY_CHANCE,
+    HIGHER_POWERS,
+    IGNORES_THE_LABEL,
+    IS_TEST,
+    Requirement,
+)
 from fairaudit.metrics.differential_fairness import class_counts
 from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_total
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
@@ -404,29 +409,13 @@ def _read(
     return read
 
 
-def _interval_of_slope(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
-    """Least squares: Student's t with n - 2 degrees of freedom."""
-    line, value = _line(table)[0], SLOPE.value_of(table, minimum, parameters).value
+def _test_trend(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
+    """Student's t of no correlation with decisions; numbers may spread more where there is none."""
+    line, r = _line(table)[0], NUMERIC_CORRELATION.value_of(table, minimum, parameters).value
     with np.errstate(divide="ignore", invalid="ignore"):
-        residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
-        error = np.sqrt(residual / (line.n - 2) / line.ss)
-        reach = distributions.t_critical(line.n - 2, alpha) * error
-    return value - reach, value + reach
-
-
-def _interval_of_correlation(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
-    """Fisher's z transformation, with √(n - 3)."""
-    line = _line(table)[0]
-    value = NUMERIC_CORRELATION.value_of(table, minimum, parameters).value
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(line.n > 3, line.n - 3, np.nan)
-        reach = distributions.normal_critical(alpha) / np.sqrt(size)
-        middle = np.arctanh(value)
-        return np.tanh(middle - reach), np.tanh(middle + reach)
+        t = r * np.sqrt((line.n - 2) / (1 - r**2))
+    p = distributions.t_two_sided(t, line.n - 2)
+    return np.where("value" in table.amounts, np.nan, p)
 
 
 SLOPE = TableMetric(
@@ -445,8 +434,10 @@ SLOPE = TableMetric(
     undefined=_UNDEFINED,
     value_of=_read(lambda line: line.sx / line.ss),
     hypothesis="no trend",
-    interval=_interval_of_slope,
-    method="Student",
+    no_interval=HIGHER_POWERS,
+    no_test=f"a trend of numbers is not tested: {HIGHER_POWERS}",
+    test="Student, of decisions",
+    p_of=_test_trend,
 )
 
 NUMERIC_CORRELATION = TableMetric(
@@ -463,8 +454,10 @@ NUMERIC_CORRELATION = TableMetric(
     undefined=_UNDEFINED,
     value_of=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
     hypothesis="no correlation",
-    interval=_interval_of_correlation,
-    method="Fisher's z",
+    no_interval=HIGHER_POWERS,
+    no_test=f"a trend of numbers is not tested: {HIGHER_POWERS}",
+    test="Student, of decisions",
+    p_of=_test_trend,
 )
 
 _find_trend = _read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss))

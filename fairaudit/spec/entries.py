@@ -55,6 +55,12 @@ class Context(Frozen, dict=True):
         return self.columns.outcomes
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether an outcome has a score, or is a number."""
+        kinds = [(one.score, one.kind) for one in self.outcomes.values()]
+        return any(score is not None or kind is OutcomeKind.NUMBER for score, kind in kinds)
+
+    @property
     def is_weighted(self) -> bool:
         """Whether the rows are a weighted sample."""
         return self.shape.columns.weight is not None
