@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,23 +17,16 @@ from fairaudit.base.trust import untrusted as read_as_untrusted
 from fairaudit.counting.contract import Engine
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.sources import frames
-from fairaudit.counting.sources.frames import Column
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.stages import answer_all, answer_specs, count_each, judge_file
 from fairaudit.result import FailOn, ResultOrError, Verdict
 
-_ROLES = {
-    "y_true": "label",
-    "y_pred": "prediction",
-    "score": "score",
-    "sample_weight": "weight",
-}
-_OF_DECISIONS = (
-    "selection_rate",
-    "demographic_parity_difference",
-    "demographic_parity_ratio",
-)
+if TYPE_CHECKING:
+    import polars as pl
+
+_ROLES = {"y_true": "label", "y_pred": "prediction", "score": "score", "sample_weight": "weight"}
+_OF_DECISIONS = ("selection_rate", "demographic_parity_difference", "demographic_parity_ratio")
 _OF_LABELS = (
     "accuracy",
     "true_positive_rate",
@@ -237,7 +230,7 @@ def _column_of(base: str, name: str) -> str:
     return f"{base}s.{name}"
 
 
-def _name_classes(pos_label: Any, outcomes: Mapping[str, Column]) -> dict[str, object]:  # noqa: ANN401  # any label
+def _name_classes(pos_label: Any, outcomes: Mapping[str, pl.Series]) -> dict[str, object]:  # noqa: ANN401  # any label
     """The positive value, and the negative one where it occurs."""
     codes = {
         name: {canonical(level) for level in frames.list_levels(column)}

@@ -151,7 +151,12 @@ class SpecError(FairauditError):
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         masked = map(mask_all, dict.fromkeys(faults))
-        self.faults = tuple(sorted(dict.fromkeys(masked), key=_spot))
+        self.faults = tuple(
+            sorted(
+                dict.fromkeys(masked),
+                key=lambda fault: (fault.place.line, fault.place.column) if fault.place else (0, 0),
+            )
+        )
         super().__init__("\n".join(str(fault) for fault in self.faults))
 
     def __reduce__(self) -> tuple[type[SpecError], tuple[tuple[Fault, ...]]]:
@@ -296,7 +301,3 @@ def suggest_known(word: str, known: Collection[str], listed: str | None = None) 
 def list_known(known: Collection[str], listed: str | None = None) -> str:
     """A hint after an unknown name: the names that exist; `listed` are the same, in words."""
     return f"available: {listed or ', '.join(known) or 'none'}"
-
-
-def _spot(fault: Fault) -> tuple[int, int]:
-    return (fault.place.line, fault.place.column) if fault.place else (0, 0)

@@ -161,8 +161,14 @@ def _mask_within(value: Any, known: _Masked) -> Any:  # noqa: ANN401  # any part
         # Of equal texts each stays itself: a record is copied only where a text changes.
         return value if known.texts[value] == value else known.texts[value]
     if id(value) not in known.seen:
-        parts = _parts_of(value)
-        names = field_names(value) if isinstance(value, Frozen) else ()
+        names: Sequence[str] = ()
+        parts: Sequence[Any] = ()
+        if isinstance(value, Frozen):
+            names, parts = field_names(value), astuple(value)
+        elif isinstance(value, dict):
+            parts = (*value, *value.values())
+        elif isinstance(value, tuple | list):
+            parts = value
         changed = {}
         for place, part in enumerate(parts):
             if type(part) not in _PLAIN:
@@ -186,15 +192,6 @@ def _mask_apart(text: str, known: _Masked) -> str:
     return name
 
 
-def _parts_of(value: Any) -> Sequence[Any]:  # noqa: ANN401  # any part of a record
-    """The parts of a record, tuple, list or dictionary; none of any other value."""
-    if isinstance(value, Frozen):
-        return astuple(value)
-    if isinstance(value, dict):
-        return (*value, *value.values())
-    return value if isinstance(value, tuple | list) else ()
-
-
 def _replace_parts(value: Any, parts: Sequence[Any], changed: Mapping[int, Any]) -> Any:  # noqa: ANN401  # the same
     """The value with other parts at some places."""
     if isinstance(value, Frozen):
@@ -210,7 +207,12 @@ def _mask_pairs(text: str) -> str:
     """The text without the values of parameters and settings that are secret."""
     shown, end = "", 0
     for match in _KEY.finditer(text):
-        key, is_own = _plain(match["key"]), match["sign"] in {*"?&;#|"}
+        key, is_own = match["key"], match["sign"] in {*"?&;#|"}
+        if "%" in key:
+            from urllib.parse import unquote  # takes milliseconds, and is rarely needed
+
+            key = unquote(key)
+        key = re.sub(r"[\W_]", "", key).lower()
         is_secret = _SECRET.search(key) or key in _SECRETS if is_own else _EVIDENT.search(key)
         if match["gap"] or match["entry"]:  # in a filter, too: `password_age = 3`
             is_path = match["entry"] and match["sign"] in {"/", "\\"}  # `/etc/passwd: not found`
@@ -224,11 +226,3 @@ def _mask_pairs(text: str) -> str:
             shown += text[end : match.end()] + HIDDEN
             end = match.end() if value is None else value.end()
     return shown + text[end:]
-
-
-def _plain(key: str) -> str:
-    if "%" in key:
-        from urllib.parse import unquote  # takes milliseconds, and is rarely needed
-
-        key = unquote(key)
-    return re.sub(r"[\W_]", "", key).lower()

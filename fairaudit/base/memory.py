@@ -94,20 +94,16 @@ def ran_out(error: BaseException) -> bool:
     """Whether an error, or what caused it, is that memory or threads ran out."""
     cause: BaseException | None = error
     while cause is not None:
-        if _tells(cause):
+        if isinstance(cause, MemoryError):
+            return True
+        if isinstance(cause, OSError) and cause.errno == errno.ENOMEM:
+            return True
+        # A panic of Polars is not an `Exception`, and gives its reason only as text.
+        of_library = isinstance(cause, ImportError | RuntimeError)
+        if (of_library or not isinstance(cause, Exception)) and _WORDS.search(str(cause)):
             return True
         cause = cause.__cause__ or cause.__context__
     return not has_room(_LITTLE)
-
-
-def _tells(error: BaseException) -> bool:
-    if isinstance(error, MemoryError):
-        return True
-    if isinstance(error, OSError):
-        return error.errno == errno.ENOMEM
-    # A panic of Polars is not an `Exception`, and gives its reason only as text.
-    libraries = isinstance(error, ImportError | RuntimeError) or not isinstance(error, Exception)
-    return libraries and _WORDS.search(str(error)) is not None
 
 
 def _can_reserve(size: int, access: int) -> bool:

@@ -7,12 +7,11 @@ direction of writing, ten thousand letters, or our own words. Here it becomes on
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from decimal import MAX_PREC, Context, Decimal, InvalidOperation
 from functools import lru_cache
 from itertools import pairwise
-from unicodedata import bidirectional, category, combining, east_asian_width
+from unicodedata import bidirectional, category, combining, east_asian_width, normalize
 
 from fairaudit.base.masking import mask_name
 
@@ -26,26 +25,15 @@ _MOST_MARKS = 4
 _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 """Invisible characters that Python calls printable."""
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
+"""What chooses among pictures of a sign."""
 _JOINERS = frozenset("\u200c\u200d")
 _LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
 _ORDINARY = re.compile("[ -~¡-¬®-ſΑ-ΡΣ-ώ–—‘-”…←-⇿∀-⋿]*")
 """Characters that are always visible: a text of these reads as it is."""
-_ESCAPES = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
-_OURS = frozenset(
-    {
-        *(
-            "",
-            "everybody",
-            "everybody else",
-            "everyone",
-            "nobody",
-            "the whole check",
-            "rest",
-            "overall",
-        ),
-        *("highest", "lowest", "reference", "not known", "undefined", "suppressed", "∞", "-∞"),
-    }
-)
+_OURS = frozenset({
+    "", "everybody", "everybody else", "everyone", "nobody", "the whole check", "rest", "overall",
+    "highest", "lowest", "reference", "not known", "undefined", "suppressed", "∞", "-∞",
+})  # fmt: skip
 """Our own words in places where a name may be."""
 _COMMAND = re.compile(r"(?:^|(?<=\s)):(?=:)|#(?=#\w*\[)")
 """Where a CI server would begin to read a command: `::error::`, `##[add-mask]`, `##vso[…]`.
@@ -105,19 +93,17 @@ def escaped(text: str) -> str:
     if _is_ordinary(text) and "\\" not in text:
         return text
     signs = [*_spelled(text), ""]
+    escapes = ("n", "r", "t", "x", "u", "U", "\\")
     return "".join(
-        "\\\\" if sign == "\\" and _is_escape(after) else sign for sign, after in pairwise(signs)
+        # Before these a backslash would be taken for an escape, and before signs beyond ASCII.
+        "\\\\" if sign == "\\" and (after.startswith(escapes) or not after.isascii()) else sign
+        for sign, after in pairwise(signs)
     )
 
 
 def _is_ordinary(text: str) -> bool:
     """Whether every sign shows, and none begins a command."""
     return _ORDINARY.fullmatch(text) is not None and not _COMMAND.search(text)
-
-
-def _is_escape(sign: str) -> bool:
-    """Whether a backslash before this would be taken for an escape, in ASCII too."""
-    return sign in {"n", "r", "t", "x", "u", "U"} or sign.startswith("\\") or not sign.isascii()
 
 
 def describe_group(pairs: tuple[tuple[str, str], ...]) -> str:
@@ -175,12 +161,13 @@ def _spelled(text: str, but: str = "") -> Iterator[str]:
         is_mark = category(sign) in {"Mn", "Me"} and sign not in _SELECTORS
         marks = marks + 1 if is_mark else 0
         crowded = is_mark and (not before or before.isspace() or marks > _MOST_MARKS)
-        yield (
-            sign
-            if sign in but
-            or (_is_seen(sign, before, after) and not crowded and index not in commands)
-            else (_escape(sign))
-        )
+        is_seen = _is_seen(sign, before, after) and not crowded
+        if sign in but or (is_seen and index not in commands):
+            yield sign
+        else:
+            # Python escapes no sign of a command, for these are printable.
+            is_command = index in commands
+            yield f"\\x{ord(sign):02x}" if is_command else sign.encode("unicode_escape").decode()
         before = sign
 
 
@@ -196,15 +183,6 @@ def _is_seen(sign: str, before: str, after: str) -> bool:
         )  # virama
         return joins or (shapes and after.isalpha())
     return sign.isprintable() and sign not in _UNSEEN
-
-
-def _escape(sign: str) -> str:
-    if sign in _ESCAPES:
-        return _ESCAPES[sign]
-    code = ord(sign)
-    if code < 0x100:  # two hexadecimal digits hold it
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # as do four
 
 
 def is_like_total(text: str) -> bool:
@@ -245,14 +223,12 @@ def lookalike(text: str) -> str:
     Unicode composes a letter.
     """
     if not (text.isascii() and text.isprintable()):
-        signs = unicodedata.normalize("NFKC", text)
-        text = "".join(sign for sign in signs if not _is_invisible(sign))
+        text = "".join(
+            sign
+            for sign in normalize("NFKC", text)
+            if category(sign) != "Cf" and (sign >= " " or sign.isspace()) and sign not in _SELECTORS
+        )
     return " ".join(canonical(text).casefold().split())
-
-
-def _is_invisible(sign: str) -> bool:
-    is_control = unicodedata.category(sign) == "Cf" or (sign < " " and not sign.isspace())
-    return is_control or "\ufe00" <= sign <= "\ufe0f"  # which choose among pictures of a sign
 
 
 def is_value(text: str) -> bool:

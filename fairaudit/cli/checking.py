@@ -35,8 +35,6 @@ from fairaudit.cli.streams import Color, silenced, write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from fairaudit.report import Format
     from fairaudit.result import DryRun
 
@@ -49,9 +47,7 @@ _Explain = Annotated[
 ]
 
 
-@app.command(
-    epilog=show_examples("check spec.yaml", "check spec.yaml --no-data -v"),
-)
+@app.command(epilog=show_examples("check spec.yaml", "check spec.yaml --no-data -v"))
 def check(  # noqa: PLR0913, PLR0917  # the options of the command
     context: typer.Context,
     spec: SpecsArgument = None,
@@ -194,11 +190,16 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit import codec
     from fairaudit.report import dry_run as pages
     from fairaudit.result import Verification
+    from fairaudit.spec.reading import read_share
     from fairaudit.tools import verify as verifying
 
     columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
     rows = [row for path in tables for row in verifying.read_table(path, columns)]
-    below = None if excluded_below is None else _read_below(excluded_below)
+    try:
+        below = None if excluded_below is None else read_share(excluded_below)
+    except ValueError as error:
+        what = f"--excluded-below {excluded_below!r} is not a share"
+        raise UsageError(what, "use a share such as 2% or 0.02") from error
     faults = verifying.find_faults(rows, below)
     if not faults and not verifying.is_any_held(rows, below):
         if any(row.rate or row.ratio or row.unread for row in rows):
@@ -218,13 +219,3 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     page.show(format_named(format_name), color)
     write_line(f"{'FAIL' if faults else 'OK'}  {pages.verification_line(verification)}")
     raise typer.Exit(verification.exit_code)
-
-
-def _read_below(text: str) -> Fraction:
-    from fairaudit.spec.reading import read_share
-
-    try:
-        return read_share(text)
-    except ValueError as error:
-        what = f"--excluded-below {text!r} is not a share"
-        raise UsageError(what, "use a share such as 2% or 0.02") from error

@@ -32,8 +32,9 @@ from msgspec import NODEFAULT
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import RARE, SIGNED, Frozen, Unreadable, fields
-from fairaudit.metrics import MetricName, MetricRecord, find_record, name_record
+from fairaudit.metrics import MetricName, find_record, name_record
 from fairaudit.metrics.estimate import Estimate, State, state_of
+from fairaudit.metrics.evaluation_record import MetricRecord
 
 Tree: TypeAlias = dict[str, Any]
 Convert: TypeAlias = Callable[[Any], Any]
@@ -219,12 +220,14 @@ def _reader_of(cls: Any) -> Convert:
     return read
 
 
-def _may_be_decimal(text: Any) -> bool:
-    return text is None or (isinstance(text, str) and bool(_DECIMAL.fullmatch(text)))
-
-
 _SHAPES = {
-    Decimal: Shape(None, lambda text: text if _may_be_decimal(text) else "not a decimal"),
+    Decimal: Shape(
+        read=lambda text: (
+            text
+            if text is None or (isinstance(text, str) and _DECIMAL.fullmatch(text))
+            else "not a decimal"
+        )
+    ),
     MetricRecord: Shape(lambda metric: write(MetricName, name_record(metric))),
     object: Shape(lambda value: [*value] if isinstance(value, tuple) else value),
     # In a list, a number that JSON does not have is the word of its state.

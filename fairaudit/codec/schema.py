@@ -13,15 +13,10 @@ import msgspec
 from msgspec import NODEFAULT
 
 from fairaudit.base.frozen import Frozen
-from fairaudit.codec.records import (
-    FRACTION,
-    OPTION,
-    Tree,
-    list_members,
-    split_union,
-)
-from fairaudit.metrics import MetricName, MetricRecord
+from fairaudit.codec.records import FRACTION, OPTION, Tree, list_members, split_union
+from fairaudit.metrics import MetricName
 from fairaudit.metrics.estimate import State
+from fairaudit.metrics.evaluation_record import MetricRecord
 
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
 
@@ -55,12 +50,6 @@ def sentences(cls: type) -> tuple[str, ...]:
     """The sentences of a class's docstring."""
     text = cleandoc(cls.__doc__ or "")
     return tuple(" ".join(sentence.split()) for sentence in _SENTENCE.split(text) if sentence)
-
-
-def describe_member(cls: type, field: str, member: str) -> str:
-    """The sentences of a docstring about a field, or the glossary entry of a member."""
-    said = " ".join(sentence for sentence in sentences(cls) if f"`{field}`" in sentence)
-    return said or GLOSSARY.get(member) or f"{member.replace('_', ' ').capitalize()}."
 
 
 def describe(hint: Any) -> tuple[Tree, dict[str, Tree]]:
@@ -116,9 +105,10 @@ def _list_variants(
             inner = [each for c in split_union(one.hint) for each in _list_variants(c, found)]
             variants = [({**a, **b}, [*c, *d]) for a, c in variants for b, d in inner]
             continue
-        schema, described = found[cls, one.field], describe_member(cls, one.field, one.name)
+        said = " ".join(text for text in sentences(cls) if f"`{one.field}`" in text)
+        said = said or GLOSSARY.get(one.name) or f"{one.name.replace('_', ' ').capitalize()}."
         for properties, required in variants:
-            properties[one.name] = {**schema, "description": described}
+            properties[one.name] = {**found[cls, one.field], "description": said}
             if one.state:
                 properties[one.name] |= {"type": ["number", "null"]}
                 properties[one.name].pop("anyOf", None)

@@ -152,10 +152,8 @@ class Counts(Frozen, eq=False):
         """Notices on blank lines, and on files without a row."""
         blank = sum(source.blank for source in self.sources)
         if blank:
-            lines = (
-                "1 blank line is skipped" if blank == 1 else f"{blank:,} blank lines are skipped"
-            )
-            yield Notice(f"{lines} and not counted", Subjects.NOBODY)
+            lines = "1 blank line is" if blank == 1 else f"{blank:,} blank lines are"
+            yield Notice(f"{lines} skipped and not counted", Subjects.NOBODY)
         for source in self.sources:
             if source.records == 0 and len(self.sources) > 1:
                 yield Notice(f"{source.file.path} holds no row", Subjects.NEVER)

@@ -149,18 +149,14 @@ def _faults_of_signs(text: str) -> Iterator[str]:
         yield "a filter holds no comments (-- or /*): what follows would not be read"
     for word in dict.fromkeys(_BEGINS_WITH_DIGIT.findall(plain)):
         if not _NUMBER.fullmatch(word):
-            yield f"{quoted(word)} is not a number that a filter knows; {_instead_of(word)}"
+            try:
+                remedy = f"write {int(word, 0)}"
+            except ValueError:
+                column = f'a column of that name in double quotes: "{word}"'
+                remedy = f"write it as 1000, 2.5 or 1e3, and {column}"
+            yield f"{quoted(word)} is not a number that a filter knows; {remedy}"
         elif float(word) > LARGEST_WHOLE:
             yield f"the number {word} is too large: a number is at most {LARGEST_WHOLE:,}"
-
-
-def _instead_of(word: str) -> str:
-    """How a number is written that is written otherwise, as far as its value is clear."""
-    try:
-        return f"write {int(word, 0)}"
-    except ValueError:
-        column = f'a column of that name in double quotes: "{word}"'
-        return f"write it as 1000, 2.5 or 1e3, and {column}"
 
 
 def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) -> Filter:
@@ -248,17 +244,11 @@ def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
                 name in {*dated, *declared} or (is_ordered and _OTHER_DATE.fullmatch(value.strip()))
             ):
                 continue
-            remedy = (
-                ""
-                if name in declared
-                else (
-                    "declare how the column writes dates, such as "
-                    f'`dates: {{{name}: "%m/%d/%Y"}}`, and '
-                )
-            )
+            remedy = f'declare how the column writes dates, such as `dates: {{{name}: "%m/%d/%Y"}}`'
             message = (
                 f"{quoted(value)} would be compared with {name!r} as text, not as a "
-                f"date: {remedy}write it as '2024-12-31' or '2024-12-31 23:59'"
+                f"date: {'' if name in declared else f'{remedy}, and '}"
+                "write it as '2024-12-31' or '2024-12-31 23:59'"
             )
             raise PlanError([PlanFault(message)])
     return dated
@@ -366,21 +356,17 @@ def _literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own t
     if isinstance(column.dtype, pl.List):
         texts = tuple(value for value in column[0] if isinstance(value, str))
         return _Node(_kind_of(column.dtype.inner), text="a value of the list", texts=texts)
-    value = column[0]
-    texts = (value,) if isinstance(value, str) else ()
-    return _Node(_kind_of(column.dtype), text=_written(value), texts=texts)
-
-
-def _written(value: object) -> str:
+    value, texts = column[0], ()
     match value:
         case bool() | None:
-            return {True: "true", False: "false", None: "null"}[value]
+            text = {True: "true", False: "false", None: "null"}[value]
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            text, texts = "'" + value.replace("'", "''") + "'", (value,)
         case bytes():
-            return f"0x{value.hex()}"
+            text = f"0x{value.hex()}"
         case _:
-            return str(value)
+            text = str(value)
+    return _Node(_kind_of(column.dtype), text=text, texts=texts)
 
 
 def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its class

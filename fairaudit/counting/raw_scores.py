@@ -11,9 +11,9 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.counting.raw_keys import RawKey, find_lookup, gather, recode
+from fairaudit.counting.raw_keys import RawKey, gather, places, recode
 from fairaudit.cube import add_up, distinct_rows
-from fairaudit.cube.histogram import Bins, coarsest, quantile
+from fairaudit.cube.histogram import Bins, quantile
 
 MOST_ENTRIES = 64 * 2**20 // 8
 """64 MB of counts, for all scores and groupings together, choose the bins of the result."""
@@ -93,21 +93,20 @@ def add_scores(
 ) -> RawScores:
     """The histograms of a score in both, in bins that the room for both chooses."""
     groupings = [histogram.keys for histogram in parts[0].histograms]
-    shift = choose_shift([(part.shift, part.bins) for part in parts], groupings, united, most)
-    codes = [part.bins.codes >> (shift - part.shift) for part in parts]
-    bins = Bins.gather(
-        np.concatenate(codes),
-        np.concatenate([part.bins.low for part in parts]),
-        np.concatenate([part.bins.high for part in parts]),
-    )
+    shift, bins = join_bins([(part.bins, part.shift) for part in parts], groupings, united, most)
     histograms = []
     for pair in zip(*(part.histograms for part in parts), strict=True):
+        # The codes of intervals stay what they are.
         lookups = [
-            [find_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
+            [
+                None if own[n].key.is_cut else places(own[n].levels, united[n].levels)
+                for n in pair[0].keys
+            ]
+            for own in keys
         ]
         bins_of_pair = [
-            np.searchsorted(bins.codes, own)[part.bins]
-            for own, part in zip(codes, pair, strict=True)
+            np.searchsorted(bins.codes, own.bins.codes >> (shift - own.shift))[part.bins]
+            for own, part in zip(parts, pair, strict=True)
         ]
         histograms.append(join_histograms(pair[0].keys, pair, lookups, bins_of_pair))
     return RawScores(tuple(histograms), bins, shift)
@@ -136,23 +135,31 @@ def join_histograms(
     )
 
 
-def choose_shift(
-    parts: Sequence[tuple[int, Bins]],
+def join_bins(
+    parts: Sequence[tuple[Bins, int]],
     groupings: Sequence[Sequence[int]],
     keys: Sequence[RawKey],
     most: int,
-) -> int:
-    """By how many bits the finest bins of a score are joined; equal however the rows were split.
+) -> tuple[int, Bins]:
+    """By how many bits the finest bins of a score are joined, and the bins of all parts as one.
 
-    Each part are bins, and by how many bits they were joined before.
+    Each part are bins, and by how many bits they were joined before. The width is equal however the
+    rows were split: a dense histogram has at most `most` entries.
     """
     ends = [
         int(code) << shift
-        for shift, bins in parts
+        for bins, shift in parts
         if len(bins.codes)
         for code in bins.codes[[0, -1]]
     ]
-    if not ends:
-        return 0
+    joined = max((shift for _, shift in parts), default=0)
     cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
-    return coarsest([shift for shift, _ in parts], cells, min(ends), max(ends), most)
+    # No part needs coarser bins than the whole.
+    low, high = min(ends, default=0), max(ends, default=0)
+    while ends and cells * ((high >> joined) - (low >> joined) + 1) > most:
+        joined += 1
+    return joined, Bins.gather(
+        np.concatenate([bins.codes >> (joined - shift) for bins, shift in parts]),
+        np.concatenate([bins.low for bins, _ in parts]),
+        np.concatenate([bins.high for bins, _ in parts]),
+    )

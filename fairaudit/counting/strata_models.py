@@ -58,6 +58,11 @@ class PropensityModel(Frozen, tag=True):
     edges: tuple[float, ...]
 
     @property
+    def scores(self) -> tuple[LinearScore, ...]:
+        """Its only score."""
+        return (self.score,)
+
+    @property
     def levels(self) -> tuple[str, ...]:
         """The names of the strata: `1: under 0.2`, `2: 0.2 to 0.4`, …."""
         edges = [f"{edge:.{SCORE_DECIMALS}f}".rstrip("0") for edge in self.edges]
@@ -72,12 +77,12 @@ class ClusterModel(Frozen, tag=True):
     """Centres of clusters; a row belongs to the one whose score, its distance, is least."""
 
     features: FeatureScale
-    distances: tuple[LinearScore, ...]
+    scores: tuple[LinearScore, ...]
 
     @property
     def levels(self) -> tuple[str, ...]:
         """The names of the strata, the largest cluster first."""
-        names = ("cluster",) * len(self.distances)
+        names = ("cluster",) * len(self.scores)
         return tuple(f"{name} {number}" for number, name in number_names(names))
 
 

@@ -33,6 +33,7 @@ from fairaudit.cube.keys import (
     MOST_ATTRIBUTES,
     NO_COUNTERPART,
     NO_LEVEL,
+    OUTSIDE,
     UNKNOWN,
     ExcludeBelow,
     ExcludedGroups,
@@ -169,8 +170,9 @@ class Cube(Frozen, eq=False, dict=True):
     ) -> GroupTable:
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
-        Rows set aside in one of those columns are left out; groups without people do not exist.
-        With a second outcome `beside`, only people who have both outcomes count.
+        Rows set aside in one of those columns are left out, and groups without people do not exist.
+        A group is empty if the outcome applies to none of its people. With a second outcome
+        `beside`, only people who have both outcomes count.
         """
         cut = _Cut.begin(self, by, given, of, beside)
         label, audited = self.outcome("label"), self.outcome(of)
@@ -216,7 +218,7 @@ class Cube(Frozen, eq=False, dict=True):
         outcome, key = np.full(len(self.codes), np.nan), self.outcome(table.of)
         if key is not None and key.positive is not None:
             codes = self.codes[:, self.places([table.of])[0]]
-            outcome = np.where(codes == NO_LEVEL, np.nan, np.isin(codes, list(key.positive)))
+            outcome = np.where(codes < 0, np.nan, np.isin(codes, list(key.positive)))
         return RowTable(
             rows.features,
             rows.numbers,
@@ -283,6 +285,7 @@ class _Cut(Frozen, eq=False):
     columns: tuple[list[int], list[int]]
     of: str
     known_outcomes: list[int]
+    applies: Marks
     groups: NDArray[np.int32]
     strata: NDArray[np.int32]
     inside: _Selection
@@ -291,10 +294,12 @@ class _Cut(Frozen, eq=False):
     def begin(cls, cube: Cube, by: Grouping, given: Grouping, of: str, beside: str | None) -> _Cut:
         """The cells of a grouping: people whose group, stratum and paired outcomes are known."""
         columns, conditions = cube.places(by), cube.places(given)
-        outcomes = (of, beside) if beside is not None else ()
-        known = cube.places([name for name in outcomes if cube.outcome(name) is not None])
+        names = [of] if beside is None else [of, beside]
+        outcomes = cube.places([name for name in names if cube.outcome(name) is not None])
+        known = [] if beside is None else outcomes
         needed = cube.codes[:, [*columns, *conditions, *known]]
         marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
+        applies = np.all(cube.codes[:, outcomes] != OUTSIDE, axis=1)
         if cube.optional is not None:
             marks &= ~cube.optional
         codes = cube.codes[marks]
@@ -302,8 +307,9 @@ class _Cut(Frozen, eq=False):
         strata, z = distinct_rows(codes[:, conditions])
         # Without a row with known levels in these columns the stratum is missing, too.
         strata = strata[: len(codes)]
-        inside = _Selection.of(cube, of, marks, (z, g), (len(strata), len(groups)))
-        return cls(cube, (columns, conditions), of, known, groups, strata, inside)
+        axes, sizes = (z[applies[marks]], g[applies[marks]]), (len(strata), len(groups))
+        inside = _Selection.of(cube, of, marks & applies, axes, sizes)
+        return cls(cube, (columns, conditions), of, known, applies, groups, strata, inside)
 
     @property
     def group_keys(self) -> list[KeyColumn]:
@@ -321,7 +327,7 @@ class _Cut(Frozen, eq=False):
         lacking = np.any(cube.codes[:, columns] == NO_LEVEL, axis=1)
         if cube.optional is not None:
             lacking |= cube.optional
-        lacking &= cube.people > 0
+        lacking &= self.applies & (cube.people > 0)
         needed = cube.codes[:, [*conditions, *self.known_outcomes]]
         lacking &= np.all(needed != NO_LEVEL, axis=1)
         if not lacking.any() or not len(self.strata):
@@ -382,6 +388,7 @@ __all__ = [
     "NOWHERE",
     "NO_COUNTERPART",
     "NO_LEVEL",
+    "OUTSIDE",
     "UNKNOWN",
     "Amount",
     "AmountName",

@@ -18,6 +18,9 @@ from fairaudit.base.frozen import Frozen
 NO_LEVEL = -1
 """The code of a row that takes no part where its column is used; for an outcome: not known."""
 
+OUTSIDE = -2
+"""The code of a row to which an outcome does not apply: no table of this outcome counts it."""
+
 UNKNOWN = "(unknown)"
 """How the level of those whose protected value or stratum is not known is written."""
 
@@ -61,7 +64,7 @@ class KeyColumn(Frozen):
 
     def slots(self, codes: NDArray[np.int32]) -> Ints:
         """The codes, with those that have no level last."""
-        return np.where(codes == NO_LEVEL, len(self.levels), codes).astype(np.int64)
+        return np.where(codes < 0, len(self.levels), codes).astype(np.int64)
 
     def positive_classes(self, size: int) -> Marks | None:
         """The classes that are positive, as marks; None if the spec does not name them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import groupby, islice
 from typing import TypeAlias
 
@@ -12,7 +13,10 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import Check
-from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics import Better, Eligibility, GroupMetric, find_metric
+from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures
 from fairaudit.report.blocks import (
     Block,
@@ -22,6 +26,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
+    side_by_side,
     tabulate,
     text_column,
 )
@@ -29,6 +34,9 @@ from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, RateRow
 
 _Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
+_Reached: TypeAlias = tuple[Group, Mapping[str, Estimate]]
+_MOST_STAGES = 3
+"""The number of stages in a table of 80 columns."""
 _WORST, _LOWEST = "worst first", "lowest first"
 _PAIR = 2
 _ONE_IN_THOUSAND = 0.001
@@ -41,6 +49,9 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """A table for each rate and grouping, the worst group first."""
     if not result.rates:
         return
+    if result.stages:
+        yield Heading("Stages")
+        yield from stages(result, most)
     is_ranked = any(_order(row, result) == _WORST for row in result.rates)
     yield Heading("Rates, worst first" if is_ranked else "Rates, lowest first")
     yield from rate_figures.rates(result)
@@ -80,6 +91,7 @@ def answers(result: AuditResult, most: int) -> Iterator[Table]:
     Numbers within strata are not among them. If the spec compares no group with another, they are
     the values of all groups together.
     """
+    yield from (block for block in stages(result, most) if isinstance(block, Table))
     of_all = [row for row in result.comparisons if row.spread and not row.stratum]
     if of_all and not any(row.by for row in result.rates):
         yield asked_comparisons.overview(of_all, "One value for all groups", most)
@@ -87,6 +99,40 @@ def answers(result: AuditResult, most: int) -> Iterator[Table]:
     for rows in _runs(row for row in result.rates if row.by and not row.stratum):
         asked = [*asked_comparisons.tables(rows, compared, result, most)]
         yield from asked or [_table(rows, result, most, {}, compared)]
+
+
+def stages(result: AuditResult, most: int | None) -> Iterator[Block]:
+    """How many people of each group reach each stage of a process: tables and pictures."""
+    rows = [
+        row
+        for row in result.rates
+        if (row.of in result.stages and row.metric == SELECTION_RATE.id and row.by)
+        and not (row.stratum or row.parameters)
+    ]
+    subsets = [*dict.fromkeys(row.by for row in rows)]
+    alone = [by for by in subsets if len(by) == 1]
+    for by in subsets if most is None else alone or subsets:
+        own = [row for row in rows if row.by == by]
+        reached_by: dict[Group, dict[str, Estimate]] = {}
+        for row in own:
+            reached_by.setdefault(row.group, {})[row.of] = row.estimate
+        digits = rate_figures.digits_of(own)
+        columns = [
+            Column[_Reached](names.name(stage), partial(_write_stage, stage, digits))
+            for stage in dict.fromkeys(row.of for row in own)
+        ]
+        who: Column[_Reached] = text_column(numbers.subset(by), lambda row: numbers.group(row[0]))
+        title = f"People who reach each stage, by {numbers.subset(by)}"
+        for few in side_by_side(columns, _MOST_STAGES):
+            yield tabulate(title, [who, *few], [*reached_by.items()], most=most)
+        placed = [(names.name(row.of), row) for row in own]
+        yield _draw_lines(title, ("stage", "share of all people"), placed, ("stage", "stages"))
+
+
+def _write_stage(stage: str, digits: int, row: _Reached) -> str:
+    """The share of a group that reaches a stage, with its counts."""
+    estimate = row[1].get(stage)
+    return "" if estimate is None else metric_titles.rate(SELECTION_RATE.id, estimate, digits)
 
 
 def _runs(rates: Iterable[RateRow]) -> Iterator[list[RateRow]]:
@@ -338,40 +384,59 @@ def _stratum_columns(stratum: Group) -> Grouping:
 
 
 def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
-    first, strata = rows[0], list(dict.fromkeys(row.stratum for row in rows))
+    """A rate of the groups in each stratum."""
+    first = rows[0]
     title = metric_titles.defined_heading(result, first.metric, first.of)
     options = metric_titles.options(first.parameters, first.averaged)
     whose = f"{title}{metric_titles.of_outcome(first.metric, first.of)}{options}"
-    given = numbers.subset(_stratum_columns(strata[0]))
+    given = numbers.subset(_stratum_columns(first.stratum))
+    return _draw_lines(
+        f"{whose}, {numbers.subset(first.by)} by {given}",
+        (given, title),
+        [(numbers.group(row.stratum), row) for row in rows],
+        ("stratum", "strata"),
+    )
+
+
+def _draw_lines(
+    title: str,
+    axes: tuple[str, str],
+    rows: Sequence[tuple[str, RateRow]],
+    place: tuple[str, str],
+) -> Figure:
+    """A line for each of the largest groups over named places, such as strata or stages.
+
+    `place` is the word for a place, and for several.
+    """
+    places = [*dict.fromkeys(name for name, _ in rows)]
     people: dict[Group, int] = {}
-    for row in rows:
+    for _, row in rows:
         if row.standing is not Eligibility.UNKNOWN:
             people[row.group] = people.get(row.group, 0) + (row.estimate.n or 0)
     largest = sorted(people, key=lambda group: -people[group])[: pictures.MOST_LINES]
-    shown = strata[: pictures.MOST_STRATA]
-    cells = {(row.group, row.stratum): row.estimate for row in rows}
+    shown = places[: pictures.MOST_STRATA]
+    cells = {(row.group, name): row.estimate for name, row in rows}
     lines = [
         Line(
             numbers.group(group),
             [
-                Point(numbers.group(stratum), estimate.value, estimate.low, estimate.high)
-                for stratum in shown
-                if (estimate := cells.get((group, stratum))) and math.isfinite(estimate.value)
+                Point(name, estimate.value, estimate.low, estimate.high)
+                for name in shown
+                if (estimate := cells.get((group, name))) and math.isfinite(estimate.value)
             ],
         )
         for group in largest
     ]
     missing = [
-        f"{numbers.group(row.group)} in {numbers.group(row.stratum)} ({row.estimate.state})"
-        for row in rows
+        f"{numbers.group(row.group)} in {name} ({row.estimate.state})"
+        for name, row in rows
         if row.group in largest and not math.isfinite(row.estimate.value)
     ]
-    picture = Lines(given, title, lines, percent=metric_titles.is_share(first.metric))
     omitted = f" Not shown: {numbers.first_few(missing)}." if missing else ""
     omitted += pictures.not_shown(len(people) - len(largest), "groups", "the smaller ones")
-    omitted += pictures.not_shown(len(strata) - len(shown), "strata", "the last ones")
+    omitted += pictures.not_shown(len(places) - len(shown), place[1], "the last ones")
     return Figure(
-        f"{whose}, {numbers.subset(first.by)} by {given}",
-        picture,
-        note=f"Vertical lines: separate intervals of each group in each stratum.{omitted}",
+        title,
+        Lines(*axes, lines, percent=metric_titles.is_share(rows[0][1].metric)),
+        note=f"Vertical lines: separate intervals of each group in each {place[0]}.{omitted}",
     )

@@ -18,12 +18,12 @@ from fairaudit.base.masking import mask
 from fairaudit.counting.strata_models import FeatureBalance
 from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.evidence.practice import DetectableGap
-from fairaudit.judge import AnyCheck, Check, Earlier, Finding, NotEvaluated, Status
+from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
+from fairaudit.judge.findings import Earlier
 from fairaudit.judge.simpson import Reversal, Scanned
 from fairaudit.judge.subgroups import Subgroups
 from fairaudit.judge.waivers import WaiverOutcome
-from fairaudit.metrics import Minimum
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.terms import Inference, Minimum
 from fairaudit.result.rows import (
     Calibration,
     ComparisonRow,
@@ -138,7 +138,7 @@ class Summary(Frozen):
 
 
 @declare_subjects(
-    nobody="definitions fail_on earlier burdens reversals_off positives",
+    nobody="definitions fail_on earlier burdens stages reversals_off positives",
     anybody="compared scanned",  # reveal which groups are large enough
     never="subgroups model_changes features local_rates balance",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
@@ -151,10 +151,11 @@ class AuditResult(Frozen):
     `earlier` is the baseline, if any. `compared` is the number of comparisons in the scan for
     reversals (None without a scan), and `scanned` its scope (None in a published report).
     `features` describe the people, if the spec asks for it. `model_changes` compares each pair of
-    models; `burdens` are the outcomes with `favourable: false`. `balance` compares the features of
-    both sides in strata of equal propensity. With `reversals_off` the spec asks for no scan for
-    reversals, so an empty list has no meaning. `positives` has the positive value of each outcome
-    in the words of the spec: `label`, `repaid = yes`.
+    models; `burdens` are the outcomes with `favourable: false`, and `stages` those of a process.
+    `balance` compares the features of both sides in strata of equal propensity. With
+    `reversals_off` the spec asks for no scan for reversals, so an empty list has no meaning.
+    `positives` has the positive value of each outcome in the words of the spec: `label`,
+    `repaid = yes`.
     """
 
     provenance: Provenance
@@ -178,6 +179,7 @@ class AuditResult(Frozen):
     scanned: Annotated[Scanned | None, RARE] = field(default=None, name="reversal_scan")
     model_changes: tuple[ModelChange, ...] = ()
     burdens: tuple[str, ...] = ()
+    stages: Annotated[tuple[str, ...], RARE] = ()
     features: Annotated[tuple[FeatureRow, ...], RARE] = ()
     local_rates: Annotated[tuple[LocalRates, ...], RARE] = ()
     balance: Annotated[tuple[FeatureBalance, ...], RARE] = ()

@@ -76,7 +76,10 @@ def build(document: Document, text: str) -> Spec:
 
 
 def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditSpec:
-    """The spec with a model for each stage after the first: its positives are all later stages."""
+    """The spec with models for the stages after the first: all who reached a stage are positive.
+
+    From the third stage on, a second model counts only the people who reached the stage before.
+    """
     columns = shape.columns
     if columns.stages is None:
         return shape
@@ -87,18 +90,19 @@ def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditS
     if len(order) < max(2, len(columns.stages.order)):
         message = "list two or more different stages, the first one first"
         reader.fault(("columns", "stages", "order"), message)
-    models = {
-        stage.value: ModelColumns(
-            prediction=OutcomeColumn(
-                column=columns.stages.column,
-                positive=Positive(values=[text.value for text in order[number:]]),
-                negative=order[:number],
-                others=columns.stages.others,
-            )
+    models = {}
+    for number, stage in enumerate(order[1:], start=1):
+        reached = OutcomeColumn(
+            column=columns.stages.column,
+            positive=Positive(values=[text.value for text in order[number:]]),
+            negative=order[:number],
+            others=columns.stages.others,
         )
-        for number, stage in enumerate(order)
-        if number
-    }
+        models[stage.value] = ModelColumns(prediction=reached)
+        if number > 1:
+            before = order[number - 1]
+            step = replace(reached, negative=(before,), outside=order[: number - 1])
+            models[f"{stage.value} among {before.value}"] = ModelColumns(prediction=step)
     columns = replace(columns, models=models, prediction=None, decision=None, score=None)
     return replace(shape, columns=columns)
 
@@ -111,6 +115,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
     columns = context.columns.assume_positives(_find_assumed(requests))
     context = replace(context, columns=columns)
     scan, gates = read_scan(context)
+    stages = shape.columns.stages
     if shape.missing.masked and not gates:
         scan = None  # masked counts could make, reverse or hide any gap within strata
     _refuse_expected(reader, shape.expect, columns)
@@ -143,6 +148,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
         requests=requests,
         checks=(*checks, *gates, *limits),
         simpson=scan,
+        stages=tuple(stage.value for stage in stages.order) if stages else (),
         subgroups=search,
         repeats=_read_repeats(reader, shape),
         suppress_below=shape.suppress_below,
@@ -397,10 +403,10 @@ def find_ladders(
     for counts, metrics in judging.items():
         if len(metrics) > _MOST_LIMITS:
             yield Fault(
-                f"{len(metrics)} entries judge the same counts of people by {named[counts]} "
+                f"{len(metrics)} checks judge the same counts of people by {named[counts]} "
                 f"({', '.join(dict.fromkeys(metrics))}): each verdict shows on which side of its "
                 f"limit a hidden number is. At most {_MOST_LIMITS} may do so: leave out entries, "
-                "or `suppress_below`",
+                "name one outcome with `of`, or leave out `suppress_below`",
                 "suppress_below",
             )
 

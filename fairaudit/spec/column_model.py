@@ -156,7 +156,8 @@ class Outcome(Frozen):
     column of an outcome that has nothing but a score is that score's. `order` names the classes of
     an ordinal outcome from the lowest to the highest. With `is_assumed` the spec does not say what
     is positive, though a measure needs it: the data must hold 0 and 1, or false and true. `counts`
-    are columns of people, each of one of its levels.
+    are columns of people, each of one of its levels. It does not apply to people with an `outside`
+    value, as an offer does not apply to people without an interview.
     """
 
     name: str
@@ -171,6 +172,7 @@ class Outcome(Frozen):
     order: tuple[LocatedText, ...] = ()
     is_assumed: bool = False
     counts: CountColumns | None = None
+    outside: tuple[LocatedText, ...] = ()
 
     @property
     def has_classes(self) -> bool:

@@ -332,6 +332,7 @@ def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn)
         favourable=shape.favourable,
         order=shape.order,
         counts=counts,
+        outside=shape.outside,
     )
 
 

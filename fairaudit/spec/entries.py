@@ -8,14 +8,11 @@ from functools import cached_property
 from fairaudit.base.errors import suggest_known
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Grouping
-from fairaudit.judge import LimitQuotes
+from fairaudit.judge.checks import LimitQuotes
 from fairaudit.metrics import (
-    MODELS,
     Disparity,
     GroupMetric,
     Metric,
-    Reference,
-    ReferencePolicy,
     Requirement,
     average_classes,
     build_disparity,
@@ -27,8 +24,8 @@ from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.share_models import is_pooled
-from fairaudit.metrics.terms import SINGLE_REFERENCES
+from fairaudit.metrics.share_models import MODELS, is_pooled
+from fairaudit.metrics.terms import SINGLE_REFERENCES, Reference, ReferencePolicy
 from fairaudit.spec import key_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind, PropensityStrata
 from fairaudit.spec.columns import Columns
@@ -57,8 +54,7 @@ class Context(Frozen, dict=True):
     @property
     def has_numbers(self) -> bool:
         """Whether an outcome has a score, or is a number."""
-        kinds = [(one.score, one.kind) for one in self.outcomes.values()]
-        return any(score is not None or kind is OutcomeKind.NUMBER for score, kind in kinds)
+        return any(one.score or one.kind is OutcomeKind.NUMBER for one in self.outcomes.values())
 
     @property
     def is_weighted(self) -> bool:

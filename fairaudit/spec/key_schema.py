@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
-from fairaudit.judge import About, OnUndefined, ReversalLimit
+from fairaudit.judge.checks import About, OnUndefined, ReversalLimit
 from fairaudit.judge.simpson import PairChoice
-from fairaudit.metrics import OverGroups, ReferencePolicy
-from fairaudit.metrics.terms import Towards
+from fairaudit.metrics.disparities import OverGroups
+from fairaudit.metrics.terms import ReferencePolicy, Towards
 from fairaudit.spec.reading import (
     LIMIT_TEXT,
     NUMERIC,
@@ -200,6 +200,7 @@ class OutcomeColumn(Frozen):
     order: LocatedTexts = ()
     """The classes of an ordinal outcome, from the lowest to the highest. Example:
     `[bronze, silver, golden]`."""
+    outside: LocatedTexts = field(default=(), name=UNWRITTEN)
 
 
 _NAMED = Form(lambda body: {} if body is None else body, ({"type": "null"},))
@@ -248,8 +249,9 @@ class Columns(Frozen, kw_only=True):
     """Several models by name, instead of `prediction` and `score`. Example:
     `{current: {score: s1}}`."""
     stages: StageColumn | None = None
-    """The stages of a process, instead of `models`: each but the first is an outcome, whose rate is
-    the share of people who reached it. Example:
+    """The stages of a process, instead of `models`. Each stage after the first is an outcome:
+    `hired` is the share of all people, and `hired among offered` of those who reached the stage
+    before. Example:
     `{column: stage, order: [applied, offered, hired]}`."""
     score: ColumnName | None = None
     """The column of a score, which reports summarise by group. Example: `score`."""

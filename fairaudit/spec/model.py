@@ -33,14 +33,11 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
-    MetricOptions,
-    Minimum,
-    Reference,
     Requirement,
     TableMetric,
     list_requirements,
 )
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.terms import Inference, MetricOptions, Minimum, Reference
 from fairaudit.result import Profile
 from fairaudit.spec.column_model import Outcome, Protected, Threshold, format_edge, reference_faults
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy
@@ -122,10 +119,10 @@ class Spec(Frozen):
 
     `predictions` are the prediction or decision, the models, or only a score; `numbers` are further
     numeric outcomes. `features` are columns for `subgroups`, and `similarity` the columns that
-    define similar people. `suppress_below` is the minimum count of people in reports.
-    `may_repeat_files` allows files with identical content. `references` are the levels that entries
-    compare with, and the attributes that may have them. `places` are the places of each column name
-    in the spec.
+    define similar people. `suppress_below` is the minimum count of people in reports. `stages` are
+    those of a process, in their order. `may_repeat_files` allows files with identical content.
+    `references` are the levels that entries compare with, and the attributes that may have them.
+    `places` are the places of each column name in the spec.
     """
 
     path: str
@@ -152,6 +149,7 @@ class Spec(Frozen):
     requests: tuple[MetricRequest, ...]
     checks: tuple[AnyCheck, ...]
     simpson: ReversalScan | None
+    stages: tuple[str, ...] = ()
     subgroups: SubgroupSearch | None = None
     repeats: Repeats | None = None
     features: tuple[Protected, ...] = ()

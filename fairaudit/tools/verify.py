@@ -109,11 +109,6 @@ class TableRow(Frozen):
         return Fraction(self.selected, self.n) if self.n and self.selected is not None else None
 
     @property
-    def is_unknown(self) -> bool:
-        """Whether a level of its group means unknown."""
-        return bool(self.unknown)
-
-    @property
     def selected_ends(self) -> tuple[int, int] | None:
         """The bounds of the selected people: the count, or else the bounds by the rate."""
         if self.selected is not None:
@@ -328,7 +323,7 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
     The bounds are those by the counts and those by the printed rates, where they are known.
     """
     levels: dict[tuple[str, str], set[str]] = defaultdict(set)
-    listed = [row for row in rows if not row.is_unknown]
+    listed = [row for row in rows if not row.unknown]
     for row in listed:
         for name, level in row.group:
             levels[row.place.file, name].add(level)
@@ -340,8 +335,12 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
             1 < prod(len(levels[file, name]) for name in by) <= sizes[file, by]
         )
         ratios: list[list[_Ends]] = [[] for _ in group]
-        for find in (_ends_by_counts, _ends_by_rate):
-            rates = [*map(find, group)]
+        by_counts = [None if row.share is None else (row.share, row.share) for row in group]
+        printed = [
+            None if row.rate is None else (max(row.rate.low, Fraction(0)), row.rate.high)
+            for row in group
+        ]
+        for rates in (by_counts, printed):
             highest = _find_highest(group, rates, is_whole=is_whole)
             for place, own in enumerate(rates):
                 if own is not None and highest is not None and highest[0] > 0:
@@ -349,15 +348,6 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
         why = "to a highest rate of 0" if all(row.selected == 0 for row in group) else ""
         for row, found in zip(group, ratios, strict=True):
             yield row, "of nobody" if row.n == 0 else why, found
-
-
-def _ends_by_counts(row: TableRow) -> _Ends | None:
-    share = row.share
-    return None if share is None else (share, share)
-
-
-def _ends_by_rate(row: TableRow) -> _Ends | None:
-    return None if row.rate is None else (max(row.rate.low, Fraction(0)), row.rate.high)
 
 
 def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
@@ -492,7 +482,7 @@ def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 def _check_excluded(rows: Sequence[TableRow], below: Fraction) -> Iterator[TableFault]:
     """Faults of groups without a ratio that are not smaller than the excluded share."""
-    for group in _list_groupings(row for row in rows if row.group and not row.is_unknown):
+    for group in _list_groupings(row for row in rows if row.group and not row.unknown):
         total = sum(row.n or 0 for row in group)
         for row in group:
             if row.ratio is None and row.n and Fraction(row.n, total) >= below:

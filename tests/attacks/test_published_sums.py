@@ -440,6 +440,73 @@ def test_sums_beside_counts_tell_no_small_count(seed: int, *, weighted: bool) ->
     assert not pinned
 
 
+# Stages.
+
+ORDER = ("applied", "interviewed", "offered", "hired")
+
+
+def attack_stages(random: Generator) -> tuple[list[str], int]:
+    """What the rates of stages and of steps tell of the last stage of each group."""
+    sizes = [(3,), (5,), (2, 2), (3, 2)][random.integers(4)]
+    names = (*(f"a{at}" for at in range(len(sizes))), "stage")
+    levels = [[f"{at}{level}" for level in range(n)] for at, n in enumerate(sizes)]
+    people: dict[Cell, int] = {}
+    for group in itertools.product(*levels):
+        is_sparse = random.random() < 0.35
+        for stage in ORDER:
+            is_few = random.random() < (0.4 if is_sparse else 0.05)
+            people[*group, stage] = int(random.choice(FEW if is_few else PLENTY))
+    width, asked = len(names) - 1, ["selection_rate", "impact_ratio", "differential_fairness"]
+    columns = {
+        "protected": [*names[:-1]],
+        "stages": {"column": "stage", "order": [*ORDER]},
+        "count": "n",
+    }
+    spec = {"columns": columns, "metrics": asked[: int(random.integers(1, 4))],
+            "groups": {"by": ["each", "all"][random.integers(2)]},
+            "suppress_below": THRESHOLD}  # fmt: skip
+    tree = audited(spec, rows_of(people, names))
+    attacker = Attacker(names, people)
+    at = np.array([ORDER.index(cell[-1]) for cell in people])
+    over, under = dict[str, Marks](), dict[str, Marks]()
+    for number, stage in enumerate(ORDER[1:], start=1):
+        over[stage], under[stage] = at >= number, at >= 0
+        step = f"{stage} among {ORDER[number - 1]}"
+        over[step], under[step] = at >= number, at >= number - 1
+    told = 0
+    for row in tree["groups"]:
+        inside = attacker.of_group(row["group"]) & under[row["of"]]
+        if row["n"] is not None:
+            attacker.knows(inside)
+        for name, count in row["counts"].items():
+            if count is not None:
+                told += 1
+                attacker.knows(inside & attacker.at(-1, name))
+    shown = [row for row in tree["rates"] if row["state"] != "suppressed"]
+    for row in tree["comparisons"]:
+        if row["state"] != "suppressed":
+            sides = [row.get("first"), row.get("second")]
+            shown += [{"of": row["of"], "group": group} for group in sides if group]
+    for row in shown:
+        inside = attacker.of_group(row["group"])
+        told += 1
+        attacker.knows(inside & over[row["of"]])
+        attacker.knows(inside & under[row["of"]])
+    counts = {f"{cell}": attacker.like(cell) for cell in people}
+    counts |= {
+        f"{cell[:width]} {of}": attacker.like(cell[:width]) & marks
+        for cell in people
+        for of, marks in over.items()
+    }
+    return [*attacker.pinned(counts, np.ones(len(people), dtype=np.int64))], told
+
+
+@pytest.mark.parametrize("seed", seeds(TABLES, quick=4))
+def test_stages_and_steps_tell_no_small_count(seed: int) -> None:
+    pinned, _ = attack_stages(np.random.default_rng([40, 5, seed]))
+    assert not pinned
+
+
 # Verdicts.
 
 SELECTED_ALONE = {"tp": 1, "fp": 1, "fn": 0, "tn": 0}
@@ -519,7 +586,7 @@ def test_a_ladder_of_limits_by_columns_of_the_same_groups_is_refused(name: str) 
     prediction = {"column": "p", "positive": "1"}
     columns = {"protected": ["g", "h"], "prediction": prediction, "count": "n"}
     spec = {"columns": columns, "metrics": metrics, "suppress_below": THRESHOLD}
-    with pytest.raises(SpecError, match="8 entries judge the same counts of people"):
+    with pytest.raises(SpecError, match="8 checks judge the same counts of people"):
         audited(spec, frame)
     assert len(audited({**spec, "metrics": metrics[:4]}, frame)["checks"]) == 4
 
@@ -544,6 +611,6 @@ def test_a_ladder_of_limits_on_labels_under_several_models_is_refused(
         for at in range(8)
     ]
     spec = {"columns": columns, "metrics": metrics, "suppress_below": THRESHOLD}
-    with pytest.raises(SpecError, match="8 entries judge the same counts of people by g × y"):
+    with pytest.raises(SpecError, match="8 checks judge the same counts of people by g × y"):
         of_mapping(spec)
     assert len(of_mapping({**spec, "metrics": metrics[:4]}).checks) == 4

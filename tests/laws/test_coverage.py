@@ -12,17 +12,10 @@ import numpy as np
 import pytest
 from conftest import is_quick, long
 
-from fairaudit.evidence import find_intervals
+from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.judge import Status
-from fairaudit.metrics import (
-    Average,
-    MetricOptions,
-    Weights,
-    build_disparity,
-    evaluate,
-    find_comparison,
-    find_metric,
-)
+from fairaudit.metrics import build_disparity, evaluate, find_comparison, find_metric
+from fairaudit.metrics.terms import Average, MetricOptions, Weights
 from fairaudit.stats.sample_sizes import smallest_detectable
 
 SEED = 7

@@ -11,7 +11,7 @@ the line of a fault.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from io import BufferedReader
 from pathlib import Path
 from types import ModuleType
@@ -46,11 +46,12 @@ _TEXTS = Key("")
 
 
 class Table(NamedTuple):
-    """The counts of a thread by some columns: the texts of each, and its cells.
+    """The counts of a thread by some columns: its lines, the texts of each, and its cells.
 
     A cell has codes, rows, and four words of sums; `largest` and `error` refer to all weights.
     """
 
+    lines: int
     texts: Sequence[Sequence[bytes | None]]
     codes: bytes
     rows: bytes
@@ -109,7 +110,13 @@ def join(
         if intervals is None:
             return None
         keys.append(RawKey(key, intervals[column.codes]))
-    kept = _apply_filter(plan, rule, texts)
+    rows = np.concatenate([np.frombuffer(table.rows, np.int64) for table in tables])
+    kept: Ints | None = np.ones(len(rows), np.int64)
+    if rule is not None:
+        from fairaudit.counting.routes.polars_numbers import kept_by
+
+        levels = {name: texts[name].levels for name in rule.columns}
+        kept = kept_by(rule, levels, {name: texts[name].codes for name in rule.columns}, plan)
     if kept is None:
         return None
     codes = np.stack([*(key.codes for key in keys), kept], axis=1).astype(np.int32)
@@ -117,7 +124,6 @@ def join(
     has_sums = bool(plan.weight or plan.count)
     joined = CellTable(len(cells), has_sums=has_sums)
     joined.largest, joined.error = largest, max(table.error for table in tables)
-    rows = np.concatenate([np.frombuffer(table.rows, np.int64) for table in tables])
     sums = [np.frombuffer(table.sums if has_sums else b"", np.uint64) for table in tables]
     joined.add_cells(cell_of, rows, np.concatenate(sums).reshape(-1, 2, 2))
     *of_keys, kept = cells.T.astype(np.int64)
@@ -137,16 +143,6 @@ def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
         texts = tuple(None if text is None else text.decode() for text in known)
         parts.append(RawKey(_TEXTS, places, texts))
     return unite_keys(parts)
-
-
-def _apply_filter(plan: Plan, rule: Filter | None, texts: Mapping[str, RawKey]) -> Ints | None:
-    """The cells that the filter keeps: 1, 0, or -1 if it cannot decide; None if it fails."""
-    if rule is None:
-        return np.ones(len(next(iter(texts.values())).codes), np.int64)
-    from fairaudit.counting.routes.polars_numbers import kept_by
-
-    levels = {name: texts[name].levels for name in rule.columns}
-    return kept_by(rule, levels, {name: texts[name].codes for name in rule.columns}, plan)
 
 
 _BLOCK = 2**19
@@ -203,13 +199,6 @@ def _state(path: Path) -> tuple[int, int]:
     return stat.st_size, stat.st_mtime_ns
 
 
-class _Part(NamedTuple):
-    """The result of a thread: its lines, and its table."""
-
-    lines: int
-    table: Table
-
-
 _Number: TypeAlias = tuple[int, int, bool] | tuple[()]
 """The column of weights, or of people, the sign of decimals, whether weights; empty: neither."""
 
@@ -224,22 +213,19 @@ class LineBlocks:
 
     def read(self, buffer: bytearray) -> Iterator[int]:
         """Reads whole lines into a buffer, and gives where they end: 0 where a line is too long."""
-        while (end := self._read(buffer)) is not None:
-            yield end
-
-    def _read(self, buffer: bytearray) -> int | None:
-        with self._lock:
-            end = len(self._rest)
-            buffer[:end] = self._rest
-            end += self._stream.readinto(memoryview(buffer)[end:_BLOCK])
-            if not end:
-                return None
-            if end < _BLOCK and not buffer.endswith(b"\n", 0, end):
-                buffer[end : end + 1] = b"\n"  # the last line need not have an end
-                end += 1
-            lines = buffer.rfind(b"\n", 0, end) + 1
-            self._rest = bytes(buffer[lines:end])
-        return lines
+        while True:
+            with self._lock:
+                end = len(self._rest)
+                buffer[:end] = self._rest
+                end += self._stream.readinto(memoryview(buffer)[end:_BLOCK])
+                if not end:
+                    return
+                if end < _BLOCK and not buffer.endswith(b"\n", 0, end):
+                    buffer[end : end + 1] = b"\n"  # the last line need not have an end
+                    end += 1
+                lines = buffer.rfind(b"\n", 0, end) + 1
+                self._rest = bytes(buffer[lines:end])
+            yield lines
 
 
 class _Work:
@@ -255,8 +241,8 @@ class _Work:
 
     def check(self) -> CheckedFile | None:
         """All lines; None where one is not plain."""
-        parts = self._run([], ())
-        return None if parts is None else self._checked(parts)
+        tables = self._run([], ())
+        return None if tables is None else self._checked(tables)
 
     def count(self, plan: Plan) -> CheckedFile | None:
         """All lines with their counts; None where a line is not plain, or they are not served."""
@@ -274,26 +260,25 @@ class _Work:
             if measure is not None:
                 decimal = ord(plan.format.decimal)
                 number = header.index(measure), decimal, plan.weight is not None
-        parts = [part for part in self._run(columns, number) or () if part.lines]
-        if not parts:
+        tables = [table for table in self._run(columns, number) or () if table.lines]
+        if not tables:
             return None
-        tables = [part.table for part in parts]
         if by_groups:
             counts = count_groups(plan, self._file.file.path, columns, tables)
         else:
             counts = join(plan, rule, columns, tables)
-        return None if counts is None else self._checked(parts, (plan, counts))
+        return None if counts is None else self._checked(tables, (plan, counts))
 
     def _checked(
-        self, parts: Sequence[_Part], counts: tuple[Plan, PartialCounts] | None = None
+        self, tables: Sequence[Table], counts: tuple[Plan, PartialCounts] | None = None
     ) -> CheckedFile:
         """The file, of which each line below the header is a record, and its counts by a plan."""
-        lines = sum(part.lines for part in parts)
+        lines = sum(table.lines for table in tables)
         file = self._file.with_lines(lines + self._form.first_row - 1)
         return CheckedFile(file, lines, counts=counts)
 
-    def _run(self, columns: Sequence[str], number: _Number) -> list[_Part] | None:
-        """The result of each thread; None if a line is not served."""
+    def _run(self, columns: Sequence[str], number: _Number) -> list[Table] | None:
+        """The counts of each thread; None if a line is not plain, or not served."""
         stopped = threading.Event()
         path, (size, _) = self._file.path, _state(self._file.path)
         places = tuple(map(self._file.header.index, columns))
@@ -302,26 +287,21 @@ class _Work:
                 return None
             blocks = LineBlocks(stream)
 
-            def count() -> _Part | None:
+            def count() -> Table | None:
                 separator, fields = ord(self._form.separator), len(self._file.header)
                 table = self._native.csv_table(separator, fields, places, number, 0)
-                return self._count(table, blocks, stopped)
+                buffer, total = bytearray(_BLOCK + 1 + _PADDING), 0
+                for end in blocks.read(buffer):
+                    is_done = stopped.is_set() or not end
+                    lines = None if is_done else self._native.count_csv(table, buffer, end)
+                    if lines is None:
+                        stopped.set()
+                        return None
+                    total += lines
+                    self._progress.advance(end, "bytes")
+                return Table(total, *self._native.csv_counts(table))
 
             threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
-            parts = run_in_threads(threads, count, stopped.set)
-        sound = [part for part in parts if part is not None]
-        return sound if len(sound) == len(parts) else None
-
-    def _count(self, table: object, blocks: LineBlocks, stopped: threading.Event) -> _Part | None:
-        """Counts lines; None where one is not plain, or not served."""
-        buffer = bytearray(_BLOCK + 1 + _PADDING)
-        total = 0
-        for end in blocks.read(buffer):
-            is_done = stopped.is_set() or not end
-            lines = None if is_done else self._native.count_csv(table, buffer, end)
-            if lines is None:
-                stopped.set()
-                return None
-            total += lines
-            self._progress.advance(end, "bytes")
-        return _Part(total, Table(*self._native.csv_counts(table)))
+            tables = run_in_threads(threads, count, stopped.set)
+        sound = [table for table in tables if table is not None]
+        return sound if len(sound) == len(tables) else None

@@ -75,16 +75,6 @@ def read_bytes(file: int, start: int, stop: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def dictionary_page(content: bytes, header: Header, chunk: Chunk) -> tuple[Buffer, int]:
-    """The entries of a dictionary, and how many; `content` begins where the chunk does."""
-    body = memoryview(content)[header.start : header.start + header.size]
-    if header.values < 0:
-        raise DamagedPage
-    if header.unpacked > MOST_BYTES:
-        raise NotServed
-    return _unpack_one(chunk.codec, body, header.unpacked), header.values
-
-
 def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
     """The pages of values of a chunk, unpacked."""
     is_packed = chunk.codec != _UNCOMPRESSED
@@ -97,17 +87,13 @@ def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
     if chunk.codec == _ZSTD:
         # Its frames may follow each other, and a call is dear.
         return content, table, _fill(_ZSTD, packed, size) if size else b""
-    return content, table, b"".join(_unpack_each(chunk.codec, table, packed))
-
-
-def _unpack_each(codec: int, table: bytes, packed: bytes) -> Iterator[Buffer]:
-    """The packed pages of a table one by one, unpacked."""
-    view, end = memoryview(packed), 0
+    view, end, pages = memoryview(packed), 0, list[Buffer]()
     for place in _PLACE.iter_unpack(table):
         is_packed, _, size, _, packed_size = place[-5:]
         if is_packed:
             start, end = end, end + packed_size
-            yield _unpack_one(codec, view[start:end], size)
+            pages.append(_unpack_one(chunk.codec, view[start:end], size))
+    return content, table, b"".join(pages)
 
 
 def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
@@ -349,8 +335,13 @@ def _dictionaries(
         content, header = page
         key = chunk.codec, content
         if key not in unpacked:
-            entries, count = dictionary_page(content, header, chunk)
-            unpacked[key] = bytes(entries), count
+            if header.values < 0:
+                raise DamagedPage
+            if header.unpacked > MOST_BYTES:
+                raise NotServed
+            body = memoryview(content)[header.start : header.start + header.size]
+            entries = bytes(_unpack_one(chunk.codec, body, header.unpacked))
+            unpacked[key] = entries, header.values
         yield unpacked[key]
 
 
@@ -412,17 +403,13 @@ def _plain_integers(chunks: Sequence[Chunk], plain_kind: int) -> tuple[int, list
         return 0, []
     if plain_kind == NO_PLAIN:
         raise NotServed  # texts are only known by their places
-    extremes = [_extremes(chunk, _NUMBERS[plain_kind]) for chunk in plain]
-    low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
+    form = np.dtype(_NUMBERS[plain_kind])
+    extremes = [value for chunk in plain for value in chunk.extremes or (b"",)]
+    if any(len(value) != form.itemsize for value in extremes):
+        raise NotServed
+    # The smallest and the largest integer of each chunk, in turn.
+    ends = np.frombuffer(b"".join(extremes), dtype=form)
+    low, high = int(ends[::2].min()), int(ends[1::2].max())
     if not 0 <= high - low < _MOST_LEVELS:
         raise NotServed
     return low, [str(number) for number in range(low, high + 1)]
-
-
-def _extremes(chunk: Chunk, form: str) -> tuple[int, int]:
-    """The smallest and the largest integer of a chunk."""
-    size = np.dtype(form).itemsize
-    if chunk.extremes is None or any(len(value) != size for value in chunk.extremes):
-        raise NotServed
-    low, high = (int(np.frombuffer(value, dtype=form)[0]) for value in chunk.extremes)
-    return low, high

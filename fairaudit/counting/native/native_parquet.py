@@ -13,8 +13,9 @@ import itertools
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from operator import itemgetter
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -85,11 +86,8 @@ class _File(NamedTuple):
         )
 
 
-class _Job(NamedTuple):
-    """A row group of a file."""
-
-    file: _File
-    group: int
+_Job: TypeAlias = tuple[_File, int]
+"""A row group of a file, by its number."""
 
 
 def count(
@@ -106,7 +104,7 @@ def count(
             continue
         except (DamagedPage, OSError, UnicodeDecodeError) as error:
             raise _unreadable(source, name) from error
-    jobs = [_Job(file, group) for file in served for group in range(len(file.groups))]
+    jobs = [(file, number) for file in served for number in range(len(file.groups))]
     if not jobs:
         return {}
     work = _Work(kernel, jobs, progress, is_weighted=plan.weight is not None)
@@ -204,7 +202,7 @@ class _Work:
             return None if self._stopped.is_set() else next(self._jobs, None)
 
     def _run_thread(self) -> None:
-        for file, jobs in itertools.groupby(iter(self._next_job, None), lambda job: job.file):
+        for file, jobs in itertools.groupby(iter(self._next_job, None), itemgetter(0)):
             try:
                 self._count(file, jobs)
             except NotServed:
@@ -219,11 +217,11 @@ class _Work:
         tables = [cells.table for cells in file.every_table]
         rows, own = 0, [table.empty_words() for table in tables]
         with opened(file.source.path) as descriptor:
-            for job in jobs:
+            for _, number in jobs:
                 if file.name in self.refused:
                     return
-                self._count_group(file, job.group, descriptor, own)
-                group_rows = file.groups[job.group].rows
+                self._count_group(file, number, descriptor, own)
+                group_rows = file.groups[number].rows
                 self._progress.advance(group_rows, "rows")
                 rows += group_rows
                 if rows > _MOST_ADDED:

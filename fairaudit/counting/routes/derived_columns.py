@@ -76,6 +76,7 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
 
 
 def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
+    """The values of a column that is made of others, as texts."""
     match derivation:
         case Age():
             born = _date(derivation.born, numbers)
@@ -85,8 +86,17 @@ def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
             # Who is born later than that day has no age.
             sound = pl.when(born <= at).then(years.cast(pl.String))
             return _or_raw(sound, derivation.columns, numbers)
-        case Difference():
-            return _difference(derivation, numbers)
+        case Difference(first, second):
+            if all(_is_dated(column, numbers) for column in (first, second)):
+                days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
+                return _or_raw(days.cast(pl.String), derivation.columns, numbers)
+            gap = numbers.value(first).cast(pl.Float64) - numbers.value(second).cast(pl.Float64)
+            written = _written(gap.round(_DECIMALS), numbers)
+            if all(is_text(numbers.batch.schema[column]) for column in (first, second)):
+                days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
+                written = pl.coalesce(written, days.cast(pl.String))
+            is_missing = pl.any_horizontal(map(numbers.is_missing_number, (first, second)))
+            return pl.when(~is_missing).then(_or_raw(written, derivation.columns, numbers))
         case Period():
             day = _date(derivation.column, numbers)
             year = day.dt.to_string("%Y")
@@ -112,21 +122,6 @@ def _level(column: str, numbers: Numbers) -> pl.Expr:
 def _day_of_year(day: pl.Expr) -> pl.Expr:
     """The month and the day as one number, which ascends within a year."""
     return day.dt.month().cast(pl.Int32) * 100 + day.dt.day()
-
-
-def _difference(difference: Difference, numbers: Numbers) -> pl.Expr:
-    """The difference of two numbers, or of two dates in days, as a text."""
-    first, second = difference.column, difference.minus
-    if all(_is_dated(column, numbers) for column in (first, second)):
-        days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
-        return _or_raw(days.cast(pl.String), difference.columns, numbers)
-    gap = numbers.value(first).cast(pl.Float64) - numbers.value(second).cast(pl.Float64)
-    sound = _written(gap.round(_DECIMALS), numbers)
-    if all(is_text(numbers.batch.schema[column]) for column in (first, second)):
-        days = (_date(first, numbers) - _date(second, numbers)).dt.total_days()
-        sound = pl.coalesce(sound, days.cast(pl.String))
-    is_missing = pl.any_horizontal(map(numbers.is_missing_number, (first, second)))
-    return pl.when(~is_missing).then(_or_raw(sound, difference.columns, numbers))
 
 
 def _is_dated(column: str, numbers: Numbers) -> bool:
@@ -167,7 +162,11 @@ def _split(batch: Batch, plan: Plan) -> Batch:
     """Each row once for each part of its people: by level, and by what a mask hides of them."""
     numbers = Numbers(batch, plan)
     if plan.counts is None:
-        parts = list(_parts_of_count(numbers))
+        # The least people that a mask allows, and those who may exist.
+        low, high, text = _bound(str(plan.count), numbers)
+        nothing = pl.lit(None, pl.String)
+        hidden = _written(high - low, numbers).fill_null("0")
+        parts = [_Part(text, nothing), _Part(hidden, nothing, POSSIBLE)]
     else:
         parts = list(_parts_of_counts(plan.counts, numbers))
     names = [own(f"part{number}") for number in range(len(parts))]
@@ -193,14 +192,6 @@ def _split(batch: Batch, plan: Plan) -> Batch:
     schema = {name: batch.schema[name] for name in kept} | {count: pl.String()}
     schema |= {COUNTED_LEVEL: pl.String()} if plan.counts is not None else {}
     return replace(batch, frame=frame.drop(levels), schema=schema, is_split=bool(plan.masked))
-
-
-def _parts_of_count(numbers: Numbers) -> Iterator[_Part]:
-    """The people of a column of counts: the least that a mask allows, and those who may exist."""
-    low, high, text = _bound(str(numbers.plan.count), numbers)
-    nothing = pl.lit(None, pl.String)
-    yield _Part(text, nothing)
-    yield _Part(_written(high - low, numbers).fill_null("0"), nothing, POSSIBLE)
 
 
 def _parts_of_counts(counts: CountColumns, numbers: Numbers) -> Iterator[_Part]:
@@ -271,18 +262,19 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     if not plan.models:
         return batch
     numbers = Numbers(batch, plan)
-    models = {name: fit.model for name, fit in plan.models.items()}
+    models = {name: fit.model for name, fit in plan.models.items() if fit.model is not None}
     # In steps, since a streaming expression is computed again at each use.
     frame = batch.frame.with_columns(
-        score.alias(own(f"{name} {number}"))
+        _sum_up(score, model.features, numbers).alias(own(f"{name} {number}"))
         for name, model in models.items()
-        for number, score in enumerate(_score(model, numbers))
+        for number, score in enumerate(model.scores)
     )
-    frame = frame.with_columns(_place(name, model).alias(name) for name, model in models.items())
+    places = {name: pl.lit(None, pl.String) for name in plan.models}
+    places |= {name: _place(name, model) for name, model in models.items()}
+    frame = frame.with_columns(place.alias(name) for name, place in places.items())
     frame = frame.with_columns(
         _look_up(pl.col(name), range(len(model.levels)), model.levels).alias(name)
         for name, model in models.items()
-        if model is not None
     )
     schema = {**batch.schema, **dict.fromkeys(plan.models, pl.String())}
     return replace(batch, frame=frame, schema=schema)
@@ -294,26 +286,15 @@ def category(column: str, numbers: Numbers) -> pl.Expr:
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
 
 
-def _score(model: StrataModel | None, numbers: Numbers) -> Iterator[pl.Expr]:
-    """The linear scores of a model."""
-    if isinstance(model, PropensityModel):
-        yield _sum_up(model.score, model.features, numbers)
-    elif model is not None:
-        for distance in model.distances:
-            yield _sum_up(distance, model.features, numbers)
-
-
-def _place(name: str, model: StrataModel | None) -> pl.Expr:
+def _place(name: str, model: StrataModel) -> pl.Expr:
     """The number of a row's stratum, by its scores; null where it has none."""
-    if model is None:
-        return pl.lit(None, pl.String)
     if isinstance(model, PropensityModel):
         score = (1 / (1 + (-pl.col(own(f"{name} 0"))).exp())).round(SCORE_DECIMALS)
         passed = pl.lit(0, pl.Int64)
         for edge in model.edges:
             passed = passed + (score >= edge).cast(pl.Int64)
         return pl.when(score.is_between(*model.support)).then(passed)
-    scores = [pl.col(own(f"{name} {number}")) for number in range(len(model.distances))]
+    scores = [pl.col(own(f"{name} {number}")) for number in range(len(model.scores))]
     least = pl.min_horizontal(scores)
     place: pl.Expr = pl.lit(None, pl.Int64)
     for number in reversed(range(len(scores))):

@@ -12,7 +12,6 @@ from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts, RawWeights
 from fairaudit.counting.partial_counts import (
     HistogramPart,
-    Measures,
     PartialCounts,
     ScoreHistograms,
     check_people,
@@ -23,7 +22,7 @@ from fairaudit.counting.raw_scores import (
     MOST_ENTRIES,
     RawHistogram,
     RawScores,
-    choose_shift,
+    join_bins,
     join_histograms,
 )
 from fairaudit.counting.sources.sources import CheckedFile
@@ -56,6 +55,13 @@ def merge_counts(
         if key not in levels:
             levels[key] = unite_levels(own.levels for own in tabled if own.key == key)
     levels = {key: levels[key] for key in plan.table_keys if key.edges is None}
+    weights = None
+    if plan.weight:
+        weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
+        if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
+            what = "the sum of the weights does not fit into 64 bits"
+            hint = "check the weight column, or divide all weights by the same number"
+            raise DataError(what, hint)
     return Counts(
         plan=plan,
         keys=keys,
@@ -66,7 +72,7 @@ def merge_counts(
         repeated=repeated,
         sources=tuple(checked.counted for checked in ready),
         route=route,
-        weights=_merge_weights(plan, measures),
+        weights=weights,
         scores={
             column: _merge_score(
                 plan, keys, column, [part.scores[column] for part in parts if column in part.scores]
@@ -80,20 +86,6 @@ def merge_counts(
         tables=tuple(_merge_tables(plan, levels, parts)),
         table_levels=levels,
     )
-
-
-def _merge_weights(plan: Plan, measures: Sequence[Measures]) -> RawWeights | None:
-    """The sums of weights and of their squares; None without weights.
-
-    Raises `DataError` where weights add up to more than 64 bits hold.
-    """
-    if not plan.weight:
-        return None
-    weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
-    if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
-        what = "the sum of the weights does not fit into 64 bits"
-        raise DataError(what, "check the weight column, or divide all weights by the same number")
-    return weights
 
 
 def _merge_tables(
@@ -125,12 +117,7 @@ def _merge_score(
     if not any(len(part.bins.codes) for part in parts):
         empty = tuple(map(RawHistogram.empty, numbers))
         return RawScores(empty, Bins.gather(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)))
-    shift = choose_shift([(part.shift, part.bins) for part in parts], numbers, keys, most)
-    bins = Bins.gather(
-        np.concatenate([part.bins.codes >> (shift - part.shift) for part in parts]),
-        np.concatenate([part.bins.low for part in parts]),
-        np.concatenate([part.bins.high for part in parts]),
-    )
+    shift, bins = join_bins([(part.bins, part.shift) for part in parts], numbers, keys, most)
     pieces = [piece for part in parts for piece in part.pieces]
     return RawScores(
         tuple(

@@ -6,7 +6,7 @@ CSV columns are read as text, so `01` and `1` stay two levels; only this module 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 
 import polars as pl
@@ -95,23 +95,22 @@ def is_kept(rule: Filter | None) -> pl.Expr:
 
 def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
     """The filter's own columns: numbers or dates where it compares with such, missing as null."""
-    return [] if rule is None else [_filtered(name, rule, numbers) for name in sorted(rule.columns)]
-
-
-def _filtered(name: str, rule: Filter, numbers: Numbers) -> pl.Expr:
-    length = rule.dated.get(name)
-    if name in rule.numeric:
-        value = numbers.value(name)
-    else:
+    if rule is None:
+        return []
+    columns = []
+    for name in sorted(rule.columns):
+        length, is_of_texts = rule.dated.get(name), is_text(numbers.batch.schema[name])
         value = numbers.present(name) if length is None else numbers.moment(name, length)
-        if is_text(numbers.batch.schema[name]):
-            if name in rule.tested:
-                value = pl.when(~is_nan(value)).then(value)
-            if name in rule.texts:
-                # Which side of the comparison it belongs on is not known.
-                alike = partial(_mark_alike, rule.texts[name])
-                value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
-    return value.alias(name)
+        if name in rule.numeric:
+            value = numbers.value(name)
+        elif is_of_texts and name in rule.tested:
+            value = pl.when(~is_nan(value)).then(value)
+        elif is_of_texts and name in rule.texts:
+            # Which side of the comparison it belongs on is not known.
+            alike = partial(_mark_alike, rule.texts[name])
+            value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
+        columns.append(value.alias(name))
+    return columns
 
 
 def _mark_alike(texts: Collection[str], column: pl.Series) -> pl.Series:
@@ -126,9 +125,6 @@ def is_nan(text: pl.Expr) -> pl.Expr:
     """Whether a text means NaN."""
     return text.str.strip_chars().str.to_lowercase().is_in(["nan", "-nan", "+nan"])
 
-
-_LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
-"""The types, in addition to texts and numbers, whose values can be levels."""
 
 _MOST_DAYS = 90_000_000
 """No date is written that lies further from 1970-01-01: Polars panics some years beyond."""
@@ -292,26 +288,20 @@ class Numbers:
         """The columns in which the filter compares numbers or dates."""
         return [] if self.rule is None else sorted({*self.rule.numeric, *self.rule.dated})
 
-    def _checked(self) -> list[tuple[str, bool]]:
-        """The columns that must hold numbers or dates, and whether it is the filter that asks."""
-        return [
-            *((name, True) for name in self.compared),
-            *((name, False) for name in self.columns),
-        ]
+    @property
+    def counters(self) -> dict[str, tuple[str, bool]]:
+        """The counters of bad rows, by name.
 
-    def counters(self) -> list[str]:
-        """The names of the counters of bad rows."""
-        return [own(f"bad{number}") for number in range(len(self._checked()))]
+        Each has the column that must hold numbers or dates, and whether it is the filter that asks.
+        """
+        asked = [(name, True) for name in self.compared] + [(name, False) for name in self.columns]
+        return {own(f"bad{number}"): column for number, column in enumerate(asked)}
 
-    def bad_rows(self) -> list[pl.Expr]:
+    def bad_rows(self) -> Iterator[pl.Expr]:
         """One 0/1 column for each numeric column."""
-        return [
-            (
-                (~(self.comparable(column) if in_filter else self.sound(column))).cast(pl.Int64)
-                * self.batch.rows
-            ).alias(name)
-            for (column, in_filter), name in zip(self._checked(), self.counters(), strict=True)
-        ]
+        for name, (column, in_filter) in self.counters.items():
+            is_sound = self.comparable(column) if in_filter else self.sound(column)
+            yield ((~is_sound).cast(pl.Int64) * self.batch.rows).alias(name)
 
     def refuse(self, counted: pl.DataFrame) -> None:
         """Raises `DataError` for the first column where a row that may be kept holds no number.
@@ -319,7 +309,7 @@ class Numbers:
         Whether a row is kept is not known where the filter cannot compare what it holds.
         """
         kept = counted.filter(pl.col(own("kept")).ne_missing(0))
-        for (column, in_filter), name in zip(self._checked(), self.counters(), strict=True):
+        for name, (column, in_filter) in self.counters.items():
             bad = int((counted if in_filter else kept)[name].sum())
             if not bad:
                 continue
@@ -407,11 +397,6 @@ class Numbers:
                 return decimals
             hints.insert(0 if (sign == ",") == (form.separator == ";") else 1, decimals)
         return ", ".join(hints) if sign != form.thousands else None
-
-
-def has_levels(dtype: pl.DataType) -> bool:
-    """Whether the values of a column can be levels."""
-    return dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS
 
 
 def in_utc(text: pl.Expr) -> pl.Expr:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from operator import truediv
 
 import numpy as np
 import polars as pl
@@ -17,19 +18,15 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
-from fairaudit.counting.partial_counts import Codes, Column, Measures, PartialCounts, check_people
+from fairaudit.counting.partial_counts import Column, Measures, PartialCounts, check_people
 from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
 from fairaudit.counting.raw_keys import Level, RawKey, find_starts
 from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
-from fairaudit.counting.routes.polars_numbers import (
-    Numbers,
-    filtered,
-    has_levels,
-    is_kept,
-    is_text,
-    texts_of,
-)
+from fairaudit.counting.routes.polars_numbers import Numbers, filtered, is_kept, is_text, texts_of
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
+
+_LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
+"""The types, in addition to texts and numbers, whose values can be levels."""
 
 _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
@@ -62,12 +59,11 @@ def count(
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     by += [own("file")] if batch.apart else []
-    if rule is None and by and not batch.is_split:
-        # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
-        grouped = frame.group_by(*by).agg(*_measures(numbers))
-        grouped = grouped.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
-    else:
-        grouped = frame.group_by(*by, own("kept")).agg(*_measures(numbers))
+    # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
+    are_kept = rule is None and bool(by) and not batch.is_split
+    grouped = frame.group_by(by if are_kept else [*by, own("kept")]).agg(*_measures(numbers))
+    if are_kept:
+        grouped = grouped.with_columns(pl.lit(1, pl.Int8).alias(own("kept")))
     cells = collect(grouped, batch)
     if batch.apart:
         return _by_file(cells, numbers)
@@ -104,15 +100,25 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
 
 def _measures(numbers: Numbers) -> list[pl.Expr]:
     """The sums of each cell."""
-    rows, people = pl.col(own("rows")).sum(), pl.col(own("people")).cast(pl.Int128).sum()
+    of_row = pl.col(own("people")).cast(pl.Int128)
+    rows, people = pl.col(own("rows")).sum(), of_row.sum()
     if numbers.are_rows:
         rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
+    # The sums that a plan asks, as integers, each in the parts that it is made of.
+    parts = {
+        own(f"amount{number} {bits}"): part.cast(pl.Int128)
+        for number, name in enumerate(numbers.plan.adding.sums)
+        for bits, part in _parts_of(name).items()
+    }
     return [
         rows.alias(own("rows")),
         people.alias(own("people")),
         *(_weights() if numbers.plan.weight else ()),
-        *(pl.col(name).sum() for name in numbers.counters()),
-        *_amounts(numbers),
+        *(pl.col(name).sum() for name in numbers.counters),
+        *(
+            (part if numbers.are_rows else part * of_row).sum().alias(name)
+            for name, part in parts.items()
+        ),
     ]
 
 
@@ -175,25 +181,26 @@ class _KeyCodes:
 
     def columns(self, rows: pl.DataFrame, coded: Mapping[Key, pl.Series]) -> dict[Key, Column]:
         """The codes and levels of each key for the rows of a chunk, one thread at a time."""
-        return {key: self._column(key, rows, coded) for key in self._names}
-
-    def _column(self, key: Key, rows: pl.DataFrame, coded: Mapping[Key, pl.Series]) -> Column:
-        if key.edges is not None:
-            levels = (*range(len(key.edges) + 1), MISSING)
-            codes: Codes = rows[self._names[key]].fill_null(len(key.edges) + 1).to_numpy()
-            return codes, levels
-        texts = self._texts[key].to_series().to_list()
-        if coded[key].null_count():
-            self._with_nulls.add(key)
-        nulls = [None] if key in self._with_nulls else []
-        return coded[key].to_physical().fill_null(len(texts)).to_numpy(), (*texts, *nulls)
+        columns: dict[Key, Column] = {}
+        for key, name in self._names.items():
+            if key.edges is not None:
+                codes = rows[name].fill_null(len(key.edges) + 1).to_numpy()
+                columns[key] = codes, (*range(len(key.edges) + 1), MISSING)
+                continue
+            texts = self._texts[key].to_series().to_list()
+            if coded[key].null_count():
+                self._with_nulls.add(key)
+            nulls = [None] if key in self._with_nulls else []
+            codes = coded[key].to_physical().fill_null(len(texts)).to_numpy()
+            columns[key] = codes, (*texts, *nulls)
+        return columns
 
 
 def _level_of(key: Key, numbers: Numbers) -> pl.Expr:
     """The level of a key as it is stored, or the number of its interval; null where missing."""
     batch = numbers.batch
     dtype = batch.schema[key.column]
-    if not has_levels(dtype):
+    if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
         raise DataError(
             f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which cannot be "
             "used as levels",
@@ -260,21 +267,6 @@ def _weights() -> list[pl.Expr]:
     ]
 
 
-def _amounts(numbers: Numbers) -> list[pl.Expr]:
-    """The sums that a plan asks, as integers, each in the parts that it is made of."""
-    people = pl.col(own("people")).cast(pl.Int128)
-
-    def summed(value: pl.Expr) -> pl.Expr:
-        value = value.cast(pl.Int128)
-        return (value if numbers.are_rows else value * people).sum()
-
-    return [
-        summed(part).alias(own(f"amount{number} {bits}"))
-        for number, name in enumerate(numbers.plan.adding.sums)
-        for bits, part in _parts_of(name).items()
-    ]
-
-
 def _parts_of(name: SumName) -> dict[int, pl.Expr]:
     """The summands of a row, in parts that fit 64 bits: each by the bits of its shift."""
     kind, *columns = name
@@ -304,6 +296,16 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
             sum(value << bits for value, bits in zip(values, shifts, strict=True))
             for values in zip(*parts, strict=True)
         ]
+    weights = None
+    if plan.weight:
+        largest, *errors = (
+            max((float(value or 0.0) for value in counts[own(name)]), default=0.0)
+            for name in ("largest", "error0", "error1")
+        )
+        names = ("weight0", "weight1", "squares0", "squares1")
+        sums = tuple(counts[own(name)].to_list() for name in names)
+        coarse, fine = map(truediv, errors, WEIGHT_SCALES)
+        weights = RawWeights(sums, largest, (coarse, fine))
     return PartialCounts(
         keys=tuple(
             _raw_key(key, counts[own(f"key{number}")]) for number, key in enumerate(plan.keys)
@@ -312,20 +314,10 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
         measures=Measures(
             counts[own("rows")].to_numpy(),
             np.array(people, dtype=np.int64),
-            _weights_of(counts) if plan.weight else None,
+            weights,
         ),
         amounts=amounts,
     )
-
-
-def _weights_of(counts: pl.DataFrame) -> RawWeights:
-    def largest(name: str) -> float:
-        return max((float(value or 0.0) for value in counts[own(name)]), default=0.0)
-
-    errors = largest("error0") / WEIGHT_SCALES[0], largest("error1") / WEIGHT_SCALES[1]
-    names = ("weight0", "weight1", "squares0", "squares1")
-    sums = tuple(counts[own(name)].to_list() for name in names)
-    return RawWeights(sums, largest("largest"), errors)
 
 
 def _raw_key(key: Key, column: pl.Series) -> RawKey:

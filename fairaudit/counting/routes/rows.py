@@ -8,8 +8,7 @@ that is read are one entry with a count, so what is held adds up (`counting/raw_
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -46,25 +45,19 @@ _PARTS = 16
 """Parts in which profiles are held, by their hash: a grouping copies a single part."""
 
 
-@dataclass(slots=True)
 class RowGroups:
     """The people read so far, not all grouped yet, and how many lack what."""
 
-    plan: RowPlan
-    counts: Counts
-    size: int = field(init=False)
-    rows: Ints = field(init=False)
-    complete: Ints = field(init=False)
-    missing: dict[str, Ints] = field(default_factory=dict)
-    levels: dict[str, dict[str, int]] = field(default_factory=dict)
-    parts: list[list[pl.DataFrame]] = field(default_factory=lambda: [[] for _ in range(_PARTS)])
-    halvings: int = 0
-    held: int = 0
-    limit: int = _LEAST_HELD
-
-    def __post_init__(self) -> None:
-        self.size = len(self.counts.rows)
+    def __init__(self, plan: RowPlan, counts: Counts) -> None:
+        self.plan = plan
+        self.counts = counts
+        self.size = len(counts.rows)
         self.rows, self.complete = np.zeros((2, self.size), dtype=np.int64)
+        self.missing: dict[str, Ints] = {}
+        self.levels: dict[str, dict[str, int]] = {}
+        self.parts: list[list[pl.DataFrame]] = [[] for _ in range(_PARTS)]
+        self.halvings = self.held = 0
+        self.limit = _LEAST_HELD
 
     def add(self, rows: pl.DataFrame) -> None:
         """Takes people of the raw cells, and leaves out who lacks a feature."""
@@ -171,7 +164,7 @@ class RowGroups:
             name: rows[own(f"score {name}")].fill_null(float("nan")).to_numpy()
             for name in self.plan.scores
         }
-        hashes = np.zeros(len(self.counts.rows), dtype=np.uint64)
+        hashes = np.zeros(self.size, dtype=np.uint64)
         for key in self.counts.keys:
             if key.key.edges is None:
                 texts = [hash_text(repr(level)) for level in key.levels] or [0]
@@ -267,23 +260,10 @@ def _read_batch(
     bad = [own(f"bad {name}") for name in collected.plan.similarity.numeric]
     held = [own(f"feature {name}") for name in collected.plan.similarity.columns]
     held += [own(f"score {name}") for name in collected.plan.scores]
-    passed_rows = frame.select(own("row"), own("kept"), *keys, *bad, *held).map_batches(
-        _passed(places, keys, held, collected, progress),
-        projection_pushdown=False,
-        predicate_pushdown=False,
-        streamable=True,
-        schema=pl.Schema({own("rows"): pl.Int64()}),
-    )
-    return int(collect(passed_rows.select(pl.col(own("rows")).sum()), batch).item() or 0)
-
-
-def _passed(
-    places: pl.DataFrame, keys: list[str], held: list[str], collected: RowGroups, progress: Progress
-) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Takes the audited rows of each chunk, and passes on how many rows it had."""
     lock = threading.Lock()
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
+        """Takes the audited rows of a chunk, and passes on how many rows it had."""
         progress.advance(rows.height, "rows")
         audited = rows.filter(pl.col(own("kept")))
         if keys:
@@ -295,7 +275,14 @@ def _passed(
             collected.add(audited.select(own("row"), own("cell"), *held))
         return pl.DataFrame({own("rows"): pl.Series([rows.height], dtype=pl.Int64)})
 
-    return pass_on
+    passed_rows = frame.select(own("row"), own("kept"), *keys, *bad, *held).map_batches(
+        pass_on,
+        projection_pushdown=False,
+        predicate_pushdown=False,
+        streamable=True,
+        schema=pl.Schema({own("rows"): pl.Int64()}),
+    )
+    return int(collect(passed_rows.select(pl.col(own("rows")).sum()), batch).item() or 0)
 
 
 def _keys(numbers: Numbers) -> Iterator[pl.Expr]:

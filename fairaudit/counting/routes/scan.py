@@ -58,7 +58,7 @@ class FoundRow(Frozen):
 
 
 def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | None:
-    """The first row that holds a sought value.
+    """The first row that holds a sought value, by the order of the data.
 
     Of the rows that the filter keeps, or of all where it is the filter that cannot compare it.
     """
@@ -67,33 +67,26 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
     frame = batch.frame.with_row_index(ROW, offset=1)
     schema = {ROW: pl.UInt32(), **batch.schema}
     batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
-    try:
-        return _find_row(Numbers(batch, plan), seek)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return None
-
-
-def _find_row(numbers: Numbers, seek: Seek) -> FoundRow | None:
-    """The row of the least `ROW` that may be kept and holds a sought value."""
-    is_held, plan = _holds(numbers, seek), numbers.plan
+    numbers = Numbers(batch, plan)
     # The people of a level are computed from several cells.
     cells = plan.counts.columns if plan.counts is not None and seek.column == plan.count else ()
     rule = None if seek.in_filter else numbers.rule
     texts = [
-        as_text(pl.col(name), numbers.batch.schema[name]).alias(own(f"text{number}"))
+        as_text(pl.col(name), batch.schema[name]).alias(own(f"text{number}"))
         for number, name in enumerate((seek.column, *cells))
     ]
-    kept = is_kept(rule).fill_null(value=seek.numeric)
-    found = (
-        numbers.batch.frame.select(
-            ROW, *texts, is_held.alias(own("held")), *filtered(rule, numbers)
-        )
+    is_held, kept = _holds(numbers, seek), is_kept(rule).fill_null(value=seek.numeric)
+    query = (
+        batch.frame.select(ROW, *texts, is_held.alias(own("held")), *filtered(rule, numbers))
         .filter(pl.col(own("held")) & kept)
         .select(ROW, *(own(f"text{number}") for number in range(len(texts))))
         .sort(ROW)
         .head(1)
-        .collect(engine="streaming")
     )
+    try:
+        found = query.collect(engine="streaming")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
     if not found.height:
         return None
     row, value, *held = found.row(0)

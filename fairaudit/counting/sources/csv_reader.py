@@ -64,27 +64,24 @@ def _without_end(text: str) -> str:
 
 def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
     """The error of a malformed record: the place and the fault, never its content."""
-    what, hint = _fault_of(text, form.separator, len(file.header), multiline=form.multiline)
+    quotes, plain = text.count('"'), re.sub(_QUOTED_ON_MORE_LINES, "", text)
+    if quotes % 2 and form.multiline:
+        what, hint = "a quote is not closed", "inner quotes are doubled"
+    elif quotes % 2:
+        what = "a quote is not closed in its line"
+        hint = "records over several lines: say `format: {multiline: true}`"
+    elif "\r" in plain or ("\r" in text and not form.multiline):
+        what, hint = "a carriage return inside the line", "end lines in LF or CRLF, all of them"
+    elif quotes and not re.search(record(form.separator, "*", multiline=form.multiline), text):
+        what = "quotes inside a field"
+        hint = 'a field with quotes is written "…" with inner quotes doubled'
+    else:
+        count = plain.count(form.separator) + 1
+        fields = f"{count} field{'' if count == 1 else 's'}"
+        what = f"{fields} where the header has {len(file.header)}"
+        hint = "check the line, or `format: {separator: …}`"
     path, line = file.file.path, form.line_in_file(number)
     return DataError(f"{path}:{line}: {what}", hint, uncounted=f"{path}: {what}")
-
-
-def _fault_of(text: str, separator: str, fields: int, *, multiline: bool) -> tuple[str, str]:
-    quotes = text.count('"')
-    if quotes % 2:
-        if multiline:
-            return "a quote is not closed", "inner quotes are doubled"
-        hint = "records over several lines: say `format: {multiline: true}`"
-        return "a quote is not closed in its line", hint
-    if "\r" in re.sub(_QUOTED_ON_MORE_LINES, "", text) or ("\r" in text and not multiline):
-        return "a carriage return inside the line", "end lines in LF or CRLF, all of them"
-    if quotes and not re.search(record(separator, "*", multiline=multiline), text):
-        hint = 'a field with quotes is written "…" with inner quotes doubled'
-        return "quotes inside a field", hint
-    count = re.sub(_QUOTED_ON_MORE_LINES, "", text).count(separator) + 1
-    plural = "" if count == 1 else "s"
-    hint = "check the line, or `format: {separator: …}`"
-    return f"{count} field{plural} where the header has {fields}", hint
 
 
 def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
@@ -339,8 +336,7 @@ def find_line(file: SourceFile, form: CsvFormat, row: int) -> int | None:
     if form.multiline:
         starts = (number for number, _ in records(lines_of(file)))
     else:
-        starts = (
-            number for number, line in enumerate(lines_of(file), start=1) if line.strip("\r\n")
-        )
+        lines = enumerate(lines_of(file), start=1)
+        starts = (number for number, line in lines if line.strip("\r\n"))
     line = next(islice(starts, row, None), None)
     return None if line is None else form.line_in_file(line)

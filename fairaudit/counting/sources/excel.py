@@ -135,12 +135,9 @@ def _find_extent(sheet: IO[bytes]) -> tuple[int, int]:
             rows = max(rows + 1, int(found[1]) if found else 0)
             # Cells without a place follow each other.
             most = max(most, piece.count(b"<c") + piece.count(b":c"))
-    return rows, max([most, *map(_column_number, letters)])
-
-
-def _column_number(letters: bytes) -> int:
-    """The number of a column: 1 for A, 27 for AA."""
-    return reduce(lambda number, letter: 26 * number + letter - 64, letters, 0)
+    # The number of a column is 1 for A, and 27 for AA.
+    numbers = (reduce(lambda number, sign: 26 * number + sign - 64, name, 0) for name in letters)
+    return rows, max([most, *numbers])
 
 
 def _write_cells(row: list[Any], decimal: str) -> Iterator[str]:

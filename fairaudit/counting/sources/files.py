@@ -23,7 +23,6 @@ from fairaudit.base.inputs import (
     can_be_named,
     find_origin,
     format_of,
-    is_fetched,
     is_spooled,
     list_formats,
     spool_stdin,
@@ -88,8 +87,8 @@ def name_file(path: Path) -> str:
     """A path as the report names it: relative where it lies below here, and as printable text."""
     if is_spooled(path):
         return STDIN
-    if is_fetched(path):
-        return find_origin(path)
+    if (origin := find_origin(path)) is not None:
+        return origin
     plain = Path(os.path.normpath(path))
     with contextlib.suppress(ValueError):
         plain = plain.absolute().relative_to(Path.cwd())
@@ -173,15 +172,13 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
     """Raises `DataError` where files are of a table with a log, which alone knows its rows."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
-    if any(map(marks_table, files)) or any(map(_is_table, above)):
+    is_of_table = any(map(marks_table, files))
+    for folder in above:
+        with contextlib.suppress(PermissionError):
+            is_of_table = is_of_table or find_table(folder) is not None
+    if is_of_table:
         what = f"{what} a table of Delta or Iceberg: its files also hold deleted rows"
         raise DataError(what, "name the folder of the table itself")
-
-
-def _is_table(folder: Path) -> bool:
-    with contextlib.suppress(PermissionError):
-        return find_table(folder) is not None
-    return False
 
 
 def _names_like(path: Path) -> list[str]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any, TypeAlias
+from typing import Any
 
 import narwhals as nw
 import numpy as np
@@ -29,9 +29,6 @@ from fairaudit.counting.sources.column_checks import (
     refuse_different,
 )
 from fairaudit.counting.sources.sources import FRAME_NAME, Frame
-
-Column: TypeAlias = pl.Series
-"""The values of a column, in memory."""
 
 _HINT = "give a path, a frame (Polars, pandas, Arrow, DuckDB), or a dict of columns"
 
@@ -59,19 +56,17 @@ def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, 
     """The frame with at least the columns that the plans read, and the names of all columns."""
     frame = data.frame
     if isinstance(frame, pl.LazyFrame | pl.DataFrame):
-        lazy = frame.lazy()
-    elif isinstance(frame, Mapping) or (isinstance(frame, np.ndarray) and frame.dtype.names):
-        if isinstance(frame, Mapping):
-            refuse_other_order(frame)
-        names = [*frame] if isinstance(frame, Mapping) else [*(frame.dtype.names or ())]
-        return _of_columns(names, lambda name: frame[name], plans)
-    elif (module := sys.modules.get("pyarrow.dataset")) and isinstance(frame, module.Dataset):
+        return frame.lazy(), tuple(frame.lazy().collect_schema())
+    if isinstance(frame, Mapping):
+        refuse_other_order(frame)
+        return _of_columns(frame, frame.__getitem__, plans)
+    if isinstance(frame, np.ndarray) and frame.dtype.names:
+        return _of_columns(frame.dtype.names, frame.__getitem__, plans)
+    if (module := sys.modules.get("pyarrow.dataset")) and isinstance(frame, module.Dataset):
         header = frame.schema.names
         needed = _choose_fields(frame.schema, plans)
         return pl.scan_pyarrow_dataset(frame.replace_schema(needed)), tuple(header)
-    else:
-        return _of_library(data, plans)
-    return lazy, tuple(lazy.collect_schema())
+    return _of_library(data, plans)
 
 
 def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:

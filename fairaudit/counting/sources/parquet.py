@@ -38,7 +38,7 @@ _MOST_AT_ONCE = 2**25
 
 _INT = 2**31
 _LARGEST = 2**62
-_NO_FILE = "not a Parquet file, or damaged or truncated"
+NO_FILE = "not a Parquet file, or damaged or truncated"
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
 """The bytes of a value by its physical type; of a text those of its length."""
 
@@ -133,7 +133,7 @@ def read_layout(path: Path, name: str) -> Layout:
             length = int.from_bytes(tail[:4], "little")
             end = size - _TAIL - length
             if tail[4:] != _MAGIC or end < len(_MAGIC):
-                raise DataError.unreadable(name, _NO_FILE)
+                raise DataError.unreadable(name, NO_FILE)
             file.seek(end)
             content = file.read(length)
         native = kernel.load()
@@ -148,15 +148,14 @@ def read_layout(path: Path, name: str) -> Layout:
         # The metadata of a column may be encrypted, where the footer is not.
         if any(8 in chunk or 9 in chunk for chunk in chunks):
             raise _encrypted(name)
+        most = max((_int(group.get(3), _LARGEST) for group in groups), default=0)
+        if most > MOST_ROWS:
+            what = f"a row group has {most:,} rows, and at most {MOST_ROWS:,} can be read"
+            raise DataError(f"{name}: {what}", "write the file again in smaller row groups")
         return _layout(footer, end)
     except UnicodeDecodeError as error:
         hint = "write the file again, with names in UTF-8"
         raise DataError(f"{name}: the name of a column is not UTF-8", hint) from error
-    except _TooLarge as error:
-        raise DataError(
-            f"{name}: a row group has {error.rows:,} rows, and at most {MOST_ROWS:,} can be read",
-            "write the file again in smaller row groups",
-        ) from error
     except (thrift.Malformed, _Damaged, OSError) as error:
         raise DataError.unreadable(name, "damaged: its footer does not fit its bytes") from error
 
@@ -184,25 +183,23 @@ def read_at(file: int, size: int, offset: int) -> bytes:
     return os.read(file, size)
 
 
-class _TooLarge(Exception):
-    """A row group with too many rows."""
-
-    def __init__(self, rows: int) -> None:
-        super().__init__(rows)
-        self.rows = rows
-
-
 def _encrypted(name: str) -> DataError:
     return DataError(f"{name}: the file is encrypted", "write it again without encryption")
 
 
 def _layout(footer: Struct, end: int) -> Layout:
     leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
-    groups = tuple(_group(_struct(entry), leaves, end) for entry in _list(footer.get(4, [])))
-    rows = _int(footer.get(3), _LARGEST)
-    if rows != sum(group.rows for group in groups):
+    groups = []
+    for group in map(_struct, _list(footer.get(4, []))):
+        rows, columns = _int(group.get(3), _LARGEST), _list(group.get(1))
+        if len(columns) != len(leaves):
+            raise _Damaged
+        pairs = zip(map(_struct, columns), leaves, strict=True)
+        groups.append(RowGroup(rows, tuple(_chunk(*pair, rows, end) for pair in pairs)))
+    layout = Layout(_int(footer.get(3), _LARGEST), tuple(groups))
+    if layout.rows != sum(group.rows for group in groups):
         raise _Damaged
-    return Layout(rows, groups)
+    return layout
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:
@@ -241,17 +238,6 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
     return leaves
 
 
-def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
-    rows = _int(group.get(3), _LARGEST)
-    if rows > MOST_ROWS:
-        raise _TooLarge(rows)
-    columns = _list(group.get(1))
-    if len(columns) != len(leaves):
-        raise _Damaged
-    chunks = zip(columns, leaves, strict=True)
-    return RowGroup(rows, tuple(_chunk(_struct(chunk), leaf, rows, end) for chunk, leaf in chunks))
-
-
 def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     meta = _struct(column.get(3))
     path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
@@ -263,21 +249,18 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
     stop = start + _int(meta.get(7), end + 1)
     if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
         raise _Damaged
-    codec, unpacked = _int(meta.get(4), 8), _int(meta.get(6), _LARGEST)
-    encodings = frozenset(_int(entry, 10) for entry in _list(meta.get(2)))
     statistics = meta.get(12)
     told = statistics if isinstance(statistics, dict) else {}
     low, high, nulls = (told.get(key) for key in (6, 5, 3))
-    extremes = (low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None
     return Chunk(
         leaf=leaf,
         values=values,
-        encodings=encodings,
+        encodings=frozenset(_int(entry, 10) for entry in _list(meta.get(2))),
         start=start,
         stop=stop,
-        codec=codec,
-        unpacked=unpacked,
-        extremes=extremes,
+        codec=_int(meta.get(4), 8),
+        unpacked=_int(meta.get(6), _LARGEST),
+        extremes=(low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None,
         nulls=nulls if isinstance(nulls, int) else None,
     )
 
@@ -302,7 +285,10 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
     # The walk over the pages reports the fault, or finds none.
     values, offset = 0, chunk.start
     while offset < chunk.stop:
-        header = _header(file, offset, chunk.stop)
+        try:
+            header = header_in_python(read_at(file, min(_FEW_BYTES, chunk.stop - offset), offset))
+        except thrift.Malformed:
+            header = header_in_python(read_at(file, min(_MANY_BYTES, chunk.stop - offset), offset))
         body = offset + header.start
         offset = body + header.size
         if offset > chunk.stop:
@@ -320,14 +306,6 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
                 raise _Damaged("the checksum of a page does not fit its bytes")
     if values != chunk.values:
         raise _Damaged
-
-
-def _header(file: int, offset: int, stop: int) -> Header:
-    """The header of the page that begins there, from there on."""
-    try:
-        return header_in_python(read_at(file, min(_FEW_BYTES, stop - offset), offset))
-    except thrift.Malformed:
-        return header_in_python(read_at(file, min(_MANY_BYTES, stop - offset), offset))
 
 
 def header_in_python(content: bytes) -> Header:

@@ -21,8 +21,7 @@ from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources.batches import batches, collect, own, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
-from fairaudit.counting.sources.readers import open_file
-from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes
+from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes, open_file
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
@@ -301,16 +300,19 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
     """
     facts, numbers = [pl.len().alias("rows")], list[pl.Expr]()
     for place, name in enumerate(sample.columns):
-        first = _as_number(pl.col(name), form)
         facts.append((pl.col(name) != "").sum().alias(f"{place}p"))
         if sample[name].n_unique() < _MOST_DISTINCT:
             facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
-        date = _as_date(pl.col(name), dict(form.dates).get(name))
+        # A date such as 2024-12-31; null for other texts.
+        date = pl.col(name).str.extract(r"^\s*(\d{4}-\d{2}-\d{2})\b")
+        if (notation := dict(form.dates).get(name)) is not None:
+            day = pl.col(name).str.strip_chars().str.to_datetime(notation, strict=False)
+            date = day.dt.to_string("%Y-%m-%d")
         if sample[name].to_frame().select(date.is_not_null().any()).item():
             facts += [date.min().alias(f"{place}a"), date.max().alias(f"{place}z")]
         if _has_numbers(sample, name, form):
             number = pl.col(own(f"number{place}"))
-            numbers.append(first.alias(own(f"number{place}")))
+            numbers.append(_as_number(pl.col(name), form).alias(own(f"number{place}")))
             facts += [
                 number.is_not_null().sum().alias(f"{place}n"),
                 (number == number.round()).sum().alias(f"{place}w"),
@@ -324,13 +326,6 @@ def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
     # Of a frame of that column alone: each query of Polars reads the names of all columns.
     column = sample[name].to_frame()
     return bool(column.select(_as_number(pl.col(name), form).is_not_null().any()).item())
-
-
-def _as_date(text: pl.Expr, notation: str | None) -> pl.Expr:
-    """A text as a date such as 2024-12-31; null for other texts."""
-    if notation is None:
-        return text.str.extract(r"^\s*(\d{4}-\d{2}-\d{2})\b")
-    return text.str.strip_chars().str.to_datetime(notation, strict=False).dt.to_string("%Y-%m-%d")
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:

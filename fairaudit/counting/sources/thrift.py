@@ -69,7 +69,16 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
     if kind == _STRUCT:
         return _struct(data, offset, depth)
     if kind in {_LIST, _SET}:
-        return _list(data, offset, depth)
+        size, kind = data[offset] >> 4, data[offset] & 15
+        offset += 1
+        if size == _LARGE:
+            size, offset = _number(data, offset)
+        _has(data, offset, size)
+        values: list[Value] = []
+        for _ in range(size):
+            value, offset = _value(kind, data, offset, depth + 1)
+            values.append(value)
+        return values, offset
     if kind == _MAP:
         return _map(data, offset, depth)
     if kind == _DOUBLE:
@@ -79,19 +88,6 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
     if kind in {_TRUE, _FALSE, _BYTE}:
         return data[offset], offset + 1
     raise Malformed
-
-
-def _list(data: bytes, offset: int, depth: int) -> tuple[Value, int]:
-    size, kind = data[offset] >> 4, data[offset] & 15
-    offset += 1
-    if size == _LARGE:
-        size, offset = _number(data, offset)
-    _has(data, offset, size)
-    values: list[Value] = []
-    for _ in range(size):
-        value, offset = _value(kind, data, offset, depth + 1)
-        values.append(value)
-    return values, offset
 
 
 def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:

@@ -39,7 +39,6 @@ _CELLS = "cells"
 _WEIGHTS = ("weight", "weight_fine", "square", "square_fine")
 _MOMENTS = ("n", "total", "roots", "squares")
 
-
 VERSION = 4
 """Of the file; any other is refused."""
 
@@ -291,7 +290,7 @@ class _Reader:
             sources=side.sources,
             route=side.route,
             weights=weights,
-            scores={column: self._scores(column, keys) for column in plan.scores},
+            scores={column: self._scores(column, levels) for column in plan.scores},
             medians=header.medians,
             amounts={name: _digits(table, _name(*name)) for name in plan.adding.sums},
             notices=tuple(Notice(told.text, told.subjects, told.rates) for told in side.notices),
@@ -313,50 +312,45 @@ class _Reader:
         levels = unite_levels([pc.unique(texts).to_pylist()])
         return RawKey(key, _codes(texts, levels), levels)
 
-    def _coded(self, table: pa.Table, keys: Sequence[tuple[Key, Sequence[str | None]]]) -> Ints:
-        """Codes [E, K] of entries by keys with these levels."""
-        columns = [
-            _ints(table, _title(key))
-            if key.is_cut
-            else _codes(table[_title(key)].combine_chunks(), levels)
-            for key, levels in keys
-        ]
-        return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
-
-    def _scores(self, column: str, keys: Sequence[RawKey]) -> RawScores:
+    def _scores(self, column: str, levels: Mapping[Key, Sequence[str | None]]) -> RawScores:
         table = self._part(_name("bins", column))
         bins = Bins(_ints(table, "bin"), _floats(table, "low"), _floats(table, "high"))
-        histograms = (
-            self._histogram(column, number, grouping, bins, keys)
-            for number, grouping in enumerate(self._plan.scores[column])
-        )
+        histograms = []
+        for number, grouping in enumerate(self._plan.scores[column]):
+            entries = self._part(_name("score", column, number))
+            cells = self._part(_name("score range", column, number))
+            has_sums = not len(cells) or not cells[_MOMENTS[0]].null_count
+            histogram = RawHistogram(
+                keys=tuple(map(self._plan.keys.index, grouping)),
+                codes=_coded(entries, grouping, levels),
+                bins=np.searchsorted(bins.codes, _ints(entries, "bin")),
+                people=_ints(entries, "people"),
+                cells=_coded(cells, grouping, levels),
+                low=_floats(cells, "low"),
+                high=_floats(cells, "high"),
+                sums=tuple(_digits(cells, name) for name in _MOMENTS) if has_sums else None,
+            )
+            histograms.append(histogram)
         return RawScores(tuple(histograms), bins, self._header.shifts[column])
-
-    def _histogram(
-        self, column: str, number: int, grouping: Sequence[Key], bins: Bins, keys: Sequence[RawKey]
-    ) -> RawHistogram:
-        places = tuple(self._plan.keys.index(key) for key in grouping)
-        coded = [(keys[place].key, keys[place].levels) for place in places]
-        entries = self._part(_name("score", column, number))
-        cells = self._part(_name("score range", column, number))
-        has_sums = not len(cells) or not cells[_MOMENTS[0]].null_count
-        return RawHistogram(
-            keys=places,
-            codes=self._coded(entries, coded),
-            bins=np.searchsorted(bins.codes, _ints(entries, "bin")),
-            people=_ints(entries, "people"),
-            cells=self._coded(cells, coded),
-            low=_floats(cells, "low"),
-            high=_floats(cells, "high"),
-            sums=tuple(_digits(cells, name) for name in _MOMENTS) if has_sums else None,
-        )
 
     def _table(
         self, number: int, keys: tuple[Key, ...], levels: Mapping[Key, Sequence[str | None]]
     ) -> RawTable:
         table = self._part(_name("table", number))
-        codes = self._coded(table, [(key, levels.get(key, ())) for key in keys])
-        return RawTable(keys, codes, _ints(table, "people"))
+        return RawTable(keys, _coded(table, keys, levels), _ints(table, "people"))
+
+
+def _coded(
+    table: pa.Table, keys: Sequence[Key], levels: Mapping[Key, Sequence[str | None]]
+) -> Ints:
+    """Codes [E, K] of entries by keys with these levels."""
+    columns = [
+        _ints(table, _title(key))
+        if key.is_cut
+        else _codes(table[_title(key)].combine_chunks(), levels.get(key, ()))
+        for key in keys
+    ]
+    return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
 
 
 def _ints(table: pa.Table, name: str) -> Ints:

@@ -16,7 +16,7 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import NothingToAudit
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.ledger import Ledger, LedgerLine
-from fairaudit.base.names import is_value, listing, lookalike, quoted
+from fairaudit.base.names import describe_group, is_value, listing, lookalike, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
 from fairaudit.counting.sources.column_checks import parse_filter
@@ -38,7 +38,7 @@ from fairaudit.cube import (
     distinct_rows,
     name_groups,
 )
-from fairaudit.metrics import Eligibility, describe_group
+from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.recode.columns import DROP, Axis, amounts, audited_rows, cluster_codes
 from fairaudit.pipeline.recode.outcomes import Alike
 from fairaudit.spec import MissingPolicy, Outcome, Spec
@@ -107,7 +107,7 @@ class Cells:
         self._axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
         self.keys = tuple(axis.key for axis in self._axes)
         codes = np.stack([axis.codes for axis in self._axes], axis=1)
-        self.codes = np.maximum(codes, NO_LEVEL).astype(np.int32)
+        self.codes = np.where(codes == DROP, NO_LEVEL, codes).astype(np.int32)
         self.why = np.select(
             [counts.kept == -1, counts.kept == MASKED],
             [len(reasons), len(reasons) + 1],
@@ -153,7 +153,7 @@ class Cells:
             axis=1,
         )
         stays = self.stays & (codes != DROP).all(axis=1)
-        return Alike(levels, self._gather(stays, np.maximum(codes, NO_LEVEL)))
+        return Alike(levels, self._gather(stays, codes))
 
     def people_one_by_one(self) -> Rows | None:
         """The audited people with the cell of each; None if no metric needs them."""

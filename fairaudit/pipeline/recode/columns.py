@@ -22,7 +22,7 @@ from fairaudit.counting.raw_rows import RawRows
 from fairaudit.cube import Amount, AmountName, KeyColumn, Marks, Rows, SampleStrata, Sum, add_up
 from fairaudit.spec import LocatedText, MissingPolicy, Outcome, OutcomeKind, Spec
 
-DROP = -2
+DROP = -3
 """The code of a raw value whose rows leave the audit."""
 
 

@@ -19,7 +19,7 @@ from fairaudit.counting.columns import OddDates, Period
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.counting.sources.column_checks import filter_columns
-from fairaudit.cube import NO_LEVEL, Cube, KeyColumn, Marks, Role
+from fairaudit.cube import NO_LEVEL, OUTSIDE, Cube, KeyColumn, Marks, Role
 from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import Missing, MissingPolicy, Outcome, OutcomeKind, Protected, Spec
@@ -265,6 +265,7 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
         problems.fault(outcome.order[0], what)
     levels = tuple(ordered) if outcome.order else tuple(sorted(known))
     place = {level: code for code, level in enumerate(levels)}
+    place |= dict.fromkeys(classes.outside, OUTSIDE)
     left_out = DROP if policy is MissingPolicy.DROP else NO_LEVEL
 
     def code(level: str | None) -> int:
@@ -309,7 +310,8 @@ class _Classes:
         self._by_value: dict[str, str] = {}
         for level in levels:
             self._by_value.setdefault(canonical(level), level)
-        self.occurring = {*map(self.find, occurring)}
+        self.outside = {self.find(text.value) for text in outcome.outside}
+        self.occurring = {*map(self.find, occurring)} - self.outside
         self.positive = {self.find(text.value) for text in outcome.positive}
         self.negative = {self.find(text.value) for text in outcome.negative}
 
@@ -376,10 +378,11 @@ class _Classes:
         """Whether the positives are named correctly: a positive that never occurs is a fault.
 
         It is not a fault if a declared negative occurs: a month without positives has a rate of 0.
+        An outcome that applies only to some people may have no people at all.
         """
         outcome, problems, occurring = self.outcome, self.problems, self.occurring
         before = len(problems.faults)
-        for text in outcome.positive:
+        for text in () if outcome.outside else outcome.positive:
             if self.find(text.value) in occurring:
                 continue
             hint = did_you_mean(text.value, occurring)

@@ -350,7 +350,7 @@ def table_cubes(
         codes = np.stack([_codes(table, *column) for column in chosen], axis=1)
         stays = np.all(codes != DROP, axis=1)
         people = table.people[stays]
-        audited = np.where(codes[stays] < 0, NO_LEVEL, codes[stays]).astype(np.int32)
+        audited = codes[stays].astype(np.int32)
         keys = [recoding.key for _, recoding in chosen]
         cubes.append(Cube.gather(keys, audited, people, people, ledger))
     return tuple(cubes)

@@ -14,13 +14,14 @@ from fairaudit.base.disclosure_marks import Notice, Subjects, redact
 from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.cube.histogram import median_bin
-from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.evidence.records import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, NotEvaluated
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.simpson.scanning import list_apart
 from fairaudit.judge.waivers import WaiverOutcome, WaiverState
-from fairaudit.metrics import NO_MINIMUM, Eligibility
+from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
+from fairaudit.metrics.terms import NO_MINIMUM
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
@@ -135,11 +136,11 @@ class Redaction:
 
     def redact_group(self, row: GroupRow) -> GroupRow:
         """A group: people, share and each class separately, but nothing without the people."""
-        cells = self.support.cells_of(row.by, row.stratum, row.group)
+        cells = self.support.cells_of(row.by, row.of, row.stratum, row.group)
         width = len(row.by) + len(row.stratum)
         excluded = self.support.counts_of_excluded(row.by, [row.group])
         is_shown = self.may_print(self.cells.register_all([cells]) | excluded, width)
-        everybody = self.support.cells_of(row.by, row.stratum, None)
+        everybody = self.support.cells_of(row.by, row.of, row.stratum, None)
         known = everybody & self.cells.group_cells(row.by).of_known
         share = self.may_print(self.cells.register_all([cells, known]), width)
         # In a hidden group an empty class would reveal the class of all its people.
@@ -331,7 +332,7 @@ class Redaction:
             return True
         check = finding.check
         if isinstance(check, Check) and part.group and part.standing is not None:
-            cells = self.support.cells_of(check.by, part.stratum, part.group)
+            cells = self.support.cells_of(check.by, check.of, part.stratum, part.group)
             if not cells.any():
                 return False  # its few people are in no cell
         if not self.support.hides_people:
@@ -341,7 +342,7 @@ class Redaction:
         if part.tells_people and not part.group and not part.stratum:
             return False  # a share of people in strata that are not judged
         if part.tells_people and not check.against:
-            everybody = self.support.cells_of(check.by, part.stratum, None)
+            everybody = self.support.cells_of(check.by, check.of, part.stratum, None)
             return self.may_print(
                 self.cells.register_all([everybody]), len(check.by) + len(part.stratum)
             )

@@ -14,6 +14,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.counting.raw_scores import RawHistogram
 from fairaudit.cube import (
     NO_LEVEL,
+    OUTSIDE,
     UNKNOWN,
     Cube,
     Group,
@@ -28,8 +29,6 @@ from fairaudit.cube import (
 )
 from fairaudit.cube.histogram import median_bin
 from fairaudit.metrics import (
-    FirstOf,
-    Formula,
     GroupMetric,
     Mean,
     PeopleCount,
@@ -39,7 +38,8 @@ from fairaudit.metrics import (
     list_quantities,
 )
 from fairaudit.metrics.confusion_counts import ScoreCounts
-from fairaudit.metrics.formulas import Macro
+from fairaudit.metrics.formulas import Formula, Macro
+from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.scores import Distribution, find_labels
@@ -167,7 +167,11 @@ class CellSets(NumberedSets):
 
     def known_outcome(self, of: str) -> Marks:
         """The cells whose outcome is known; all cells if it has no classes."""
-        return self.all_cells if self.cube.outcome(of) is None else self.column(of) != NO_LEVEL
+        return self.all_cells if self.cube.outcome(of) is None else self.column(of) >= 0
+
+    def applicable(self, of: str) -> Marks:
+        """The cells of people to whom an outcome applies."""
+        return self.all_cells if self.cube.outcome(of) is None else self.column(of) != OUTSIDE
 
     def missing(self, name: str) -> Marks:
         """The cells whose level in a column is unknown, whether that is a group or not."""
@@ -185,7 +189,7 @@ class CellSets(NumberedSets):
         if self.cube.outcome(of) is None:
             return [self.all_cells]
         codes = self.column(of)
-        return [codes == code for code in np.unique(codes).tolist() if code != NO_LEVEL]
+        return [codes == code for code in np.unique(codes).tolist() if code >= 0]
 
     def of_class(self, of: str, name: str) -> Marks:
         """The cells of one class of an outcome."""
@@ -219,7 +223,7 @@ class CellSets(NumberedSets):
                 code for code, level in enumerate(key.levels) if level == of_class
             )
         plus = np.isin(codes, list(positive_codes))
-        return plus, ~plus & (codes != NO_LEVEL)
+        return plus, ~plus & (codes >= 0)
 
     def column(self, name: str) -> Ints:
         """The code of each cell in a column."""

@@ -19,7 +19,6 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
-    ReferencePolicy,
     Requirement,
     TableMetric,
     find_metric,
@@ -27,7 +26,7 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.terms import POOLED_REFERENCES
+from fairaudit.metrics.terms import POOLED_REFERENCES, ReferencePolicy
 from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells, ScoreSource
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.result import (
@@ -196,7 +195,7 @@ class Support:
         return self.cells.register_all([everybody, *members])
 
     def _strata(self, value: Value) -> Iterator[Marks]:
-        inside = self.cells.taking_part(value.by, value.given)
+        inside = self.cells.taking_part(value.by, value.given) & self.cells.applicable(value.of)
         if value.against is not None:
             for of in (value.of, value.against):
                 inside = inside & self.cells.known_outcome(of)
@@ -232,10 +231,11 @@ class Support:
             totals = (*totals, *regions.own, known, *(region & known for region in regions.own))
         yield from (inside & region for region in totals)
 
-    def cells_of(self, by: Grouping, stratum: Group, group: Group | None) -> Marks:
-        """The cells of a group in a stratum, or of all people there."""
+    def cells_of(self, by: Grouping, of: str, stratum: Group, group: Group | None) -> Marks:
+        """The cells that an outcome counts, of a group in a stratum or of all people there."""
         given = tuple(name for name, _ in stratum)
         marks = self.cells.taking_part(by) & self.cells.group_cells(given).within(stratum)
+        marks &= self.cells.applicable(of)
         return marks if group is None else marks & self.cells.group_cells(by).within(group)
 
     def rate_values(self, row: RateRow, group: Group) -> list[Value]:

@@ -12,7 +12,8 @@ from fairaudit.cube import Cube
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
-from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
+from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id
+from fairaudit.metrics.other_names import find_ranges
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline.tables.audit import (
     Audit,
@@ -95,9 +96,12 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         scanned=scanned,
         compared=None if scan is None else sum(one.pairs for one in reversals.compared.values()),
         model_changes=tuple(
-            model_changes(tables, requests, [model.name for model in spec.predictions])
+            model_changes(
+                tables, requests, [] if spec.stages else [one.name for one in spec.predictions]
+            )
         ),
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
+        stages=spec.stages,
         reversals_off=scan is None,
         positives={
             outcome.name: " or ".join(

@@ -188,7 +188,7 @@ def test_a_ladder_of_limits_is_refused_where_counts_are_hidden(
     assert len(of_mapping(spec).checks) == entries
     if is_refused:
         with pytest.raises(
-            SpecError, match=f"{entries} entries judge the same counts of people by g × p"
+            SpecError, match=f"{entries} checks judge the same counts of people by g × p"
         ):
             of_mapping({**spec, "suppress_below": 11})
     else:

@@ -19,7 +19,7 @@ from fairaudit.rows.fitted_models import fit_clusters
 def _nearest(model: ClusterModel, number: float, level: str | None = None) -> int:
     """The cluster of a person of one number and one category, in plain Python."""
     scores = []
-    for distance in model.distances:
+    for distance in model.scores:
         score = distance.intercept
         for scale, slope in zip(model.features.numbers, distance.slopes, strict=True):
             score += slope * (number - scale.mean) / scale.deviation

@@ -79,3 +79,97 @@ def test_people_whose_value_is_no_stage_are_left_out_on_request() -> None:
 def test_faults_of_stages(order: list[str], columns: dict[str, Any], words: str) -> None:
     with pytest.raises(SpecError, match=words):
         fairaudit.audit(spec_of(order, **columns), pl.DataFrame())
+
+
+def make_applicants(seed: int, n: int = 600) -> pl.DataFrame:
+    """Applicants by group, job, weight and last stage; nobody of group c gets an interview."""
+    made = random.Random(seed)
+    chances = {"a": 0.7, "b": 0.5, "c": 0.0}
+    rows = []
+    for _ in range(n):
+        g = made.choice("abc")
+        number = 0
+        while number < len(ORDER) - 1 and made.random() < chances[g]:
+            number += 1
+        stage = None if made.random() < 0.02 else ORDER[number]
+        rows.append((g, made.choice(["x", "y"]), made.choice([1, 2.5]), stage))
+    return pl.DataFrame(rows, schema=["g", "job", "w", "stage"], orient="row")
+
+
+def test_a_step_counts_the_people_who_reached_the_stage_before() -> None:
+    frame = make_applicants(1)
+    spec = spec_of(ORDER) | {"missing": {"prediction": "aside"}}
+    spec["metrics"] = [{"metric": "selection_rate", "by": "g"}]
+    result = fairaudit.audit(spec, frame)
+    assert [*dict.fromkeys(row.of for row in result.rates)] == [
+        "interviewed", "offered", "offered among interviewed", "hired", "hired among offered",
+    ]  # fmt: skip
+    rows = frame.rows()
+    for stage, before in (("offered", "interviewed"), ("hired", "offered")):
+        for g in "abc":
+            (row,) = [
+                row
+                for row in result.rates
+                if row.of == f"{stage} among {before}" and row.group == (("g", g),)
+            ]
+            asked = [last for of, *_, last in rows if of == g and last in ORDER]
+            asked = [last for last in asked if ORDER.index(last) >= ORDER.index(before)]
+            having = [last for last in asked if ORDER.index(last) >= ORDER.index(stage)]
+            if g == "c":
+                assert str(row.estimate.state) == "undefined"
+                continue
+            estimate = row.estimate
+            assert (estimate.numerator, estimate.denominator) == (len(having), len(asked))
+
+
+@pytest.mark.parametrize("columns", [{}, {"weight": "w"}, {"strata": ["job"]}])
+def test_a_step_is_the_outcome_of_those_whom_a_filter_keeps(columns: dict[str, Any]) -> None:
+    """The same numbers, intervals and tests as an audit of the people who reached the stage."""
+    frame = make_applicants(2).drop_nulls()
+    given = {"given": "job"} if "strata" in columns else {}
+    metrics = [
+        {"metric": name, "by": "g", "of": "hired among offered", **given}
+        for name in ("impact_ratio", "demographic_parity_difference", "selection_rate")
+    ]
+    spec = spec_of(ORDER, **columns) | {"metrics": metrics, "groups": {"min_size": 1}}
+    step = fairaudit.audit(spec, frame)
+    plain = spec | {"filter": "stage in ('offered', 'hired')"}
+    decision = {"column": "stage", "positive": "hired", "negative": "offered"}
+    plain["columns"] = {"protected": ["g"], "decision": decision, **columns}
+    plain["metrics"] = [{**metric, "of": "decision"} for metric in metrics]
+    alone = fairaudit.audit(plain, frame)
+    for name in ("rates", "comparisons"):
+        numbers = [
+            [
+                (row.metric, row.group, row.stratum, row.estimate)
+                for row in getattr(result, name)
+                if row.of in {"hired among offered", "decision"} and row.group != (("g", "c"),)
+            ]
+            for result in (step, alone)
+        ]
+        assert numbers[0] == numbers[1]
+
+
+def test_a_check_of_a_step_is_open_if_nobody_of_a_group_reached_it() -> None:
+    spec = spec_of(ORDER)
+    spec["metrics"][0]["of"] = "hired among offered"
+    (finding,) = fairaudit.audit(spec, make_applicants(3).drop_nulls()).findings
+    assert str(finding.status) == "inconclusive"
+    assert "no people to count in g=c" in finding.why
+    (finding,) = fairaudit.audit(
+        spec | {"groups": {"min_size": 1}}, make_applicants(3).drop_nulls()
+    ).findings
+    assert str(finding.status) != "inconclusive"
+
+
+def test_nobody_reaches_a_late_stage() -> None:
+    frame = pl.DataFrame({"g": [*"abab"], "stage": ["applied", "interviewed"] * 2})
+    result = fairaudit.audit(spec_of(ORDER), frame)
+    (row,) = [
+        row
+        for row in result.rates
+        if row.of == "offered among interviewed" and row.group == (("g", "a"),)
+    ]
+    assert str(row.standing) == "empty"
+    (check,) = [one for one in result.findings if one.check.of == "hired among offered"]
+    assert str(check.status) == "inconclusive"
