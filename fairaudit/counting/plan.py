@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
 from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field, replace
@@ -220,8 +221,11 @@ def united(plans: Sequence[Plan]) -> Plan | None:
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NOTHING_ADDED
     for single in plans:
-        has_other_keys = first.scores and single.keys != first.keys
-        if _shared_terms(single) != _shared_terms(first) or has_other_keys:
+        has_other_terms = _terms(single) != _terms(first) or single.derived != first.derived
+        # Extra tables and scores are shared unchanged: their keys are not united.
+        has_other_scores = (single.scores, single.tables) != (first.scores, first.tables)
+        has_other_keys = (first.scores or first.tables) and single.keys != first.keys
+        if has_other_terms or has_other_scores or has_other_keys:
             return None
         adding += single.adding
         for key in single.keys:
@@ -261,29 +265,11 @@ def _has_key(plan: Plan, key: Key, of: Plan) -> bool:
     return same_words and any(own is not None and {*key.edges} <= {*own} for own in edges)
 
 
-def _terms(plan: Plan) -> tuple[object, ...]:
-    """What decides who is counted, and as what."""
-    return (
-        plan.tokens,
-        plan.format,
-        plan.count,
-        plan.weight,
-        plan.filter,
-        plan.cluster,
-        plan.sample_strata,
-        plan.rows,
-        plan.models,
-        plan.counts,
-        plan.masked,
-        plan.repeats,
-    )
-
-
-def _shared_terms(single: Plan) -> tuple[object, ...]:
-    """What all specs that share a pass have in common."""
-    # An extra table has separate keys, so it is shared unchanged.
-    beside = single.scores, single.tables, single.keys if single.tables else ()
-    return *_terms(single), single.derived, *beside
+_terms = attrgetter(
+    "tokens", "format", "count", "weight", "filter", "cluster", "sample_strata", "rows", "models",
+    "counts", "masked", "repeats",
+)  # fmt: skip
+"""What decides who is counted, and as what."""
 
 
 def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

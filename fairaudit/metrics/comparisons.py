@@ -12,8 +12,8 @@ import numpy as np
 from fairaudit.cube import Floats
 from fairaudit.metrics import citations
 from fairaudit.metrics import pair_intervals as intervals
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Pair, Rescaling, Sides
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, HIGHER_POWERS
+from fairaudit.metrics.disparities import Comparison, Pair, Rescaling, Sides
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats.strata import mantel_haenszel
 
@@ -141,7 +141,7 @@ GAP = Comparison(
     source=citations.FAIRLEARN,
     other_tools="Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
-    shape=ComparisonShape.SPREAD,
+    is_max_min=True,
     apply=sub,
     scale=Scale.DIFFERENCE,
     worked="{a} - {b}",
@@ -156,7 +156,7 @@ MIN_RATIO = Comparison(
     source=citations.FAIRLEARN,
     other_tools="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
     formula="lowest / highest",
-    shape=ComparisonShape.SPREAD,
+    is_max_min=True,
     ideal=1,
     apply=truediv,
     highest_first=False,
@@ -214,8 +214,8 @@ STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
     title="Standardized difference to the reference",
     description="The difference in units of the standard deviation; 0 at parity.",
-    caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention. "
-    "The interval is too short for skewed numbers.",
+    caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention.",
+    no_interval=HIGHER_POWERS,
     source=citations.COHEN,
     other_tools="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
@@ -306,6 +306,7 @@ CORRELATION = Comparison(
     title="Correlation with membership",
     description="Pearson's correlation with belonging to the group, against the rest.",
     caution="Shrinks with the size of the smaller side; undefined if the outcome does not vary.",
+    no_interval=HIGHER_POWERS,
     source=citations.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership",
     apply=sub,
@@ -349,7 +350,7 @@ HIGHEST = Comparison(
     no_interval="the extreme group is chosen from the same data",
     source=citations.FAIRLEARN,
     formula="highest",
-    shape=ComparisonShape.SPREAD,
+    is_max_min=True,
     apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
     one_sided=True,
     worked="{a}",
