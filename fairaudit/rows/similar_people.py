@@ -82,7 +82,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     people would be neighbours of their copies. Each person has two influences: through the own
     distance, and through the distances of neighbours.
     """
-    if not len(people) or not neighbours.is_enough:
+    if not len(people) or not neighbours.has_enough_people:
         return NOTHING
     base, place = neighbours.base, np.searchsorted(neighbours.among, neighbours.space.profile)
     rows = neighbours.row[neighbours.space.profile[people]]
@@ -91,7 +91,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     mean = float(distance.mean())
     # The effect of a neighbour's outcome (0 or 1) on the distances of others.
     pulls = [_pull(among, size, with_positive) for with_positive in (0.0, 1.0)]
-    on_profiles = np.stack([neighbours.spread(rows, pull) for pull in pulls])
+    on_profiles = np.stack([neighbours.sum_by_neighbour(rows, pull) for pull in pulls])
     positive = (outcome > 0).astype(np.int64)
     influence = np.zeros(len(neighbours.space.profile))
     influence[base] = on_profiles[positive[base], place[base]]
@@ -118,9 +118,9 @@ def neighbour_gaps(
     """
     own = find_neighbours(features, members, k, without_self=True)
     other = find_neighbours(features, others, k, without_self=False)
-    if not own.is_enough or not other.is_enough:
+    if not own.has_enough_people or not other.has_enough_people:
         return np.zeros(0)
-    people = other.ask(own.ask(people))
+    people = other.search(own.search(people))
     return other.mean_of(outcome, people) - own.mean_of(outcome, people)
 
 
