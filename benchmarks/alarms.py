@@ -21,7 +21,8 @@ from fairaudit import spec as specs
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube import Cube, KeyColumn, Role
 from fairaudit.evidence import correct_families
-from fairaudit.judge import Check, Finding, Status, judge
+from fairaudit.judge import Check, Finding, Status
+from fairaudit.judge.judging import judge
 from fairaudit.judge.subgroups import SubgroupSearch, search_subgroups
 from fairaudit.metrics import Rate, evaluate, find_metric
 

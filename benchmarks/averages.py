@@ -12,8 +12,9 @@ from samples import TO_FIRST, binned, intervals, scored, table_of
 from singles import Point, Study, how, measure
 
 from fairaudit.base.frozen import replace
-from fairaudit.evidence import find_intervals
-from fairaudit.metrics import Average, MetricOptions, Reference, ReferencePolicy, Weights, evaluate
+from fairaudit.evidence.value_intervals import find_intervals
+from fairaudit.metrics import evaluate
+from fairaudit.metrics.terms import Average, MetricOptions, Reference, ReferencePolicy, Weights
 
 Floats = NDArray[np.float64]
 

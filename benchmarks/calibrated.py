@@ -16,7 +16,8 @@ from samples import Floats, intervals, names, table_of
 from fairaudit.cube import GroupTable
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.evidence.value_tests import run_tests
-from fairaudit.metrics import MetricOptions, evaluate, find_metric
+from fairaudit.metrics import evaluate, find_metric
+from fairaudit.metrics.terms import MetricOptions
 
 SIZES = ((50, 50), (200, 200), (1000, 1000), (1000, 100), (5000, 5000))
 """The people of both groups."""

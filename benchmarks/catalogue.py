@@ -17,17 +17,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube import Amount, Cube, GroupTable, KeyColumn, Role, Sum
 from fairaudit.cube.histogram import Bins, Histogram
-from fairaudit.metrics import (
-    CATALOGUE,
-    Disparity,
-    Metric,
-    MetricOptions,
-    Parameters,
-    Reference,
-    ReferencePolicy,
-    Requirement,
-    evaluate,
-)
+from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement, evaluate
+from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 
 LEVELS = (3, 5, 9, 6, 51)
 BINS = 64

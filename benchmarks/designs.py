@@ -18,9 +18,11 @@ from singles import Point, Study, how, quantity
 from fairaudit.base.frozen import replace
 from fairaudit.cube import GroupTable
 from fairaudit.cube.group_table import ClusteredTable, Clusters, Pairs, SampleStrata
-from fairaudit.evidence import find_intervals
+from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.evidence.value_tests import run_tests
-from fairaudit.metrics import Metric, MetricOptions, Reference, evaluate_against, find_metric
+from fairaudit.metrics import Metric, find_metric
+from fairaudit.metrics.evaluate import evaluate_against
+from fairaudit.metrics.terms import MetricOptions, Reference
 
 _SCALE = 1000
 """Weights are rounded to this many parts of one."""

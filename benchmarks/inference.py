@@ -17,20 +17,20 @@ from catalogue import cube_of, tables_of
 from fairaudit.base import memory
 from fairaudit.base.frozen import replace
 from fairaudit.cube import GroupTable
-from fairaudit.evidence import correct_families, find_intervals, find_significances
-from fairaudit.judge import Check, Limit, judge
+from fairaudit.evidence import correct_families, find_significances
+from fairaudit.evidence.value_intervals import find_intervals
+from fairaudit.judge import Check, Limit
+from fairaudit.judge.judging import judge
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
     Metric,
-    MetricOptions,
-    Reference,
-    ReferencePolicy,
     build_disparity,
     evaluate,
     find_comparison,
     find_metric,
 )
+from fairaudit.metrics.terms import MetricOptions, Reference, ReferencePolicy
 
 NAMES = (
     "demographic_parity_difference",

@@ -17,7 +17,8 @@ from samples import Intervals, cells, classes, from_rates, intervals, shares
 from singles import Point, Study, how, measure
 
 from fairaudit.cube import GroupTable
-from fairaudit.metrics import Metric, Reference, ReferencePolicy
+from fairaudit.metrics import Metric
+from fairaudit.metrics.terms import Reference, ReferencePolicy
 from fairaudit.stats.proportions import newcombe
 
 Floats = NDArray[np.float64]

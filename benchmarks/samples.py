@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from fairaudit.cube import Amount, GroupTable, Sum
 from fairaudit.cube.histogram import Bins, Histogram
-from fairaudit.evidence import find_intervals
-from fairaudit.metrics import Metric, MetricOptions, Reference, ReferencePolicy, evaluate
+from fairaudit.evidence.value_intervals import find_intervals
+from fairaudit.metrics import Metric, evaluate
+from fairaudit.metrics.terms import MetricOptions, Reference, ReferencePolicy
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 from samples import TO_FIRST, Intervals, cells, from_rates, intervals, shares, table_of
 
 from fairaudit.cube import GroupTable
-from fairaudit.metrics import (
-    GroupMetric,
-    Metric,
-    Reference,
-    build_disparity,
-    find_comparison,
-    find_metric,
-)
+from fairaudit.metrics import GroupMetric, Metric, build_disparity, find_comparison, find_metric
+from fairaudit.metrics.terms import Reference
 from fairaudit.stats.distributions import normal_critical
 
 Floats = NDArray[np.float64]

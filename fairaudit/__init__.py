@@ -27,7 +27,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from fairaudit.judge import Status
-    from fairaudit.metrics import epsilon
+    from fairaudit.metrics.differential_fairness import epsilon
     from fairaudit.result import Verdict
 
 _MODULES = {

@@ -22,11 +22,6 @@ _NOT_OF_RATES = {"title", "spec", "data", "compare"}
 """Columns that distinguish several answers, or comparisons from rates."""
 
 
-def checks(result: AuditResult, to: str) -> Any:  # noqa: ANN401  # a frame of the library asked for
-    """One row for each check."""
-    return _convert(export.checks(result), to)
-
-
 def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
     """One row for each rate of each group, in one grouping or in all."""
     result = replace(result, comparisons=())

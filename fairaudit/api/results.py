@@ -166,7 +166,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """
         from fairaudit.api import result_frames
 
-        return result_frames.checks(self, to)
+        return result_frames.frame(self, "checks", to)
 
     @overload
     def group_rates(

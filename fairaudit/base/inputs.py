@@ -4,7 +4,7 @@ A pipe may never end, and a device never does. Standard input, named by `-`, is 
 bytes, or into a file of a temporary folder, which also holds the bytes that were fetched.
 
 To add a format, add a record to `FORMATS` and the module in `counting/sources/` that it names, with
-the functions of `Reader` in `counting/sources/readers.py`. If Polars cannot read a compression,
+the functions of `Reader` in `counting/sources/sources.py`. If Polars cannot read a compression,
 `read_columns` of `counting/sources/csv_reader.py` must copy the file; if Arrow cannot,
 `open_bytes` of `counting/sources/sources.py` needs a case.
 """
@@ -122,9 +122,9 @@ def _spool_folder() -> TemporaryDirectory[str]:
     return TemporaryDirectory(prefix="fairaudit-")
 
 
-def find_origin(path: Path) -> str:
-    """Where the bytes of a file come from: the address of what was fetched, else its path."""
-    return _origins.get(str(path)) or str(path.absolute())
+def find_origin(path: Path) -> str | None:
+    """The address that a file was fetched from; None for other files."""
+    return _origins.get(str(path))
 
 
 def keep_fetched(origin: str, state: str, name: str, write: Callable[[Path], None]) -> Path:
@@ -146,11 +146,6 @@ def keep_fetched(origin: str, state: str, name: str, write: Callable[[Path], Non
         _fetched[key] = path
         _origins[str(path)] = origin
     return _fetched[key]
-
-
-def is_fetched(path: Path) -> bool:
-    """Whether a file holds what was fetched from elsewhere."""
-    return str(path) in _origins
 
 
 def is_spooled(path: Path) -> bool:

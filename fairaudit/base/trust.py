@@ -24,12 +24,12 @@ _root: ContextVar[Path | None] = ContextVar("root", default=None)
 
 
 @contextmanager
-def untrusted(*, is_on: bool = True, root: Path | None = None) -> Iterator[None]:
+def untrusted(*, is_on: bool = True) -> Iterator[None]:
     """Within it specs are untrusted, if `is_on`; what is untrusted already stays so."""
     if not is_on or _root.get() is not None:
         yield
         return
-    token = _root.set(root or _find_root())
+    token = _root.set(_find_root())
     try:
         yield
     finally:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 from importlib import import_module
 from pathlib import Path
@@ -222,6 +222,12 @@ def read_request(words: Sequence[str]) -> Request:
         if parameter.param_type_name == "argument"
         for word in _listed(options.get(parameter.name))
     ]
+    single = [
+        option
+        for option in dict.fromkeys(order)
+        if isinstance(option, typer.core.TyperOption)
+        and not (option.multiple or option.count or option.is_flag)
+    ]
     by_default = os.environ.get(FORMAT_VARIABLE) if name == "run" else None
     return Request(
         command=name if name in commands else "",
@@ -231,18 +237,9 @@ def read_request(words: Sequence[str]) -> Request:
         draws=options.get("draws"),
         format_name=options.get("format_name") or by_default or "terminal",
         written=tuple(_listed(options.get("output"))),
-        repeated=tuple(_list_repeated(order)),
+        repeated=tuple(option.opts[-1] for option in single if order.count(option) > 1),
         debug="--debug" in words,
     )
-
-
-def _list_repeated(order: Sequence[Any]) -> Iterator[str]:
-    """The options with a single value that a line repeats."""
-    for parameter in dict.fromkeys(order):
-        is_option = isinstance(parameter, typer.core.TyperOption)
-        may_repeat = is_option and (parameter.multiple or parameter.count or parameter.is_flag)
-        if is_option and not may_repeat and order.count(parameter) > 1:
-            yield parameter.opts[-1]
 
 
 def _listed(value: str | Sequence[str] | None) -> Sequence[str]:

@@ -9,7 +9,6 @@ reports of this run, and the command prints the number of the others.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import re
@@ -26,7 +25,7 @@ from fairaudit.base import inputs, names, trust
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.processes import THIS_PROCESS, Workers
-from fairaudit.report import FORMATS, Format
+from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
     from fairaudit.base.disclosure_marks import Notice
@@ -125,14 +124,14 @@ def _replace(target: Path, data: bytes) -> None:
         half.write_bytes(data)
         half.replace(target)
     except BaseException as error:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             half.unlink(missing_ok=True)
         if target.is_file():
             if isinstance(error, OSError) and error.errno in _ONLY_IN_PLACE:
                 try:
                     target.write_bytes(data)
                 except BaseException:
-                    with contextlib.suppress(OSError):
+                    with suppress(OSError):
                         os.truncate(target, 0)
                     raise
                 return
@@ -141,7 +140,7 @@ def _replace(target: Path, data: bytes) -> None:
         raise
 
 
-_REPORTS = ("html", "json")
+_REPORTS = [form for name in ("html", "json") for form in FORMATS if form.name == name]
 """The formats of the reports in a folder; the index links to the first."""
 
 PICTURES = "pictures"
@@ -174,11 +173,6 @@ def prepare_folder(path: Path) -> None:
         raise UsageError(f"-o {path}/: {why}", "name a folder that can be made") from error
 
 
-def _list_formats() -> list[Format]:
-    """The formats of the reports in a folder; the index links to the first."""
-    return [form for name in _REPORTS for form in FORMATS if form.name == name]
-
-
 def write_folder(
     path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers = THIS_PROCESS
 ) -> int:
@@ -190,11 +184,10 @@ def write_folder(
     from fairaudit.report import export, summary
     from fairaudit.report import json as report_json
 
-    forms = _list_formats()
-    page_format = forms[0]
+    page_format = _REPORTS[0]
     audits = file_names([(answer.spec, answer.data) for answer in answers])
     listed = [
-        export.Listed(answer, {form.name: name + form.suffixes[0] for form in forms})
+        export.Listed(answer, {form.name: name + form.suffixes[0] for form in _REPORTS})
         for name, answer in zip(audits, answers, strict=True)
     ]
     now = {name for entry in listed for name in entry.files.values()}
@@ -205,7 +198,7 @@ def write_folder(
         packed = ((one.spec, one.data, codec.pack(one.result), one.notices) for one in answers)
         rendered = workers.map(_render_elsewhere, packed)
     for entry, reports in zip(listed, rendered, strict=True):
-        for form, content in zip(forms, reports, strict=True):
+        for form, content in zip(_REPORTS, reports, strict=True):
             outputs.write(path / entry.files[form.name], content)
     outputs.write(path / "summary.csv", export.summary_csv(listed))
     outputs.write(path / "checks.csv", export.checks_csv(listed))
@@ -242,14 +235,14 @@ def _render_elsewhere(
 
 
 def _render(answer: Answer) -> list[str | bytes]:
-    """The reports of an answer, in the order of `formats`."""
-    return [form.render([answer], all_rows=True) for form in _list_formats()]
+    """The reports of an answer, in the order of `_REPORTS`."""
+    return [form.render([answer], all_rows=True) for form in _REPORTS]
 
 
 def report_paths(path: Path, audits: Sequence[tuple[str, str | None]]) -> list[Path]:
     """Where the reports of such audits are written in a folder."""
     names = file_names(audits)
-    return [path / f"{name}{form.suffixes[0]}" for name in names for form in _list_formats()]
+    return [path / f"{name}{form.suffixes[0]}" for name in names for form in _REPORTS]
 
 
 def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:

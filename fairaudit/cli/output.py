@@ -365,33 +365,28 @@ def append_summary(answers: Sequence[Answer], others: Iterable[Path] = ()) -> No
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return
+    from fairaudit.report import markdown
+
+    path, why = Path(name), ""
     try:
-        why = _append_to(Path(name), answers, others)
+        size = path.stat().st_size if path.exists() else 0
+        # The existing text may end within a line.
+        start = b"\n\n" if size else b""
+        room, identity = _MOST_SUMMARY - size - len(start), Identity.of(path)
+        if path.exists() and not path.is_file():
+            why = "this is not a file"
+        elif identity is not None and identity in map(Identity.of, others):
+            why = "the run reads or writes another file there"
+        elif room < markdown.LEAST:
+            why = f"{size:,} bytes are in it, and GitHub shows no more than a MiB"
+        else:
+            text = markdown.render(answers, most=room)
+            with path.open("ab") as file:
+                file.write(start + text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         why = error.strerror or str(error)
     if why:
         streams.write_line(f"the summary of the step was not written: {name}: {why}")
-
-
-def _append_to(path: Path, answers: Sequence[Answer], others: Iterable[Path]) -> str:
-    """Appends the report, and says why it could not."""
-    from fairaudit.report import markdown
-
-    if path.exists() and not path.is_file():
-        return "this is not a file"
-    identity = Identity.of(path)
-    if identity is not None and identity in map(Identity.of, others):
-        return "the run reads or writes another file there"
-    size = path.stat().st_size if path.exists() else 0
-    # The existing text may end within a line.
-    start = b"\n\n" if size else b""
-    room = _MOST_SUMMARY - size - len(start)
-    if room < markdown.LEAST:
-        return f"{size:,} bytes are in it, and GitHub shows no more than a MiB"
-    text = markdown.render(answers, most=room)
-    with path.open("ab") as file:
-        file.write(start + text.encode("utf-8", "backslashreplace"))
-    return ""
 
 
 def error_text(error: FairauditError) -> str:

@@ -212,6 +212,7 @@ def explain(
     """Explain a metric, an interval or a test: what it says, when it misleads, source."""
     from fairaudit import metrics as catalogue
     from fairaudit.evidence import methods
+    from fairaudit.metrics.other_names import find_preset, normalize_name
     from fairaudit.report import explain as pages
     from fairaudit.result import definition
 
@@ -222,10 +223,10 @@ def explain(
         return
     record = (
         catalogue.find_metric(name)
-        or catalogue.find_metric(catalogue.normalize_name(name))
+        or catalogue.find_metric(normalize_name(name))
         or catalogue.find_comparison(name)
     )
-    preset = catalogue.find_preset(name)
+    preset = find_preset(name)
     sourced = preset or record or methods.find_method(name)
     if bibtex and sourced is not None:
         sys.stdout.write(f"{pages.bibtex(sourced.source)}\n")
@@ -262,11 +263,11 @@ def metrics(
 
 def _definitions() -> list[Definition]:
     """The words of every metric and comparison."""
-    from fairaudit import metrics as catalogue
+    from fairaudit.metrics import CATALOGUE
+    from fairaudit.metrics.comparisons import COMPARISONS
     from fairaudit.result import definition
 
-    every = (*catalogue.CATALOGUE, *catalogue.COMPARISONS)
-    return [definition(record, worked=True) for record in every]
+    return [definition(record, worked=True) for record in (*CATALOGUE, *COMPARISONS)]
 
 
 @app.command()

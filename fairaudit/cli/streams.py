@@ -59,8 +59,8 @@ def open_all() -> None:
             setattr(sys, name, stream)
             # A stream without a reference would be closed.
             setattr(sys, f"__{name}__", stream)
-    sys.stdout = watched(sys.stdout, Report)
-    sys.stderr = watched(sys.stderr, Messages)
+    sys.stdout = watched(sys.stdout, is_report=True)
+    sys.stderr = watched(sys.stderr, is_report=False)
 
 
 def write_line(line: str) -> None:
@@ -72,28 +72,38 @@ def write_line(line: str) -> None:
 def report_is_lost() -> bool:
     """Whether something that was written to stdout did not arrive."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
-    return isinstance(raw, Report) and raw.lost
+    return isinstance(raw, Watched) and raw.lost
 
 
-class _Raw(io.RawIOBase):
-    """Passes bytes on to a file until that takes no more; from then on they are dropped."""
+class Watched(io.RawIOBase):
+    """Passes bytes on to a file until that takes no more; from then on they are dropped.
 
-    def __init__(self, file: io.FileIO) -> None:
+    The first loss of a report ends the command; the verdict does not depend on other messages.
+    """
+
+    def __init__(self, file: io.FileIO, *, is_report: bool) -> None:
         super().__init__()
         self.file = file
+        self.is_report = is_report
         self.lost = False
 
     def writable(self) -> bool:
+        """Yes: `BufferedWriter` asks."""
         return True
 
     def fileno(self) -> int:
+        """The descriptor of the file."""
         return self.file.fileno()
 
     def isatty(self) -> bool:
+        """Whether the file is a terminal."""
         return self.file.isatty()
 
     def write(self, data: WriteableBuffer, /) -> int | None:
-        """Writes what the stream takes; after an error the rest is dropped, and `lost` says so."""
+        """Writes what the stream takes; after an error the rest is dropped, and `lost` says so.
+
+        Raises `Unwritten` for a report, which libraries do not mistake for an error of their files.
+        """
         if self.lost:
             return memoryview(data).nbytes
         try:
@@ -102,39 +112,21 @@ class _Raw(io.RawIOBase):
                 select.select([], [self.file], [])
         except OSError as error:
             self.lost = True
-            self.refused(error)
+            if self.is_report:
+                why = error.strerror or str(error)
+                raise Unwritten(f"the report could not be written to stdout: {why}") from error
             return memoryview(data).nbytes
         return written
 
-    def refused(self, error: OSError) -> None:
-        """Handles the first bytes that the file did not accept."""
-        raise NotImplementedError
 
-
-class Report(_Raw):
-    """stdout: the first loss ends the command."""
-
-    def refused(self, error: OSError) -> None:
-        """Raises `Unwritten`, which libraries do not mistake for an error of their files."""
-        why = error.strerror or str(error)
-        raise Unwritten(f"the report could not be written to stdout: {why}") from error
-
-
-class Messages(_Raw):
-    """stderr: a loss changes nothing."""
-
-    def refused(self, error: OSError) -> None:
-        """Drops it: the verdict does not depend on messages."""
-
-
-def watched(stream: TextIO, kind: type[_Raw]) -> TextIO:
+def watched(stream: TextIO, *, is_report: bool) -> TextIO:
     """The same stream, its bytes watched over; every sign can be written, if need be as escape."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     # Unbuffered, Python has no buffer between.
     raw: Any = getattr(stream.buffer, "raw", stream.buffer)
     return io.TextIOWrapper(
-        io.BufferedWriter(kind(raw)),
+        io.BufferedWriter(Watched(raw, is_report=is_report)),
         encoding=stream.encoding,
         errors="backslashreplace",
         line_buffering=stream.line_buffering,
@@ -162,7 +154,7 @@ def silenced(*, debug: bool) -> Iterator[None]:
         os.dup2(nobody, _STDERR)
         os.close(nobody)
         try:
-            with contextlib.redirect_stderr(watched(plain, Messages)):
+            with contextlib.redirect_stderr(watched(plain, is_report=False)):
                 yield
         finally:
             os.dup2(own, _STDERR)

@@ -32,8 +32,9 @@ from msgspec import NODEFAULT
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import RARE, SIGNED, Frozen, Unreadable, fields
-from fairaudit.metrics import MetricName, MetricRecord, find_record, name_record
+from fairaudit.metrics import MetricName, find_record, name_record
 from fairaudit.metrics.estimate import Estimate, State, state_of
+from fairaudit.metrics.evaluation_record import MetricRecord
 
 Tree: TypeAlias = dict[str, Any]
 Convert: TypeAlias = Callable[[Any], Any]

@@ -14,8 +14,9 @@ from msgspec import NODEFAULT
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.codec.records import FRACTION, OPTION, Tree, list_members, split_union
-from fairaudit.metrics import MetricName, MetricRecord
+from fairaudit.metrics import MetricName
 from fairaudit.metrics.estimate import State
+from fairaudit.metrics.evaluation_record import MetricRecord
 
 _SENTENCE = re.compile(r"(?<=[.:;])\s+(?=[A-Z`])|\n\n+")
 

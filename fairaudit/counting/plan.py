@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
+from operator import attrgetter
 from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field, replace
@@ -220,8 +221,11 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NO_SUMS
     for single in plans:
-        has_other_keys = first.scores and single.keys != first.keys
-        if _shared_terms(single) != _shared_terms(first) or has_other_keys:
+        is_other_population = _population(single) != _population(first) or single.derived != first.derived
+        # Scores and extra tables are not merged, so their keys must be the same.
+        has_other_scores = (single.scores, single.tables) != (first.scores, first.tables)
+        has_other_keys = (first.scores or first.tables) and single.keys != first.keys
+        if is_other_population or has_other_scores or has_other_keys:
             return None
         adding += single.adding
         for key in single.keys:
@@ -261,29 +265,11 @@ def _has_key(plan: Plan, key: Key, of: Plan) -> bool:
     return same_words and any(own is not None and {*key.edges} <= {*own} for own in edges)
 
 
-def _population(plan: Plan) -> tuple[object, ...]:
-    """The parts of a plan that say which rows and people are counted, and how."""
-    return (
-        plan.tokens,
-        plan.format,
-        plan.count,
-        plan.weight,
-        plan.filter,
-        plan.cluster,
-        plan.sample_strata,
-        plan.rows,
-        plan.models,
-        plan.counts,
-        plan.masked,
-        plan.repeats,
-    )
-
-
-def _shared_terms(single: Plan) -> tuple[object, ...]:
-    """The parts that must be equal in all plans that share a pass."""
-    # Extra tables are not merged, and each is counted with the keys of its plan.
-    unmerged = single.scores, single.tables, single.keys if single.tables else ()
-    return *_population(single), single.derived, *unmerged
+_population = attrgetter(
+    "tokens", "format", "count", "weight", "filter", "cluster", "sample_strata", "rows", "models",
+    "counts", "masked", "repeats",
+)  # fmt: skip
+"""The parts of a plan that say which rows and people are counted, and how."""
 
 
 def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:

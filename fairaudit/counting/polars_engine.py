@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
-from fairaudit.base.errors import DataError, FairauditError, Seek, SpecError, UsageError
+from fairaudit.base.errors import DataError, FairauditError, SpecError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import CSV
 from fairaudit.base.ledger import DataFile
@@ -31,7 +31,6 @@ from fairaudit.counting.sources.column_checks import check_columns, check_repeat
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.equal_files import compare_files
 from fairaudit.counting.sources.files import Files, find_files, name_file
-from fairaudit.counting.sources.readers import open_file, reader_of
 from fairaudit.counting.sources.sources import (
     FRAME_NAME,
     CheckedFile,
@@ -39,6 +38,8 @@ from fairaudit.counting.sources.sources import (
     Frame,
     SourceFile,
     begin_pass,
+    open_file,
+    reader_of,
 )
 
 if TYPE_CHECKING:
@@ -310,31 +311,26 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
 def _count_apart(
     plan: Plan, ready: Sequence[CheckedFile], progress: Progress
 ) -> dict[str, CountsOrError]:
-    """The counts of each file; if the scan fails, each file is counted separately."""
-    try:
-        if (plan.scores or plan.tables) and len(ready) > 1:
-            return _count_one_by_one(plan, ready, progress)
-        ready = _leave_out_repeats(plan, ready, apart=True)
-        parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
-    except FairauditError as error:
-        if len(ready) == 1:
-            return {ready[0].source.file.path: error}
-        return _count_one_by_one(plan, ready, progress)
+    """The counts of each file; if the scan fails, each file is counted separately.
+
+    So it is with scores and extra tables, too, which do not know files.
+    """
     outcomes: dict[str, CountsOrError] = {}
-    for checked in ready:
-        name = checked.source.file.path
+    if len(ready) == 1 or not (plan.scores or plan.tables):
         try:
-            outcomes[name] = _merge(plan, parts_of[name], [checked], route, progress)
+            ready = _leave_out_repeats(plan, ready, apart=True)
+            parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
         except FairauditError as error:
-            outcomes[name] = error
-    return outcomes
-
-
-def _count_one_by_one(
-    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
-) -> dict[str, CountsOrError]:
-    """The counts of each file by a separate pass: scores and extra tables do not know files."""
-    outcomes: dict[str, CountsOrError] = {}
+            if len(ready) == 1:
+                return {ready[0].source.file.path: error}
+        else:
+            for checked in ready:
+                name = checked.source.file.path
+                try:
+                    outcomes[name] = _merge(plan, parts_of[name], [checked], route, progress)
+                except FairauditError as error:
+                    outcomes[name] = error
+            return outcomes
     for checked in ready:
         outcomes |= _count_apart(plan, [checked], progress)
     return outcomes
@@ -442,28 +438,24 @@ def _describe(name: str, header: tuple[str, ...]) -> SourceFile:
 
 
 def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
-    """The error with the place of the first row that it is about, where that can be found."""
+    """The error with the place of the first row that it is about, where that can be found.
+
+    The place is `file:line`, or the row if a file has no lines, with the value there.
+    """
     if error.seek is None or not isinstance(data, Files):
         return error
-    with contextlib.suppress(FairauditError):  # the first error is reported
-        return locate(plan, data, error, error.seek)
-    return error
-
-
-def locate(plan: Plan, files: Files, error: DataError, seek: Seek) -> DataError:
-    """The error with `file:line`, or the row if a file has no lines, and the value there."""
     from fairaudit.counting.routes import scan
 
-    for path in find_files(files.entries, files.base)[0]:
-        with begin_pass([path]) as copies:
-            file = open_file(path, plan.format, copies)
-            ready = check_file(file, [plan], copies).source
-            found = scan.first_row(ready, plan, seek)
-            row = None if found is None else found.number
-            line = None if row is None else reader_of(file.form).find_line(file, plan.format, row)
-        if found is not None:
-            spot = f"{file.file.path}, row {row}" if line is None else f"{file.file.path}:{line}"
-            return _quote_held(error, spot, found, plan)
+    with contextlib.suppress(FairauditError):  # the first error is reported
+        for path in find_files(data.entries, data.base)[0]:
+            with begin_pass([path]) as copies:
+                file = open_file(path, plan.format, copies)
+                ready = check_file(file, [plan], copies).source
+                found = scan.first_row(ready, plan, error.seek)
+                if found is not None:
+                    line = reader_of(file.form).find_line(file, plan.format, found.number)
+                    spot = f", row {found.number}" if line is None else f":{line}"
+                    return _quote_held(error, f"{file.file.path}{spot}", found, plan)
     return error
 
 

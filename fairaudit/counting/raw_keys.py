@@ -80,11 +80,6 @@ def unite_keys(keys: Sequence[RawKey]) -> RawKey:
     return RawKey(key, np.concatenate(codes), levels)
 
 
-def find_lookup(key: RawKey, united: RawKey) -> Ints | None:
-    """The united code of each code of a key; None where codes are of intervals, which stay."""
-    return None if key.key.edges is not None else places(key.levels, united.levels)
-
-
 def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
     """Codes [E, K] of several parts by united levels; a code below 0 stays what it is."""
     recoded = []

@@ -11,9 +11,9 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.counting.raw_keys import RawKey, find_lookup, gather, recode
+from fairaudit.counting.raw_keys import RawKey, gather, places, recode
 from fairaudit.cube import add_up, distinct_rows
-from fairaudit.cube.histogram import Bins, coarsest, quantile
+from fairaudit.cube.histogram import Bins, quantile
 
 MOST_ENTRIES = 64 * 2**20 // 8
 """64 MB of counts, for all scores and groupings together, choose the bins of the result."""
@@ -96,8 +96,13 @@ def add_scores(
     shift, bins = join_bins([(part.bins, part.shift) for part in parts], groupings, united, most)
     histograms = []
     for pair in zip(*(part.histograms for part in parts), strict=True):
+        # The codes of intervals stay what they are.
         lookups = [
-            [find_lookup(own[number], united[number]) for number in pair[0].keys] for own in keys
+            [
+                None if own[n].key.is_cut else places(own[n].levels, united[n].levels)
+                for n in pair[0].keys
+            ]
+            for own in keys
         ]
         bins_of_pair = [
             np.searchsorted(bins.codes, own.bins.codes >> (shift - own.shift))[part.bins]
@@ -139,7 +144,7 @@ def join_bins(
     """By how many bits the finest bins of a score are joined, and the bins of all parts as one.
 
     Each part are bins, and by how many bits they were joined before. The width is equal however the
-    rows were split.
+    rows were split: a dense histogram has at most `most` entries.
     """
     ends = [
         int(code) << shift
@@ -147,11 +152,12 @@ def join_bins(
         if len(bins.codes)
         for code in bins.codes[[0, -1]]
     ]
-    joined = 0
-    if ends:
-        cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
-        shifts = [shift for _, shift in parts]
-        joined = coarsest(shifts, cells, min(ends), max(ends), most)
+    joined = max((shift for _, shift in parts), default=0)
+    cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
+    # No part needs coarser bins than the whole.
+    low, high = min(ends, default=0), max(ends, default=0)
+    while ends and cells * ((high >> joined) - (low >> joined) + 1) > most:
+        joined += 1
     return joined, Bins.gather(
         np.concatenate([bins.codes >> (joined - shift) for bins, shift in parts]),
         np.concatenate([bins.low for bins, _ in parts]),

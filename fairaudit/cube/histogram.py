@@ -8,7 +8,6 @@ result below states its largest error.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -186,15 +185,3 @@ def quantile(people: Ints, bins: Bins, share: Fraction) -> tuple[float, float] |
     reached = np.cumsum(people) * share.denominator >= share.numerator * total
     first = int(np.argmax(reached))
     return float(bins.low[first]), float(bins.high[first])
-
-
-def coarsest(shifts: Sequence[int], cells: int, low: int, high: int, most: int) -> int:
-    """By how many bits bins must be joined so that a dense histogram has at most `most` entries.
-
-    `low` and `high` are the extreme bins at the finest; the answer is the same however the rows
-    were split, for no part needs coarser bins than the whole.
-    """
-    shift = max(shifts, default=0)
-    while cells * ((high >> shift) - (low >> shift) + 1) > most:
-        shift += 1
-    return shift

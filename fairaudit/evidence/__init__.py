@@ -13,31 +13,20 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.evidence.methods import explain_no_interval, explain_no_test, has_direct_test
-from fairaudit.evidence.missing_bounds import MissingBounds, find_missing_bounds, judge_missing
-from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
-from fairaudit.evidence.records import (
-    ComparisonPart,
-    CorrectedTests,
-    IsBeyond,
-    Side,
-    TestKey,
-    Tests,
-    build_estimate,
-    find_parts,
-    group_at,
-)
-from fairaudit.evidence.value_intervals import (
-    SIDAK,
-    UNPAIRED,
-    Intervals,
-    find_check_intervals,
-    find_intervals,
-)
-from fairaudit.evidence.value_tests import EQUAL_CHANGES, run_mcnemar, run_tests
-from fairaudit.metrics import NO_GROUP, Disparity, Evaluation, ReferencePolicy
+from fairaudit.evidence.methods import has_direct_test
+from fairaudit.evidence.records import CorrectedTests, IsBeyond, TestKey, Tests
+from fairaudit.evidence.value_intervals import Intervals, find_check_intervals
+from fairaudit.evidence.value_tests import run_tests
+from fairaudit.metrics import Disparity, Evaluation
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction, Family, Inference
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    NO_GROUP,
+    Correction,
+    Family,
+    Inference,
+    ReferencePolicy,
+)
 
 
 class Evidence(Frozen, eq=False):
@@ -247,31 +236,3 @@ def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
     alone = correct_families({"": (evaluation, True)})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)
     return replace(alone, adjusted=adjusted, family=before.family)
-
-
-__all__ = [
-    "EQUAL_CHANGES",
-    "SIDAK",
-    "UNPAIRED",
-    "ComparisonPart",
-    "Evidence",
-    "Intervals",
-    "MissingBounds",
-    "Sample",
-    "Side",
-    "bound_share_gap",
-    "build_estimate",
-    "compare_shares",
-    "correct_families",
-    "explain_no_interval",
-    "explain_no_test",
-    "extend_family",
-    "find_intervals",
-    "find_missing_bounds",
-    "find_parts",
-    "find_significances",
-    "group_at",
-    "judge_missing",
-    "name_share_test",
-    "run_mcnemar",
-]

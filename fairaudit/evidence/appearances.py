@@ -34,10 +34,10 @@ from fairaudit.base.frozen import Frozen, Unreadable, field, memoize, replace
 from fairaudit.cube import GroupTable, distinct_rows
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.evidence.records import build_estimate
-from fairaudit.metrics import Better, GroupValues, MetricOptions, Rate, evaluate
+from fairaudit.metrics import Better, GroupValues, Rate, evaluate
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.estimate import Estimate, Significance
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.terms import Inference, MetricOptions
 
 _CLOSE = 1e-9
 """Differences this close to a limit are compared in whole numbers."""

@@ -19,7 +19,6 @@ from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.base.frozen import memoize, replace
 from fairaudit.evidence.records import EXTREME_IS_CHOSEN, NO_CLUSTER_VARIANCE, NoInterval
 from fairaudit.metrics import (
-    NO_PARAMETERS,
     Comparison,
     Disparity,
     Evaluation,
@@ -34,6 +33,7 @@ from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.pair_intervals import Interval, Scale, arcsine
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.terms import NO_PARAMETERS
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
 
 Pair: TypeAlias = tuple[GroupValues, GroupValues]

@@ -48,14 +48,11 @@ from fairaudit.evidence.records import (
     take_smallest,
 )
 from fairaudit.metrics import (
-    NO_GROUP,
     Comparison,
-    ComparisonShape,
     Disparity,
     Evaluation,
     GroupMetric,
     GroupValues,
-    ReferencePolicy,
     Requirement,
     TableMetric,
 )
@@ -68,7 +65,14 @@ from fairaudit.metrics.evaluation_record import (
 )
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, ValueKind
 from fairaudit.metrics.pair_intervals import Interval, Scale, weigh_alike
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference, ZTest
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    INCLUDING_GROUP,
+    NO_GROUP,
+    Inference,
+    ReferencePolicy,
+    ZTest,
+)
 from fairaudit.stats import contingency, means, multiplicity
 from fairaudit.stats import strata as stratified
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
@@ -323,14 +327,14 @@ def _stack_spread_tests(
 def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     """The tests that outcomes are independent of groups."""
     assert metric.independence is not None
-    terms, table = evaluation.terms, evaluation.table
+    table = evaluation.table
     by_classes = table.clusters is not None and Requirement.CLASSES in metric.requirements
     gap = clusters.evaluate_rate_gap(evaluation) if by_classes else None
     if gap is not None and gap.group_values is not None:
         return replace(_run_clustered_tests(gap, gap.group_values), beyond=None)
     tests = [
         _run_independence_tests(metric, evaluation, counts)
-        for counts in metric.independence(table, terms.minimum, terms.parameters)
+        for counts in metric.independence(table, evaluation.terms)
     ]
     if len(tests) > 1:
         return take_smallest(tests)
@@ -500,7 +504,7 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
         smallest = multiplicity.sidak(np.fmin.reduce(each, initial=1.0), tested)
         p = np.full(evaluation.value.shape, smallest)
         return SideTest("Welch in every stratum, Šidák", _ALIKE_IN_STRATA, p, stays_open=True)
-    if disparity.comparison.shape is ComparisonShape.SPREAD or policy in EXTREME_REFERENCES:
+    if disparity.comparison.is_max_min or policy in EXTREME_REFERENCES:
         among = evaluation.takes_part[0]
         if among.sum() > _MOST_STANDARDIZED:
             return None

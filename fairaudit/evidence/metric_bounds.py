@@ -23,7 +23,6 @@ from fairaudit.metrics import (
     GroupMetric,
     Mean,
     Rate,
-    ReferencePolicy,
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
@@ -39,7 +38,7 @@ from fairaudit.metrics.disparities import (
 )
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, ReferencePolicy
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12
@@ -274,6 +273,7 @@ def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
+@np.errstate(all="ignore")  # undefined is NaN
 def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of each value. Raises `NoBounds` with the reason if it has none."""
     metric = evaluation.metric
@@ -317,11 +317,10 @@ def _bound_comparison(
         raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
     reference = _bound_reference(values.metric, own, evaluation, sides)
     # All comparisons are monotonic: in one direction in the group, in the other in the reference.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return (
-            compare_values(values.metric, comparison, own[0], reference[1]),
-            compare_values(values.metric, comparison, own[1], reference[0]),
-        )
+    return (
+        compare_values(values.metric, comparison, own[0], reference[1]),
+        compare_values(values.metric, comparison, own[1], reference[0]),
+    )
 
 
 def _bound_reference(
@@ -376,19 +375,18 @@ def _find_largest_other(value: Floats, among: Marks) -> Floats:
 
 def _bound_spread(comparison: Comparison, own: Ends, among: Marks) -> Ends:
     """The smallest and the largest distance between groups, [Z, 1]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        match comparison.scale:
-            case Scale.DIFFERENCE:
-                ends = _bound_gap(own, among)
-            case Scale.RATIO:
-                highest, lowest = _find_narrowest(own, among)
-                ends = (
-                    np.fmin.reduce([low / high for high, low in _find_widest(own, among)]),
-                    np.where(lowest >= highest, 1.0, lowest / highest),
-                )
-            case _:
-                raise NoBounds(f"no bounds are known for the {comparison.id}")
-        low, high = (comparison.rescaling.apply(end)[:, None] for end in ends)
+    match comparison.scale:
+        case Scale.DIFFERENCE:
+            ends = _bound_gap(own, among)
+        case Scale.RATIO:
+            highest, lowest = _find_narrowest(own, among)
+            ends = (
+                np.fmin.reduce([low / high for high, low in _find_widest(own, among)]),
+                np.where(lowest >= highest, 1.0, lowest / highest),
+            )
+        case _:
+            raise NoBounds(f"no bounds are known for the {comparison.id}")
+    low, high = (comparison.rescaling.apply(end)[:, None] for end in ends)
     return low, high
 
 
@@ -422,8 +420,7 @@ def _find_narrowest(own: Ends, among: Marks) -> tuple[Floats, Floats]:
 def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
     """The bounds of a combination of parts, by the bounds of each part along the first axis."""
     if fold is REMAINDER:
-        with np.errstate(invalid="ignore"):
-            low, high = lows[0] - highs[1], highs[0] - lows[1]
+        low, high = lows[0] - highs[1], highs[0] - lows[1]
         # ∞ - ∞ may be any number.
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     if fold in {MAX, MIN}:
@@ -457,14 +454,13 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
     all_free, total = free.sum(axis=1), known.sum(axis=1) + unknown
     sets = [[y] for y in range(outcomes)] if is_epsilon else list_class_sets(outcomes)
     gaps = []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for chosen in (chosen for chosen in sets if len(chosen) < outcomes or is_epsilon):
-            certain, visitors = (part[:, chosen].sum(axis=1) for part in (known, free))
-            joining = visitors + free[:, -1]
-            upper = (certain + unknown + joining) / (total + joining)
-            lower = certain / (total + all_free - visitors)
-            ends = (np.log(lower), np.log(upper)) if is_epsilon else (lower, upper)
-            gaps.append(_bound_gap(ends, evaluation.takes_part))
+    for chosen in (chosen for chosen in sets if len(chosen) < outcomes or is_epsilon):
+        certain, visitors = (part[:, chosen].sum(axis=1) for part in (known, free))
+        joining = visitors + free[:, -1]
+        upper = (certain + unknown + joining) / (total + joining)
+        lower = certain / (total + all_free - visitors)
+        ends = (np.log(lower), np.log(upper)) if is_epsilon else (lower, upper)
+        gaps.append(_bound_gap(ends, evaluation.takes_part))
     # An outcome that no group can have has no gap.
     low, high = (np.nan_to_num(end, posinf=np.inf) for end in zip(*gaps, strict=True))
     return low.max(axis=0, initial=0.0)[:, None], high.max(axis=0, initial=0.0)[:, None]

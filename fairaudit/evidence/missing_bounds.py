@@ -29,17 +29,15 @@ from fairaudit.evidence.metric_bounds import (
     find_possible_members,
 )
 from fairaudit.metrics import (
-    NO_GROUP,
     Disparity,
     Evaluation,
     GroupMetric,
     Mean,
     PeopleCount,
-    ReferencePolicy,
     Requirement,
     TableMetric,
 )
-from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-9
 """Bounds are floats: values this close to a limit do not cross it."""

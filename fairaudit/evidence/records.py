@@ -16,18 +16,11 @@ from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
 from fairaudit.cube import Group, GroupTable
-from fairaudit.metrics import (
-    NO_GROUP,
-    Disparity,
-    Evaluation,
-    GroupMetric,
-    GroupValues,
-    is_over_classes,
-)
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, is_over_classes
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.estimate import Estimate, SecondTest, Significance
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, TableValue
-from fairaudit.metrics.terms import Correction
+from fairaudit.metrics.terms import NO_GROUP, Correction
 from fairaudit.stats import multiplicity
 
 FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n² / Σ n_c²)"

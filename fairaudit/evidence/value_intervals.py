@@ -39,7 +39,6 @@ from fairaudit.metrics import (
     Evaluation,
     GroupMetric,
     GroupValues,
-    ReferencePolicy,
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION
@@ -63,7 +62,7 @@ from fairaudit.metrics.paired_counts import (
     list_paired_rates,
     turn_ratio,
 )
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, ReferencePolicy
 from fairaudit.stats import multiplicity, proportions
 from fairaudit.stats.proportions import SHARE_INTERVAL
 
@@ -356,14 +355,14 @@ def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, 
 
 def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
     """The interval of a table's metric; in clusters ε of two groups with their shared clusters."""
-    metric, terms = evaluation.metric, evaluation.terms
+    metric = evaluation.metric
     assert isinstance(metric, TableMetric)
     if metric.interval is None:
         gap = clusters.evaluate_rate_gap(evaluation) if metric is TOTAL_VARIATION else None
         if gap is None:
             raise NoInterval(metric.no_interval)
         return _find_interval(gap, alpha)
-    low, high = metric.interval(evaluation.table, terms.minimum, terms.parameters, alpha)
+    low, high = metric.interval(evaluation.table, evaluation.terms, alpha)
     interval = Interval(low[:, None], high[:, None], metric.method)
     if not clusters.is_clustered(evaluation):
         return interval

@@ -44,22 +44,13 @@ from fairaudit.evidence.records import (
     take_smallest,
 )
 from fairaudit.evidence.value_intervals import find_intervals
-from fairaudit.metrics import (
-    Disparity,
-    Evaluation,
-    GroupMetric,
-    GroupValues,
-    PairedCounts,
-    ReferencePolicy,
-    TableMetric,
-    count_pairs,
-)
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, TableMetric
 from fairaudit.metrics.definitions import IS_TEST
-from fairaudit.metrics.disparities import MEAN, REMAINDER, ComparisonShape
+from fairaudit.metrics.disparities import MEAN, REMAINDER
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, OwnTest
-from fairaudit.metrics.paired_counts import list_paired_rates, turn_ratio
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference
+from fairaudit.metrics.paired_counts import PairedCounts, count_pairs, list_paired_rates, turn_ratio
+from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inference, ReferencePolicy
 from fairaudit.stats import contingency, distributions, multiplicity
 
 EQUAL_CHANGES = "McNemar over pairs"
@@ -92,8 +83,7 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
         return Tests.none(evaluation, explain_one_group(metric))
     if isinstance(metric, TableMetric):
         if metric.p_of is not None:
-            terms = evaluation.terms
-            p = metric.p_of(evaluation.table, terms.minimum, terms.parameters)
+            p = metric.p_of(evaluation.table, evaluation.terms)
             return _read_own_test(metric, OwnTest(p[:, None]))
         if metric.no_test:
             return Tests.none(evaluation, metric.no_test)
@@ -141,7 +131,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         return Tests.none(evaluation, "there is nothing to compare")
     if evaluation.averaged is not None or values.strata is not None:
         return _test_over_strata(disparity, evaluation, values)
-    if disparity.comparison.shape is not ComparisonShape.SPREAD:
+    if disparity.to_reference:
         return _compare_to_reference(disparity, evaluation, values)
     if values.binomial or values.deviation is not None:
         return run_spread_tests(evaluation, values)

@@ -10,43 +10,26 @@ from typing import TypeVar
 import numpy as np
 
 from fairaudit.base.frozen import replace
+from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Ints
 from fairaudit.evidence.missing_bounds import count_unknown_outcomes
 from fairaudit.judge.checks import (
     NEAR,
-    About,
     AnyCheck,
     Check,
     EvidenceStatus,
     Limit,
-    LimitQuotes,
-    OnUndefined,
     ReversalCheck,
     ReversalLimit,
     Status,
     SubgroupCheck,
-    find_bounds,
-    match_ids,
 )
 from fairaudit.judge.entries import exclude_group
-from fairaudit.judge.findings import Before, Breach, Earlier, Finding, NotEvaluated, Waived
-from fairaudit.judge.judging import (
-    compares_shares,
-    judge,
-    status_of_unevaluated,
-    worst_status,
-)
-from fairaudit.judge.left_out import (
-    MOST_LEFT_OUT,
-    NOTABLE_OF_GROUP,
-    LeftOutGroup,
-    LeftOutPeople,
-    LeftOutReason,
-    Outsiders,
-)
+from fairaudit.judge.findings import Breach, Finding, NotEvaluated
+from fairaudit.judge.left_out import MOST_LEFT_OUT
 from fairaudit.judge.simpson import ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
-from fairaudit.metrics import Eligibility, Evaluation, describe_group
+from fairaudit.metrics import Eligibility, Evaluation
 from fairaudit.metrics.estimate import Estimate, Significance
 
 L = TypeVar("L", Limit, ReversalLimit)
@@ -283,33 +266,15 @@ def judge_reversals(
 
 
 __all__ = [
-    "NOTABLE_OF_GROUP",
-    "About",
     "AnyCheck",
-    "Before",
     "Breach",
     "Check",
-    "Earlier",
     "EvidenceStatus",
     "Finding",
-    "LeftOutGroup",
-    "LeftOutPeople",
-    "LeftOutReason",
     "Limit",
-    "LimitQuotes",
     "NotEvaluated",
-    "OnUndefined",
-    "Outsiders",
     "ReversalCheck",
-    "ReversalLimit",
     "Status",
     "SubgroupCheck",
-    "Waived",
-    "compares_shares",
-    "find_bounds",
-    "judge",
     "leave_open",
-    "match_ids",
-    "status_of_unevaluated",
-    "worst_status",
 ]

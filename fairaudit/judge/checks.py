@@ -11,7 +11,7 @@ from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, TypeAlias
 
 import numpy as np
 
@@ -22,15 +22,10 @@ from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
-from fairaudit.metrics import (
-    Bounds,
-    Disparity,
-    Metric,
-    MetricOptions,
-    MetricRecord,
-    ReferencePolicy,
-)
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
+from fairaudit.metrics import Disparity, Metric
+from fairaudit.metrics.definitions import Bounds
+from fairaudit.metrics.evaluation_record import MetricRecord
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference, MetricOptions, ReferencePolicy
 
 NEAR = 1e-9
 """Distance from a bound below which fractions decide instead of floats."""
@@ -68,22 +63,17 @@ class Limit(Frozen, tag=True):
 
     def excess(self, value: float) -> float:
         """How far beyond the nearer bound a value is; negative within."""
-        return float(max(self._list_excess(value)))
+        return float(self.find_excess(value))
 
-    def find_excess(self, values: Floats) -> Floats:
+    def find_excess(self, values: Floats | float) -> Floats:
         """How far beyond the nearer bound each of many values is; negative within."""
-        return np.asarray(np.maximum.reduce(self._list_excess(values)))
-
-    def _list_excess(self, value: Any) -> list[Any]:  # noqa: ANN401  # a number, or an array
-        """How far a value is beyond each bound."""
-        below = [] if self.below is None else [float(self.below) - value]
-        return below if self.above is None else [*below, value - float(self.above)]
+        below = -np.inf if self.below is None else float(self.below) - values
+        above = -np.inf if self.above is None else values - float(self.above)
+        return np.asarray(np.maximum(below, above))
 
     def mark_reached(self, values: Floats) -> Marks:
         """Marks values beyond a bound, or equal to it within the precision of floats."""
-        least = -np.inf if self.below is None else float(self.below)
-        most = np.inf if self.above is None else float(self.above)
-        return np.asarray((values < least + NEAR) | (values > most - NEAR))
+        return np.asarray(self.find_excess(values) > -NEAR)
 
     def is_crossed(self, value: float, exact: Fraction | None) -> bool:
         """Whether the value is beyond a bound; `exact` decides where floats cannot."""

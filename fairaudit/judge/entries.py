@@ -11,35 +11,36 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, GroupTable, Ints, Marks
-from fairaudit.evidence import Evidence, find_parts
+from fairaudit.evidence import Evidence
 from fairaudit.evidence.pair_tests import LARGE_GROUP
+from fairaudit.evidence.records import find_parts
 from fairaudit.judge.checks import NEAR, Check, Limit
 from fairaudit.judge.findings import NotEvaluated
 from fairaudit.metrics import (
-    NO_GROUP,
     Disparity,
     Eligibility,
     Evaluation,
     GroupMetric,
-    Ineligibility,
     Metric,
-    Minimum,
     Requirement,
-    describe_group,
     evaluate,
-    evaluate_against,
+)
+from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
+from fairaudit.metrics.eligibility import find_group
+from fairaudit.metrics.evaluate import evaluate_against
+from fairaudit.metrics.evaluation_record import write_unsmoothed
+from fairaudit.metrics.formulas import Rate
+from fairaudit.metrics.reasons import (
+    Ineligibility,
+    describe_people,
     explain_exclusion,
     explain_ineligibility,
     explain_undefined,
     explain_unknown,
-    find_group,
 )
-from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
-from fairaudit.metrics.evaluation_record import write_unsmoothed
-from fairaudit.metrics.formulas import Rate
-from fairaudit.metrics.reasons import describe_people
-from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, Minimum
 from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.strata import gail_simon, pooled_variance
 

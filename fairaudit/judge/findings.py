@@ -13,8 +13,9 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import RARE, SIGNED, WRITTEN, Frozen, Unreadable, field
 from fairaudit.cube import Group
-from fairaudit.evidence import ComparisonPart, MissingBounds
+from fairaudit.evidence.missing_bounds import MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
+from fairaudit.evidence.records import ComparisonPart
 from fairaudit.judge.checks import (
     AnyCheck,
     Check,

@@ -9,22 +9,17 @@ from fractions import Fraction
 import numpy as np
 
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import describe_group
 from fairaudit.cube import Group
-from fairaudit.evidence import (
-    Evidence,
-    MissingBounds,
-    build_estimate,
-    correct_families,
-    find_parts,
-    group_at,
-    judge_missing,
-)
+from fairaudit.evidence import Evidence, correct_families
+from fairaudit.evidence.missing_bounds import MissingBounds, judge_missing
 from fairaudit.evidence.practice import (
     AllowedGap,
     adjust_for_clusters,
     count_people_affected,
     find_detectable_gap,
 )
+from fairaudit.evidence.records import build_estimate, find_parts, group_at
 from fairaudit.judge.checks import AnyCheck, Check, EvidenceStatus, Limit, OnUndefined, Status
 from fairaudit.judge.entries import (
     JudgedValue,
@@ -36,7 +31,7 @@ from fairaudit.judge.entries import (
 )
 from fairaudit.judge.findings import Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
-from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric, describe_group
+from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.pair_intervals import Scale

@@ -320,28 +320,24 @@ def _list_parts(
     )
     unknown = np.stack([count_unknown_outcomes(one) for one in (evaluation, weighed)])
     known = left[0] - np.minimum(unknown[0], left[0])
-    too_small = _mark_too_small(evaluation, known, threshold, excludes=excludes)
+    minimum, too_small = evaluation.terms.minimum, ~evaluation.takes_part
+    if excludes or minimum.events is not None or (minimum.size or threshold) < threshold:
+        # The size of a group decides whether it takes part, so a status could show it.
+        too_small = too_small | (known < threshold)
+    # The people in cells whose rows all have the weight 0.
+    people = np.where(table.mass == 0, table.people, 0)
+    weightless = _count_about(evaluation, table, people, np.zeros_like(table.mass))
+    share = find_unmatched(evaluation)
+    unmatched = np.rint(left * (0 if share is None else share)).astype(np.int64)
     return (
         (LeftOutReason.UNKNOWN_GROUP, left * ~table.known),
         (LeftOutReason.EXCLUDED, left * ~table.eligible),
         (LeftOutReason.STRATUM, left * passed_over),
         (LeftOutReason.TOO_SMALL, left * too_small),
         (LeftOutReason.UNKNOWN_OUTCOME, unknown),
-        (LeftOutReason.WEIGHTLESS, _count_weightless(evaluation, table)),
-        (LeftOutReason.UNMATCHED, _count_unmatched(evaluation, left)),
+        (LeftOutReason.WEIGHTLESS, weightless),
+        (LeftOutReason.UNMATCHED, unmatched),
     )
-
-
-def _count_weightless(evaluation: Evaluation, table: GroupTable) -> Ints:
-    """The people and the weight [2, Z, G] in cells whose rows all have the weight 0."""
-    people = np.where(table.mass == 0, table.people, 0)
-    return _count_about(evaluation, table, people, np.zeros_like(table.mass))
-
-
-def _count_unmatched(evaluation: Evaluation, left: Ints) -> Ints:
-    """The people and the weight [2, Z, G] whom a metric of equal people compares with no one."""
-    share = find_unmatched(evaluation)
-    return np.asarray(np.rint(left * (0 if share is None else share)), dtype=np.int64)
 
 
 def _raise(both: Ints, threshold: int) -> Floats:
@@ -351,16 +347,6 @@ def _raise(both: Ints, threshold: int) -> Floats:
     """
     raised = raise_small(both[0], threshold)
     return np.stack([raised, both[1] * (raised / np.maximum(both[0], 1))])
-
-
-def _mark_too_small(
-    evaluation: Evaluation, known: Ints, threshold: int, *, excludes: bool
-) -> Marks:
-    """The groups that do not take part; below the threshold all groups, if size decides."""
-    minimum, too_small = evaluation.terms.minimum, ~evaluation.takes_part
-    if excludes or minimum.events is not None or (minimum.size or threshold) < threshold:
-        return np.asarray(too_small | (known < threshold))
-    return too_small
 
 
 def _explain_absent(evaluation: Evaluation, table: GroupTable) -> LeftOutReason:

@@ -14,7 +14,7 @@ from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import POSITIVE, RARE, Frozen, field
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
-from fairaudit.evidence import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.confusion_counts import mark_cells
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
@@ -546,16 +546,3 @@ def _find_parents(
             parents = entries.find(fewer, np.asarray(keys))
             known = parents >= 0
             yield places[known], parents[known]
-
-
-__all__ = [
-    "MOST_DEEP",
-    "Discovery",
-    "SearchScope",
-    "SearchedRate",
-    "Subgroup",
-    "SubgroupSearch",
-    "Subgroups",
-    "TestedSubgroups",
-    "search_subgroups",
-]

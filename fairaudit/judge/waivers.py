@@ -16,15 +16,9 @@ from fairaudit.base.disclosure_marks import Notice, Subjects, declare_subjects
 from fairaudit.base.errors import Place, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.cube import Group, GroupTable
-from fairaudit.judge import (
-    Breach,
-    Finding,
-    NotEvaluated,
-    Status,
-    Waived,
-    status_of_unevaluated,
-    worst_status,
-)
+from fairaudit.judge import Breach, Finding, NotEvaluated, Status
+from fairaudit.judge.findings import Waived
+from fairaudit.judge.judging import status_of_unevaluated, worst_status
 from fairaudit.metrics import Evaluation
 
 _SOON = 14

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import RARE, Frozen, Unreadable, replace
-from fairaudit.base.names import describe_group, quoted
+from fairaudit.base.names import quoted
 from fairaudit.metrics import (
     association,
     conditional,
@@ -22,64 +22,23 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.criteria import CRITERIA
-from fairaudit.metrics.definitions import FAMILIES, PREFERENCES, Better, Bounds, Requirement
-from fairaudit.metrics.differential_fairness import epsilon
+from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.disparities import (
     MEAN_MAGNITUDE,
     MEAN_RATIO,
     Comparison,
-    ComparisonShape,
     Disparity,
     OverGroups,
 )
-from fairaudit.metrics.eligibility import (
-    Eligibility,
-    find_eligibility,
-    find_group,
-    find_participants,
-)
-from fairaudit.metrics.evaluate import evaluate, evaluate_against
-from fairaudit.metrics.evaluation_record import Evaluation, Metric, MetricRecord
-from fairaudit.metrics.formulas import Formula, Macro, Mean, Rate, macro_average
+from fairaudit.metrics.eligibility import Eligibility
+from fairaudit.metrics.evaluate import evaluate
+from fairaudit.metrics.evaluation_record import Evaluation, Metric
+from fairaudit.metrics.formulas import Macro, Mean, Rate, macro_average
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, TableMetric
 from fairaudit.metrics.means_and_errors import FirstOf
-from fairaudit.metrics.other_names import (
-    FAIR_RANGES,
-    PRESETS,
-    UNSUPPORTED_METRICS,
-    Preset,
-    UnsupportedMetric,
-    find_notion,
-    find_preset,
-    find_ranges,
-    normalize_name,
-)
-from fairaudit.metrics.paired_counts import PairedCounts, count_pairs
+from fairaudit.metrics.other_names import UnsupportedMetric, find_notion, normalize_name
 from fairaudit.metrics.rates import PEOPLE_COUNTS, RATES, PeopleCount
-from fairaudit.metrics.reasons import (
-    Ineligibility,
-    describe_groups,
-    describe_rule,
-    explain_exclusion,
-    explain_ineligibility,
-    explain_undefined,
-    explain_unknown,
-    undefined_reason,
-)
 from fairaudit.metrics.scores import SCORES
-from fairaudit.metrics.share_models import MODELS
-from fairaudit.metrics.terms import (
-    NO_GROUP,
-    NO_MINIMUM,
-    NO_PARAMETERS,
-    Average,
-    MetricOptions,
-    Minimum,
-    Parameters,
-    Reference,
-    ReferencePolicy,
-    Weights,
-)
 
 GROUP_METRICS: tuple[GroupMetric, ...] = (
     *PEOPLE_COUNTS,
@@ -252,77 +211,32 @@ def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
 
 __all__ = [
     "CATALOGUE",
-    "COMPARISONS",
     "DISPARITIES",
-    "FAIR_RANGES",
-    "FAMILIES",
     "GROUP_METRICS",
-    "MODELS",
-    "NO_GROUP",
-    "NO_MINIMUM",
-    "NO_PARAMETERS",
-    "PREFERENCES",
-    "PRESETS",
-    "UNSUPPORTED_METRICS",
-    "Average",
     "Better",
-    "Bounds",
     "Comparison",
-    "ComparisonShape",
     "Disparity",
     "Eligibility",
     "Evaluation",
-    "FirstOf",
-    "Formula",
     "GroupMetric",
     "GroupValues",
-    "Ineligibility",
     "Mean",
     "Metric",
-    "MetricOptions",
-    "MetricRecord",
-    "Minimum",
-    "OverGroups",
-    "PairedCounts",
-    "Parameters",
     "PeopleCount",
-    "Preset",
     "Rate",
-    "Reference",
-    "ReferencePolicy",
     "Requirement",
     "TableMetric",
-    "UnsupportedMetric",
-    "Weights",
     "average_classes",
     "build_disparity",
-    "count_pairs",
-    "describe_group",
-    "describe_groups",
-    "describe_rule",
-    "epsilon",
     "evaluate",
-    "evaluate_against",
-    "explain_exclusion",
-    "explain_ineligibility",
-    "explain_undefined",
-    "explain_unknown",
     "find_comparison",
     "find_comparison_id",
-    "find_eligibility",
-    "find_group",
     "find_metric",
-    "find_participants",
-    "find_preset",
-    "find_ranges",
     "find_unsupported",
     "is_over_classes",
     "list_quantities",
     "list_requirements",
-    "macro_average",
-    "normalize_name",
     "suggest",
-    "undefined_reason",
 ]
 
 

@@ -19,8 +19,8 @@ from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_t
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
 from fairaudit.metrics.score_parity import read_scores
 from fairaudit.metrics.scores import DISTRIBUTION
-from fairaudit.metrics.terms import Minimum, Parameters
-from fairaudit.stats import distributions
+from fairaudit.metrics.terms import MetricOptions, Minimum
+from fairaudit.stats import contingency, distributions
 
 _BIASED = (
     "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 n ln 2) "
@@ -43,28 +43,32 @@ def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, I
 
 def _value_by(
     number: Callable[[Floats], Floats], read: _Read = _read_classes
-) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
+) -> Callable[[GroupTable, MetricOptions], TableValue]:
     """A number of the table of those who take part."""
 
-    def value_of(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
-        counted, takes_part, n, mass = read(table, minimum)
+    def value_of(table: GroupTable, terms: MetricOptions) -> TableValue:
+        counted, takes_part, n, mass = read(table, terms.minimum)
         value = number(counted)
         return TableValue.of(value, takes_part, n, defined=are_comparable(takes_part, mass))
 
     return value_of
 
 
-def _entropy(shares: Floats) -> Floats:
-    return np.asarray(-np.where(shares > 0, shares * np.log2(shares), 0.0).sum(axis=-1))
+def _shares(counts: Floats) -> tuple[Floats, Floats]:
+    """The share of each class in each group, and what it would be under independence."""
+    joint = counts / counts.sum(axis=(1, 2), keepdims=True)
+    return joint, joint.sum(axis=2)[:, :, None] * joint.sum(axis=1)[:, None, :]
 
 
 def _information(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """I(outcome; group) and both entropies, in bits."""
-    joint = counts / counts.sum(axis=(1, 2), keepdims=True)
-    of_class, of_group = joint.sum(axis=2), joint.sum(axis=1)
-    independent = of_class[:, :, None] * of_group[:, None, :]
+    joint, independent = _shares(counts)
     terms = np.where(joint > 0, joint * np.log2(joint / independent), 0.0)
-    return np.maximum(terms.sum(axis=(1, 2)), 0.0), _entropy(of_class), _entropy(of_group)
+    of_class, of_group = (
+        np.asarray(-np.where(shares > 0, shares * np.log2(shares), 0.0).sum(axis=-1))
+        for shares in (joint.sum(axis=2), joint.sum(axis=1))
+    )
+    return np.maximum(terms.sum(axis=(1, 2)), 0.0), of_class, of_group
 
 
 def _normalized_information(counts: Floats) -> Floats:
@@ -91,14 +95,13 @@ def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints
 
 
 def _eta(counts: Floats) -> Floats:
-    joint = counts / counts.sum(axis=(1, 2), keepdims=True)
-    independent = joint.sum(axis=2)[:, :, None] * joint.sum(axis=1)[:, None, :]
+    joint, independent = _shares(counts)
     return np.asarray(np.where(independent > 0, joint / independent, 0.0).max(axis=(1, 2)) - 1)
 
 
 def _value_by_guesses(
     number: Callable[[Floats, Floats, Floats], Floats],
-) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
+) -> Callable[[GroupTable, MetricOptions], TableValue]:
     """A number of the people, and of the correct guesses with and without the group."""
     return _value_by(
         lambda counts: number(
@@ -110,13 +113,10 @@ def _value_by_guesses(
 
 
 def _cramers_v(counts: Floats) -> Floats:
-    n = counts.sum(axis=(1, 2), keepdims=True)
-    expected = counts.sum(axis=2, keepdims=True) * counts.sum(axis=1, keepdims=True) / n
+    n, expected = counts.sum(axis=(1, 2)), contingency.expected_counts(counts)
     terms = np.where(expected > 0, (counts - expected) ** 2 / expected, 0.0)
-    classes = (counts.sum(axis=2) > 0).sum(axis=1)
-    groups = (counts.sum(axis=1) > 0).sum(axis=1)
-    smaller = np.minimum(classes, groups) - 1
-    return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n[:, 0, 0] / smaller, np.nan))
+    smaller = np.min([(expected > 0).any(axis=axis).sum(axis=1) for axis in (1, 2)], axis=0) - 1
+    return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n / smaller, np.nan))
 
 
 _OF_CLASSES: dict[str, Any] = {
@@ -125,7 +125,7 @@ _OF_CLASSES: dict[str, Any] = {
     "no_interval": BIASED_BY_CHANCE,
 }
 _OF_SCORES = _OF_CLASSES | {
-    "independence": lambda table, minimum, _: (_read_bins(table, minimum)[0],),
+    "independence": lambda table, terms: (_read_bins(table, terms.minimum)[0],),
     "information": True,
     "source": citations.ZLIOBAITE,
     "requirements": DISTRIBUTION,
@@ -258,7 +258,7 @@ _MOST_CLASSES = 16
 """Most classes whose sets are all compared."""
 
 
-def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _total_variation(table: GroupTable, terms: MetricOptions) -> TableValue:
     """The largest distance of two groups' distributions, by the set of classes that attains it.
 
     ½ Σ |p - q| is the largest difference of P(set) over sets of classes. So each set needs only
@@ -267,7 +267,7 @@ def _total_variation(table: GroupTable, minimum: Minimum, _: Parameters) -> Tabl
     counts = count_groups(table)
     mass = counts.classes
     n = mass.sum(axis=1)
-    takes_part = admit_groups(table, counts.answered, minimum, pooled_total(table, mass))
+    takes_part = admit_groups(table, counts.answered, terms.minimum, pooled_total(table, mass))
     strata, classes, _ = mass.shape
     shares = mass / n[:, None]
     best = np.full(strata, -1.0)
@@ -392,41 +392,33 @@ def _about(
 
 def _read(
     number: Callable[[_Line], Floats],
-) -> Callable[[GroupTable, Minimum, Parameters], TableValue]:
-    def read(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+) -> Callable[[GroupTable, MetricOptions], TableValue]:
+    def read(table: GroupTable, terms: MetricOptions) -> TableValue:
         line, takes_part, n = _line(table)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = np.where(line.ss > 0, number(line), np.nan)
-        answered = np.isfinite(value) & ~np.isnan(line.n) & minimum.admits(line.n)
+        value = np.where(line.ss > 0, number(line), np.nan)
+        answered = np.isfinite(value) & ~np.isnan(line.n) & terms.minimum.admits(line.n)
         value = np.where(answered, value, np.nan)
         return TableValue.of(value, takes_part, n)
 
     return read
 
 
-def _interval_of_slope(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
+def _interval_of_slope(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """Least squares: Student's t with n - 2 degrees of freedom."""
-    line, value = _line(table)[0], SLOPE.value_of(table, minimum, parameters).value
-    with np.errstate(divide="ignore", invalid="ignore"):
-        residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
-        error = np.sqrt(residual / (line.n - 2) / line.ss)
-        reach = distributions.t_critical(line.n - 2, alpha) * error
+    line, value = _line(table)[0], SLOPE.value_of(table, terms).value
+    residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
+    error = np.sqrt(residual / (line.n - 2) / line.ss)
+    reach = distributions.t_critical(line.n - 2, alpha) * error
     return value - reach, value + reach
 
 
-def _interval_of_correlation(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
+def _interval_of_correlation(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """Fisher's z transformation, with √(n - 3)."""
-    line = _line(table)[0]
-    value = NUMERIC_CORRELATION.value_of(table, minimum, parameters).value
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(line.n > 3, line.n - 3, np.nan)
-        reach = distributions.normal_critical(alpha) / np.sqrt(size)
-        middle = np.arctanh(value)
-        return np.tanh(middle - reach), np.tanh(middle + reach)
+    line, value = _line(table)[0], NUMERIC_CORRELATION.value_of(table, terms).value
+    size = np.where(line.n > 3, line.n - 3, np.nan)
+    reach = distributions.normal_critical(alpha) / np.sqrt(size)
+    middle = np.arctanh(value)
+    return np.tanh(middle - reach), np.tanh(middle + reach)
 
 
 SLOPE = TableMetric(

@@ -112,19 +112,18 @@ class ClusteredShare(Frozen, eq=False):
         df = strata.degrees_of_freedom(trials).reshape(share.shape)
         most = size if strata.members is None else np.full_like(size, np.inf)
         residuals = _subtract_expected(hits, trials, share)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            squares = strata.sum_products(residuals, residuals).reshape(share.shape)
-            # CR2 at the largest leverage: m / (m - 1) where all clusters have one size.
-            variance = squares / people**2 / (1 - np.fmin(largest / people, 1.0))
-            with_both = people**2 * np.fmin(
-                share**2 / squares_of_hits, (1 - share) ** 2 / squares_of_misses
-            )
-            varies = (share > 0) & (share < 1) & (variance > 0)
-            raw = np.where(varies, share * (1 - share) / variance, np.inf)
-            alike = ~((share > 0) & (share < 1)) | (with_both < _FEWEST_WITH_HITS)
-            raw = np.where(alike, np.fmin(raw, people**2 / squares_of_trials), raw)
-            floored = np.sqrt(np.minimum(most / raw, 1.0))
-            effective = np.minimum(most, raw) * small_sample_factor(df)
+        squares = strata.sum_products(residuals, residuals).reshape(share.shape)
+        # CR2 at the largest leverage: m / (m - 1) where all clusters have one size.
+        variance = squares / people**2 / (1 - np.fmin(largest / people, 1.0))
+        with_both = people**2 * np.fmin(
+            share**2 / squares_of_hits, (1 - share) ** 2 / squares_of_misses
+        )
+        varies = (share > 0) & (share < 1) & (variance > 0)
+        raw = np.where(varies, share * (1 - share) / variance, np.inf)
+        alike = ~((share > 0) & (share < 1)) | (with_both < _FEWEST_WITH_HITS)
+        raw = np.where(alike, np.fmin(raw, people**2 / squares_of_trials), raw)
+        floored = np.sqrt(np.minimum(most / raw, 1.0))
+        effective = np.minimum(most, raw) * small_sample_factor(df)
         effective = np.where(has_few_clusters(df + 1), np.nan, effective)
         floored = np.where(np.isnan(floored), 1.0, floored)
         return cls(clusters, over, under, share, squares, floored), effective
@@ -153,8 +152,7 @@ class ClusteredShare(Frozen, eq=False):
         """
         strata = _strata_of_rows(self.clusters.table)
         products = strata.sum_products(self.residuals, other.residuals)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            r = products.reshape(self.value.shape) / np.sqrt(self.squares * other.squares)
+        r = products.reshape(self.value.shape) / np.sqrt(self.squares * other.squares)
         r = np.clip(np.where(np.isfinite(r), r, 0.0), -1.0, 1.0)
         return np.where(r > 0, r * self.floored * other.floored, r)
 
@@ -162,8 +160,7 @@ class ClusteredShare(Frozen, eq=False):
         """The lowest correlation of two groups that take part, [Z, 1]; at most 0."""
         from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
 
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = np.where(among & (self.squares > 0), 1 / np.sqrt(self.squares), 0.0)
+        scale = np.where(among & (self.squares > 0), 1 / np.sqrt(self.squares), 0.0)
         strata = _strata_of_rows(self.clusters.table)
         scaled = strata.append_sums(self.residuals @ sparse.diags(scale.reshape(-1)))
         r = (scaled.T @ sparse.diags(strata.weights) @ scaled).tocoo()
@@ -208,8 +205,7 @@ def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: 
             tuple((tuple(int(p in counted) for p in range(size_p)),) * size_y)
             for counted in ({k}, {*range(classes)})
         )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = counts[:, k] / under
+        value = counts[:, k] / under
         share, size = ClusteredShare.of(clusters, over, whole, value, n.astype(np.float64))
         sizes = np.minimum(sizes, size / (1 - share.least_correlation(among)))
     return sizes
@@ -310,16 +306,15 @@ class StrataOfRows(Frozen, eq=False):
 
         sizes = sparse.csr_matrix(sizes)
         squares = sizes.power(2)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            if self.members is None:
-                clusters = np.asarray(sizes.sum(axis=0)) ** 2 / np.asarray(squares.sum(axis=0))
-                return np.asarray(clusters).reshape(-1) - 1
-            second, fourth = self.members @ squares, self.members @ squares.power(2)
-            several = self.units > 1
-            of_each = np.where(several, self._factor**2 * (1 - 2 / self.units), 1.0)
-            of_sums = np.where(several, (self._factor / self.units) ** 2, 0.0)
-            parts = sparse.diags(of_each) @ fourth + sparse.diags(of_sums) @ second.power(2)
-            df = np.asarray(second.sum(axis=0)) ** 2 / np.asarray(parts.sum(axis=0))
+        if self.members is None:
+            clusters = np.asarray(sizes.sum(axis=0)) ** 2 / np.asarray(squares.sum(axis=0))
+            return np.asarray(clusters).reshape(-1) - 1
+        second, fourth = self.members @ squares, self.members @ squares.power(2)
+        several = self.units > 1
+        of_each = np.where(several, self._factor**2 * (1 - 2 / self.units), 1.0)
+        of_sums = np.where(several, (self._factor / self.units) ** 2, 0.0)
+        parts = sparse.diags(of_each) @ fourth + sparse.diags(of_sums) @ second.power(2)
+        df = np.asarray(second.sum(axis=0)) ** 2 / np.asarray(parts.sum(axis=0))
         return np.asarray(df).reshape(-1)
 
 

@@ -13,7 +13,7 @@ from fairaudit.cube import Floats
 from fairaudit.metrics import citations
 from fairaudit.metrics import pair_intervals as intervals
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Pair, Rescaling, Sides
+from fairaudit.metrics.disparities import Comparison, Pair, Rescaling, Sides
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats.strata import mantel_haenszel
 
@@ -141,7 +141,7 @@ GAP = Comparison(
     source=citations.FAIRLEARN,
     other_tools="Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
-    shape=ComparisonShape.SPREAD,
+    is_max_min=True,
     apply=sub,
     scale=Scale.DIFFERENCE,
     worked="{a} - {b}",
@@ -155,7 +155,7 @@ MIN_RATIO = Comparison(
     source=citations.FAIRLEARN,
     other_tools="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
     formula="lowest / highest",
-    shape=ComparisonShape.SPREAD,
+    is_max_min=True,
     ideal=1,
     apply=truediv,
     highest_first=False,
@@ -348,7 +348,7 @@ HIGHEST = Comparison(
     no_interval="the extreme group is chosen from the same data",
     source=citations.FAIRLEARN,
     formula="highest",
-    shape=ComparisonShape.SPREAD,
+    is_max_min=True,
     apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
     one_sided=True,
     worked="{a}",

@@ -46,8 +46,7 @@ def _exact_disparity(counts: GroupCounts, _: Parameters) -> Fraction | None:
 def _ends_of_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
     """The ends of two shares of other people: the rejected and the selected."""
     mass = counts.weighted
-    with np.errstate(divide="ignore", invalid="ignore"):
-        shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
+    shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
     sizes = (
         count_effective_of_share(counts, (name,), (f"all_{name}",))
         for name in ("rejected", "selected")
@@ -144,7 +143,6 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     title="Difference at equal propensity",
     short="d propensity",
     aliases=("propensity_measure",),
-    family="conditional",
     description="The reference's selection rate minus the group's, both averaged over the same "
     "strata of people with similar propensity (the probability of belonging to the group, given "
     "the features).",

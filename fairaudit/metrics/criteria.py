@@ -281,7 +281,6 @@ CRITERIA = (
         title="Equal odds ratio as fairMLHealth prints it",
         short="odds ratio (min)",
         aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
-        family="separation",
         description="The smaller of the ratios of true and false positive rates.",
         caution=TRUSTS_THE_LABEL + " Hides a ratio above 1 if the other is below 1.",
         source=citations.MLHEALTH,
@@ -508,7 +507,6 @@ DISPARITIES = (
         id="between_group_auc_ordinal",
         title="Area under the curve between groups, of ordered classes",
         short="AUC of classes",
-        family="independence",
         description="The probability that a person of the reference has a higher class than a "
         "person of the group, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " Does not show how far apart the classes are.",

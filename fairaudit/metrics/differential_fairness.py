@@ -22,7 +22,7 @@ from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.eligibility import are_comparable, find_extreme, find_extremes, pooled_total
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
+from fairaudit.metrics.terms import NO_PARAMETERS, MetricOptions, Minimum, Parameters
 from fairaudit.stats import multiplicity, proportions, sample_sizes
 
 JEFFREYS = 0.5
@@ -58,6 +58,7 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     return float(values.value[0])
 
 
+@np.errstate(all="ignore")  # undefined is NaN
 def compute_epsilon(
     counts: Floats,
     n: Ints | Floats,
@@ -70,8 +71,7 @@ def compute_epsilon(
     `smoothing` is added to the counts: one number, or [Z, Y, 1].
     """
     weights = counts + smoothing
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(weights / weights.sum(axis=1, keepdims=True))
+    logs = np.log(weights / weights.sum(axis=1, keepdims=True))
     strata, _, _ = counts.shape
     enough = are_comparable(takes_part, counts.sum(axis=1))
     best = np.full(strata, np.nan)
@@ -81,8 +81,7 @@ def compute_epsilon(
         top, bottom = find_extremes(logs[:, y], takes_part, n)
         # An outcome that no group has (a probability of 0 everywhere) is not in the range.
         occurs = enough & np.isfinite(logs[strata_index, y, top])
-        with np.errstate(invalid="ignore"):
-            spread = logs[strata_index, y, top] - logs[strata_index, y, bottom]
+        spread = logs[strata_index, y, top] - logs[strata_index, y, bottom]
         spread = np.where(spread < _ROUNDING, 0.0, spread)
         better = occurs & (np.isnan(best) | (spread > best))
         best[better], outcome[better] = spread[better], y
@@ -158,8 +157,7 @@ def interval_of_epsilon(
     sizes = epsilon_value.counts.sum(axis=1)
     assert epsilon_value.overall is not None
     smoothing = parameters.pseudo_counts(epsilon_value.overall)
-    with np.errstate(invalid="ignore"):
-        shares = epsilon_value.counts / sizes[:, None]
+    shares = epsilon_value.counts / sizes[:, None]
     result = np.full((2, len(sizes)), np.nan)
     classes = epsilon_value.counts.shape[1]
     for z, among in enumerate(epsilon_value.takes_part):
@@ -183,8 +181,7 @@ def interval_of_epsilon(
             )
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
-            with np.errstate(divide="ignore"):
-                lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))
+            lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))
             result[0, z], result[1, z] = max(0.0, highs.max()), lows.max()
     return result[0], result[1]
 
@@ -194,12 +191,12 @@ _SMOOTHING = (*PSEUDO_COUNTS, "towards")
 _BOTH_OUTCOMES = frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.PREDICTION})
 
 
-def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+def _bias_amplification(table: GroupTable, terms: MetricOptions) -> TableValue:
     """ε of the prediction minus ε of the label, on the rows where both are known."""
 
     def both_known(among: Marks | None = None) -> list[TableValue]:
         return [
-            _of_classes(table, minimum, parameters, of_label=of_label, both_known=True, among=among)
+            _of_classes(table, terms, of_label=of_label, both_known=True, among=among)
             for of_label in (False, True)
         ]
 
@@ -207,26 +204,21 @@ def _bias_amplification(table: GroupTable, minimum: Minimum, parameters: Paramet
     if (predicted.takes_part != labelled.takes_part).any():
         # Both are of the same groups, or their difference would be one of groups.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
-    with np.errstate(invalid="ignore"):
-        # A difference from infinity is unknown.
-        value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
+    # A difference from infinity is unknown.
+    value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
     parts = ((table.of, predicted), ("label", labelled))
     return replace(predicted, value=value, parts=parts, everybody=None)
 
 
-def _of_each_label(
-    table: GroupTable, minimum: Minimum, parameters: Parameters = NO_PARAMETERS
-) -> list[TableValue]:
+def _of_each_label(table: GroupTable, terms: MetricOptions) -> list[TableValue]:
     """ε of the prediction among people with the same label, of every label."""
     slots = np.arange(table.people.shape[1])
-    return [
-        _within(table, slots == index, minimum, parameters) for index in range(len(table.labels))
-    ]
+    return [_within(table, slots == index, terms) for index in range(len(table.labels))]
 
 
-def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+def _within_labels(table: GroupTable, terms: MetricOptions) -> TableValue:
     """The largest ε of the prediction within a label."""
-    by_label = _of_each_label(table, minimum, parameters)
+    by_label = _of_each_label(table, terms)
     values = np.stack([label.value for label in by_label])
     # A label without people in the stratum is ignored; a label without people in a group makes ε
     # undefined.
@@ -255,16 +247,14 @@ def _within_labels(table: GroupTable, minimum: Minimum, parameters: Parameters) 
     )
 
 
-def _within_positives(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+def _within_positives(table: GroupTable, terms: MetricOptions) -> TableValue:
     """ε of the prediction among people whose label is positive."""
     positive = table.positive_label
     labels = np.zeros(table.people.shape[1], np.bool_) if positive is None else positive
-    return _within(table, labels, minimum, parameters)
+    return _within(table, labels, terms)
 
 
-def _within(
-    table: GroupTable, labels: Marks, minimum: Minimum, parameters: Parameters
-) -> TableValue:
+def _within(table: GroupTable, labels: Marks, terms: MetricOptions) -> TableValue:
     """ε of the prediction among those who have one of the labels."""
 
     def kept(joint: Any) -> Any:  # noqa: ANN401  # people, or their squared weights
@@ -279,13 +269,12 @@ def _within(
         clusters=table.clusters and replace(table.clusters, kept=labels),
     )
     everybody = table.eligible & (table.n > 0)
-    return _of_classes(within, minimum, parameters, among=everybody)
+    return _of_classes(within, terms, among=everybody)
 
 
 def _of_classes(  # one private function serves both outcomes of a table
     table: GroupTable,
-    minimum: Minimum,
-    parameters: Parameters,
+    terms: MetricOptions,
     *,
     of_label: bool = False,
     both_known: bool = False,
@@ -295,7 +284,7 @@ def _of_classes(  # one private function serves both outcomes of a table
 
     With `both_known` of those for whom both are; `among` says who takes part, if not all with n.
     """
-    classes = table.labels if of_label else table.classes
+    classes, parameters = table.labels if of_label else table.classes, terms.parameters
 
     def by_class(joint: Floats | Ints) -> Floats | Ints:
         """[Z, classes, G], the other outcome summed away: its unknown, too, if not `both_known`."""
@@ -319,11 +308,10 @@ def _of_classes(  # one private function serves both outcomes of a table
         else:
             heaviest = count_groups(table).heaviest
             size = sample_sizes.linearised_classes(counts, squares, n, heaviest)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
+        counts = np.where(total[:, None] > 0, counts / total[:, None] * size[:, None], 0.0)
     if among is None:
         among = table.eligible & ((people if both_known else table.n) > 0)
-    takes_part = among & minimum.admits(people, everybody)
+    takes_part = among & terms.minimum.admits(people, everybody)
     overall = find_overall_shares(mass, takes_part)
     pseudo = parameters.pseudo_counts(overall)
     result = compute_epsilon(counts, people, takes_part, pseudo, classes)
@@ -335,45 +323,47 @@ def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
 
     `takes_part` marks the groups that are compared.
     """
-    plain = _of_classes(table, minimum, NO_PARAMETERS)
+    plain = _of_classes(table, MetricOptions(minimum=minimum))
     clusters = count_groups(table).clusters
     if clusters is None:
         return plain
     total = plain.counts.sum(axis=1, keepdims=True)
     size = class_effective_n(clusters, plain.counts, plain.n, plain.takes_part)[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        counts = np.where(total > 0, plain.counts / total * size, 0.0)
+    counts = np.where(total > 0, plain.counts / total * size, 0.0)
     return replace(plain, counts=counts)
 
 
-def _all_people(table: GroupTable, minimum: Minimum) -> list[TableValue]:
-    return [count_classes(table, minimum)]
+def _all_people(table: GroupTable, terms: MetricOptions) -> list[TableValue]:
+    return [count_classes(table, terms.minimum)]
 
 
-def _positives(table: GroupTable, minimum: Minimum) -> list[TableValue]:
-    return [_within_positives(table, minimum, NO_PARAMETERS)]
+def _positives(table: GroupTable, terms: MetricOptions) -> list[TableValue]:
+    return [_within_positives(table, terms)]
 
 
-_Parts: TypeAlias = Callable[[GroupTable, Minimum], list[TableValue]]
-"""Returns several ε without pseudo-counts, the largest of which is the value."""
+_Parts: TypeAlias = Callable[[GroupTable, MetricOptions], list[TableValue]]
+"""Returns several ε, the largest of which is the value."""
 
 
-def _counts_of(parts: _Parts) -> Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]]:
-    return lambda table, minimum, _: [value.counts for value in parts(table, minimum)]
+def _find_plain(parts: _Parts, table: GroupTable, terms: MetricOptions) -> list[TableValue]:
+    """The parts without pseudo-counts."""
+    return parts(table, replace(terms, parameters=NO_PARAMETERS))
+
+
+def _counts_of(parts: _Parts) -> Callable[[GroupTable, MetricOptions], Sequence[Floats]]:
+    return lambda table, terms: [value.counts for value in _find_plain(parts, table, terms)]
 
 
 class_counts = _counts_of(_all_people)
 """People by class and group, [Z, classes, G]; under survey weights as effective sizes."""
 
 
-def _interval_of(
-    parts: _Parts,
-) -> Callable[[GroupTable, Minimum, Parameters, Alpha], Ends]:
+def _interval_of(parts: _Parts) -> Callable[[GroupTable, MetricOptions, Alpha], Ends]:
     """The ends of the largest of several ε, [Z]: those of all of them hold together."""
 
-    def find(table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha) -> Ends:
-        values = parts(table, minimum)
-        ends = [interval_of_epsilon(value, alpha, len(values), parameters) for value in values]
+    def find(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
+        values, pseudo = _find_plain(parts, table, terms), terms.parameters
+        ends = [interval_of_epsilon(value, alpha, len(values), pseudo) for value in values]
         # A label without people in the stratum does not count for the maximum.
         lows, highs = (
             np.where(np.isnan(side), -np.inf, side).max(axis=0)
@@ -385,16 +375,14 @@ def _interval_of(
     return find
 
 
-def _interval_of_amplification(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
+def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """The ends of one ε less another of the same people: both together, however they depend."""
-    parts = [part for _, part in _bias_amplification(table, minimum, NO_PARAMETERS).parts]
+    plain = replace(terms, parameters=NO_PARAMETERS)
     predicted, labelled = (
-        interval_of_epsilon(part, alpha, len(parts), parameters) for part in parts
+        interval_of_epsilon(part, alpha, 2, terms.parameters)
+        for _, part in _bias_amplification(table, plain).parts
     )
-    with np.errstate(invalid="ignore"):
-        return predicted[0] - labelled[1], predicted[1] - labelled[0]
+    return predicted[0] - labelled[1], predicted[1] - labelled[0]
 
 
 _OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)

@@ -33,12 +33,10 @@ class PartCombination(Frozen, kw_only=True):
 
     def exact(self, parts: Sequence[Fraction]) -> Fraction:
         """The folded value of exact parts."""
-        value: Fraction
         if self.rank is not None:
-            value = max(parts, key=self.rank)
-        elif self.combine is not None:
-            value = self.combine(parts)
-        return value
+            return max(parts, key=self.rank)
+        assert self.combine is not None
+        return Fraction(self.combine(parts))
 
 
 def find_ratio_up_to_1(ratio: Any) -> Any:  # noqa: ANN401  # an array, or a fraction
@@ -100,13 +98,6 @@ SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
 """The numbers behind a comparison: that of the group, and that of its reference."""
 
 
-class ComparisonShape(StrEnum):
-    """The result of a comparison: one number for a grouping (spread), or one for each group."""
-
-    SPREAD = "spread"
-    TO_REFERENCE = "to_reference"
-
-
 class Sides(Frozen, eq=False):
     """The values that a comparison takes, aligned [Z, G]."""
 
@@ -133,12 +124,13 @@ UNCHANGED = Rescaling(lambda value: value, lambda value: value)
 class Comparison(CatalogueEntry, kw_only=True):
     """How the values of two groups are compared; all properties of the comparison are here.
 
-    - `apply(first, second)` takes arrays or fractions. To a reference: group, reference. In a
-      spread: the highest and the lowest, in the order of `highest_first`. With `one_sided` the
-      first is the value. `range` are the possible values if they do not follow from the metric.
-      With `of_positives` both numbers must be positive. With `rises_with_rate` a group with a
-      higher rate has a higher value. `adverse` is 1 if a value above parity always means that the
-      group is worse off, for a benefit and for a burden, and -1 if it is always better off.
+    - `apply(first, second)` takes arrays or fractions: group and reference. With `is_max_min` it is
+      a spread, one number a stratum: the highest and the lowest group, in the order of
+      `highest_first`. With `one_sided` the first is the value. `range` are the possible values if
+      they do not follow from the metric. With `of_positives` both numbers must be positive. With
+      `rises_with_rate` a group with a higher rate has a higher value. `adverse` is 1 if a value
+      above parity always means that the group is worse off, for a benefit and for a burden, and -1
+      if it is always better off.
     - `scale` and `rescaling` say which function it is of group - reference, group / reference and
       so on, or in a spread of highest - lowest, lowest / highest. They determine its interval
       (also against everybody, over all pairs and with clusters), the people short of a limit, and
@@ -157,7 +149,7 @@ class Comparison(CatalogueEntry, kw_only=True):
     formula: str
     sentence: str = ""
     family: str = "comparison"
-    shape: ComparisonShape = ComparisonShape.TO_REFERENCE
+    is_max_min: bool = False
     ideal: int | Fraction = 0
     highest_first: bool = True
     one_sided: bool = False
@@ -176,11 +168,6 @@ class Comparison(CatalogueEntry, kw_only=True):
     error_of: Callable[[Sides], Floats] | None = None
     sides_of: Callable[[GroupValues, GroupValues, int, int], SideEstimates] | None = None
     undefined: str = ""
-
-    @property
-    def is_max_min(self) -> bool:
-        """Whether it gives one number a stratum, not one a group."""
-        return self.shape is ComparisonShape.SPREAD
 
     @property
     def quotient(self) -> bool:
@@ -222,8 +209,7 @@ class Comparison(CatalogueEntry, kw_only=True):
     def _map_ends(self, interval: Interval, change: Callable[[Any], Any]) -> Interval:
         if self.rescaling is UNCHANGED:
             return interval
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (np.asarray(change(end)) for end in interval[:2])
+        low, high = (np.asarray(change(end)) for end in interval[:2])
         ends = (low, high) if self.rescaling.increases else (high, low)
         return Interval(*ends, interval.method)
 
@@ -231,25 +217,25 @@ class Comparison(CatalogueEntry, kw_only=True):
         """A value on its scale: the difference or the ratio that it is made of."""
         return self.rescaling.invert(value)
 
+    @np.errstate(all="ignore")  # undefined is NaN
     def gap_at(self, bound: float, base: Floats | float) -> Floats:
         """How far above `base` a share lies where the value is `bound`; NaN where that is unknown.
 
         `base` is the reference's, or in a spread the highest.
         """
-        with np.errstate(all="ignore"):
-            apart = self.unscale(np.float64(bound))
-            match self.scale:
-                case Scale.DIFFERENCE:
-                    gap = np.full_like(base, -apart if self.is_max_min else apart)
-                case Scale.RATIO:
-                    gap = (apart - 1) * base
-                case Scale.ODDS:
-                    gap = apart * base / (1 - base + apart * base) - base
-                case Scale.ARCSINE:
-                    angle = np.arcsin(np.sqrt(base)) + apart / 2
-                    gap = np.sin(np.clip(angle, 0, np.pi / 2)) ** 2 - base
-                case _:
-                    gap = np.full_like(base, np.nan)
+        apart = self.unscale(np.float64(bound))
+        match self.scale:
+            case Scale.DIFFERENCE:
+                gap = np.full_like(base, -apart if self.is_max_min else apart)
+            case Scale.RATIO:
+                gap = (apart - 1) * base
+            case Scale.ODDS:
+                gap = apart * base / (1 - base + apart * base) - base
+            case Scale.ARCSINE:
+                angle = np.arcsin(np.sqrt(base)) + apart / 2
+                gap = np.sin(np.clip(angle, 0, np.pi / 2)) ** 2 - base
+            case _:
+                gap = np.full_like(base, np.nan)
         return np.asarray(gap)
 
     def bounds(self, metric: GroupMetric) -> Bounds:

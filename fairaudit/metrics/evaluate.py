@@ -18,7 +18,7 @@ from fairaudit.cube import Floats, GroupTable, Ints
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts, cut_at, one_against_rest
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.disparities import Comparison, ComparisonShape, Disparity, OverGroups, Sides
+from fairaudit.metrics.disparities import Comparison, Disparity, OverGroups, Sides
 from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
 from fairaudit.metrics.evaluation_record import (
     Evaluation,
@@ -87,10 +87,9 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     weights = [values.scaled_n for values in part_values if values is not None]
     n = np.where(judged, np.min(weights, axis=0), 0)
     is_ratio = metric.comparison.quotient
-    with np.errstate(divide="ignore", invalid="ignore"):
-        apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
-        combined = _combine(over, apart, n, is_ratio=is_ratio)
-        value = np.exp(combined) if is_ratio else combined
+    apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
+    combined = _combine(over, apart, n, is_ratio=is_ratio)
+    value = np.exp(combined) if is_ratio else combined
     undefined = (judged & np.isnan(values)).any(axis=1) | ~(n > 0).any(axis=1)
     value = np.where(undefined, np.nan, value)[:, None]
 
@@ -253,7 +252,7 @@ def _compare_groups(
     counts = counts_for(metric, table)
     if disparity.fitted:
         return regress_on_reference(single, table, terms, counts)
-    if comparison.shape is ComparisonShape.SPREAD:
+    if comparison.is_max_min:
         return _spread(single, table, terms, counts)
     return _to_reference(single, table, terms, counts)
 
@@ -418,7 +417,7 @@ def _evaluate_table_metric(
     metric: TableMetric, table: GroupTable, terms: MetricOptions
 ) -> Evaluation:
     """The value of a metric that reads the whole table, one a stratum."""
-    values = metric.compute(table, terms.minimum, terms.parameters, terms.inference.alpha)
+    values = metric.compute(table, terms)
     return Evaluation(
         metric=metric,
         table=table,

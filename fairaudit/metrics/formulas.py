@@ -69,23 +69,22 @@ class Rate(GroupMetric, kw_only=True):
         """The formula in cells, such as `tp / (tp + fn)`."""
         return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
 
+    @np.errstate(all="ignore")  # undefined is NaN
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
         over, under = sum_cells(counts.weighted, self.over), sum_cells(counts.weighted, self.under)
         counted = self._counted
         n = sum_cells(counts.people, counted)
         size = count_effective_of_share(counts, self._hits, counted)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            value = over / under
-            share = value if self.is_proportion else (
-                sum_cells(counts.weighted, self._hits) / sum_cells(counts.weighted, counted)
-            )  # fmt: skip
+        value = over / under
+        share = value if self.is_proportion else (
+            sum_cells(counts.weighted, self._hits) / sum_cells(counts.weighted, counted)
+        )  # fmt: skip
         clustered = None
         by_clusters = counts.clusters is not None or counts.unknown_clusters
         if by_clusters:
             clustered, size = self._clustered(counts, share, size)
-        with np.errstate(invalid="ignore"):
-            deviation = size * value * (1 - value) if self.is_proportion else None
+        deviation = size * value * (1 - value) if self.is_proportion else None
         weight = None if counts.squares is None else sum_cells(counts.weighted, counted)
         of_share, name = self.of_share, proportions.SHARE_INTERVAL
 
@@ -95,8 +94,7 @@ class Rate(GroupMetric, kw_only=True):
                 share_ends = self._include_masked(share_ends, counts, n, alpha)
             if of_share is None:
                 return share_ends
-            with np.errstate(divide="ignore"):
-                return of_share(share_ends[0]), of_share(share_ends[1])
+            return of_share(share_ends[0]), of_share(share_ends[1])
 
         return GroupValues(
             self,
@@ -125,8 +123,7 @@ class Rate(GroupMetric, kw_only=True):
             low, high = (np.where(unknown, np.nan, end) for end in ends)
             return low, high
         hits = sum_cells(counts.people, self._hits)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            least, most = hits / counts.headcount, (hits + hidden) / counts.headcount
+        least, most = hits / counts.headcount, (hits + hidden) / counts.headcount
         size = counts.headcount.astype(np.float64)
         lows, _ = proportions.share_interval(least, size, alpha)
         _, highs = proportions.share_interval(most, size, alpha)
@@ -257,11 +254,11 @@ class Formula(GroupMetric, kw_only=True):
     cuts_score: bool = False
     arrays_of: Callable[[GroupCounts, Parameters], Mapping[str, Any]] | None = None
 
+    @np.errstate(all="ignore")  # undefined is NaN
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
         """Its value in every stratum and group."""
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            value, n = self.value_of(counts, parameters)
-            arrays = self.arrays_of and self.arrays_of(counts, parameters)
+        value, n = self.value_of(counts, parameters)
+        arrays = self.arrays_of and self.arrays_of(counts, parameters)
         size, weight, ends_of = n.astype(np.float64), None, self.ends_of
         if self.size_of is not None:
             size = self.size_of(counts, parameters)
@@ -284,8 +281,7 @@ class Formula(GroupMetric, kw_only=True):
         )
         if self.deviation_of is None:
             return values
-        with np.errstate(invalid="ignore"):
-            deviation = self.deviation_of(counts, parameters)
+        deviation = self.deviation_of(counts, parameters)
         return replace(
             values,
             deviation=deviation,

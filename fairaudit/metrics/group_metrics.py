@@ -17,7 +17,7 @@ from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.clustered_variance import AveragedShare, ClusteredShare
 from fairaudit.metrics.confusion_counts import Cell, ConfusionCounts, GroupCounts, RowSides
 from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry, Requirement
-from fairaudit.metrics.terms import NO_PARAMETERS, Minimum, Parameters
+from fairaudit.metrics.terms import NO_PARAMETERS, MetricOptions, Parameters
 from fairaudit.stats import sample_sizes
 from fairaudit.stats.means import Summary
 
@@ -175,11 +175,11 @@ class GroupValues(Frozen, eq=False):
     own_test: Callable[[], OwnTest] | None = None
 
     @memoize
+    @np.errstate(all="ignore")  # undefined is NaN
     def interval(self, alpha: float) -> Ends:
         """The ends of every value; NaN without an interval."""
         nothing = np.full_like(self.value, np.nan)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
+        low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
         open_ = np.isnan(self.value)
         return np.where(open_, np.nan, low), np.where(open_, np.nan, high)
 
@@ -302,16 +302,15 @@ class TableMetric(CatalogueEntry, kw_only=True):
     tables [Z, classes, G] in which classes are independent of groups under no disparity;
     `information` selects the likelihood-ratio test of them. Tables of two classes are those of a
     rate with the `cells`. If it is `of_log_ratios` of rates (with two outcomes), a limit
-    applies to the log-ratio of each pair. `p_of` returns the p-values [Z] of the `test`. `value_at`
-    computes a number that depends on the confidence: it also takes α. `varies_by_cluster`: its
-    variance between clusters is known. `subtracts_label`: it is a number of the decisions minus
-    that of the labels, of people with both. `parity` describes the value of equal groups if it is
-    not one number for all data, and `ideal` does not apply. If it `judges_all_attributes`, an
-    entry without a grouping checks all attributes together. `no_test` says why its interval cannot
-    be used as a test of no disparity.
+    applies to the log-ratio of each pair. `p_of` returns the p-values [Z] of the `test`.
+    `varies_by_cluster`: its variance between clusters is known. `subtracts_label`: it is a number
+    of the decisions minus that of the labels, of people with both. `parity` describes the value of
+    equal groups if it is not one number for all data, and `ideal` does not apply. If it
+    `judges_all_attributes`, an entry without a grouping checks all attributes together. `no_test`
+    says why its interval cannot be used as a test of no disparity.
     """
 
-    value_of: Callable[[GroupTable, Minimum, Parameters], TableValue]
+    value_of: Callable[[GroupTable, MetricOptions], TableValue]
     formula: str
     requirements: frozenset[Requirement] = frozenset({Requirement.CLASSES})
     ideal: int = 0
@@ -320,14 +319,13 @@ class TableMetric(CatalogueEntry, kw_only=True):
     parameters: tuple[str, ...] = ()
     conditional: bool = False
     undefined: str = "an outcome that never varies, or a group without a known one"
-    interval: Callable[[GroupTable, Minimum, Parameters, Alpha], Ends] | None = None
+    interval: Callable[[GroupTable, MetricOptions, Alpha], Ends] | None = None
     method: str = ""
-    independence: Callable[[GroupTable, Minimum, Parameters], Sequence[Floats]] | None = None
+    independence: Callable[[GroupTable, MetricOptions], Sequence[Floats]] | None = None
     cells: frozenset[str] = frozenset({"selected", "rejected"})
     information: bool = False
     of_log_ratios: tuple[GroupMetric, ...] = ()
-    p_of: Callable[[GroupTable, Minimum, Parameters], Floats] | None = None
-    value_at: Callable[[GroupTable, Minimum, Parameters, float], TableValue] | None = None
+    p_of: Callable[[GroupTable, MetricOptions], Floats] | None = None
     varies_by_cluster: bool = False
     subtracts_label: bool = False
     judges_all_attributes: bool = False
@@ -339,15 +337,11 @@ class TableMetric(CatalogueEntry, kw_only=True):
         low = self.bounds[0]
         return (low is None or low < self.ideal) and not self.subtracts_label
 
-    def compute(
-        self, table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: float
-    ) -> TableValue:
-        """The number for a table, with `alpha` if it depends on the confidence."""
-        if self.value_at is not None:
-            return self.value_at(table, minimum, parameters, alpha)
-        value = self.value_of(table, minimum, parameters)
-        if "towards" in self.parameters and parameters.per_outcome(1):
-            raw = self.value_of(table, minimum, NO_PARAMETERS)
+    def compute(self, table: GroupTable, terms: MetricOptions) -> TableValue:
+        """The number for a table, with that without pseudo-counts if it has any."""
+        value = self.value_of(table, terms)
+        if "towards" in self.parameters and terms.parameters.per_outcome(1):
+            raw = self.value_of(table, replace(terms, parameters=NO_PARAMETERS))
             value = replace(value, unsmoothed=raw.value)
         return value
 

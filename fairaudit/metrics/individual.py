@@ -18,7 +18,7 @@ from fairaudit.metrics.definitions import Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
-from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.metrics.terms import MetricOptions, Minimum, Parameters
 from fairaudit.rows.fitted_models import FOLDS, INFLATION, SEED, Errors, predict_errors
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.similar_people import (
@@ -90,8 +90,7 @@ def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], End
 def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
     """Wilson's interval, with the size at which it is as wide as Student's quantile requires."""
     variance = variance * widen(n, alpha) ** 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
+    size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
     return proportions.share_interval(value, size, alpha)
 
 
@@ -164,19 +163,18 @@ def _measure_causally(table: GroupTable, minimum: Minimum) -> tuple[Floats, Ints
     return means, n, takes_part
 
 
-def _causal_value(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
-    means, n, takes_part = _measure_causally(table, minimum)
+def _causal_value(table: GroupTable, terms: MetricOptions) -> TableValue:
+    means, n, takes_part = _measure_causally(table, terms.minimum)
     return TableValue.of(means[0], takes_part, n)
 
 
-def _causal_ends(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
-    value, variance, people = _measure_causally(table, minimum)[0]
+def _causal_ends(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
+    value, variance, people = _measure_causally(table, terms.minimum)[0]
     return _by_effective_size(value, variance, people, alpha)
 
 
 CONSISTENCY = Formula(
     id="consistency",
-    title="Consistency",
     short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
@@ -202,7 +200,6 @@ CONSISTENCY = Formula(
 )
 UNAWARENESS_VIOLATIONS = Formula(
     id="unawareness_violations",
-    title="Unawareness violations",
     short="unaware. viol.",
     family="individual",
     description="The share of pairs with different outcomes, among pairs of people who are equal "
@@ -221,7 +218,6 @@ UNAWARENESS_VIOLATIONS = Formula(
 )
 LIPSCHITZ_VIOLATIONS = Formula(
     id="lipschitz_violations",
-    title="Lipschitz violations",
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
@@ -242,7 +238,6 @@ LIPSCHITZ_VIOLATIONS = Formula(
 )
 CAUSAL_DISCRIMINATION = TableMetric(
     id="causal_discrimination",
-    title="Causal discrimination",
     short="causal discr.",
     family="individual",
     description="The share of pairs with different outcomes, among pairs of people from different "
@@ -344,7 +339,6 @@ BALANCED_ERROR_RATE = Formula(
     "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
     f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "
     "from (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
-    bounds=(0, 1),
     formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
     requirements=frozenset({Requirement.FEATURES}),
     undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, "

@@ -7,6 +7,7 @@ burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from fairaudit.metrics.group_metrics import (
     count_effective_of_share,
 )
 from fairaudit.metrics.means_and_errors import mean_of_cells
-from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.metrics.terms import MetricOptions, Parameters
 from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
@@ -83,38 +84,32 @@ def _slopes(levels: tuple[Cell, Cell, Cell], alpha: float) -> tuple[Floats, Floa
     return slopes / (alpha * (alpha - 1)), shares
 
 
-def _ends(counts: GroupCounts, alpha: Alpha, order: float, steepness: Floats | float = 1.0) -> Ends:
-    """GE's reach by the delta method, times the steepness of what is made of it; [Z, G]."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slopes, shares = _slopes(_levels(counts), order)
-        slopes = np.where(shares > 0, slopes, 0.0)
-        mean = (shares * slopes).sum(axis=0)
-        wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
-        by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
-        size = count_effective(counts, _CELLS, by_cell)
-        variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
-        # Few people with an unusual benefit do not show how much the benefit varies.
-        apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
-        reach = distributions.t_critical(apart, alpha) * np.sqrt(variance) * steepness
-        # If all people of a sample have the same benefit, the variance is unknown, not 0.
-        reach = np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
-    return -reach, reach
-
-
-def _about(value: Floats, ends: Ends, highest: float = np.inf) -> Ends:
-    return np.maximum(value + ends[0], 0.0), np.minimum(value + ends[1], highest)
+def _find_reach(counts: GroupCounts, alpha: Alpha, order: float) -> Floats:
+    """How far GE(α) may be from its value, by the delta method; [Z, G]."""
+    slopes, shares = _slopes(_levels(counts), order)
+    slopes = np.where(shares > 0, slopes, 0.0)
+    mean = (shares * slopes).sum(axis=0)
+    wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
+    by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
+    size = count_effective(counts, _CELLS, by_cell)
+    variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
+    # Few people with an unusual benefit do not show how much the benefit varies.
+    apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
+    reach = distributions.t_critical(apart, alpha) * np.sqrt(variance)
+    # If all people of a sample have the same benefit, the variance is unknown, not 0.
+    return np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
 
 
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = _entropy(_levels(counts), order)
-    return _about(np.where(np.isfinite(value), value, np.nan), _ends(counts, alpha, order))
+    value, reach = _entropy(_levels(counts), order), _find_reach(counts, alpha, order)
+    value = np.where(np.isfinite(value), value, np.nan)
+    return np.maximum(value - reach, 0.0), value + reach
 
 
 def _variation_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        value = np.sqrt(2 * _entropy(_levels(counts), 2.0))
-        return _about(value, _ends(counts, alpha, 2.0, 1 / value))
+    value = np.sqrt(2 * _entropy(_levels(counts), 2.0))
+    reach = _find_reach(counts, alpha, 2.0) / value
+    return np.maximum(value - reach, 0.0), value + reach
 
 
 def _atkinson(entropy: Floats, aversion: float) -> Floats:
@@ -140,14 +135,12 @@ def _atkinson_ends(counts: GroupCounts, parameters: Parameters, alpha: Alpha) ->
     aversion = _alpha(parameters, 1)
     if aversion != 1:
         low, high = _entropy_ends(counts, 1 - aversion, alpha)
-        with np.errstate(invalid="ignore"):
-            return _atkinson(low, aversion), _atkinson(high, aversion)
+        return _atkinson(low, aversion), _atkinson(high, aversion)
     wronged, right, favoured = _levels(counts)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = favoured / (right + favoured)
-        hits = ("fp" if counts.favourable else "fn",)
-        size = count_effective_of_share(counts, hits, (*hits, "tp", "tn"))
-        low, high = proportions.share_interval(share, size, alpha)
+    share = favoured / (right + favoured)
+    hits = ("fp" if counts.favourable else "fn",)
+    size = count_effective_of_share(counts, hits, (*hits, "tp", "tn"))
+    low, high = proportions.share_interval(share, size, alpha)
 
     def of(favoured: Floats) -> Floats:
         return np.asarray(1 - 2**favoured / (1 + favoured))
@@ -170,62 +163,59 @@ def _alpha(parameters: Parameters, default: int = 2) -> float:
     return float(default if parameters.alpha is None else parameters.alpha)
 
 
+_OF_BENEFIT: dict[str, Any] = {
+    "family": "inequality",
+    "better": Better.LOWER,
+    "requirements": _BOTH,
+    "weighted_n_of": lambda mass: mass.labelled,
+}
 GENERALIZED_ENTROPY = Formula(
+    **_OF_BENEFIT,
     id="generalized_entropy",
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
-    family="inequality",
     description="How unequally the benefit of the decisions is distributed over the people of the "
     "group.",
     caution=_CAUTION,
     source=citations.SPEICHER,
     other_tools="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
     "divides by μ once too often.",
-    better=Better.LOWER,
     bounds=(0, None),
     parameters=("alpha",),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
-    requirements=_BOTH,
     value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), counts.people.labelled),
     exact_of=lambda counts, p: _exact_half_square(_levels(counts)) if _alpha(p) == 2 else None,
     ends_of=lambda counts, p, alpha: _entropy_ends(counts, _alpha(p), alpha),
     method="delta",
 )
 THEIL = Formula(
+    **_OF_BENEFIT,
     id="theil",
     title="Theil index",
     short="Theil",
     aliases=("theil_index",),
-    family="inequality",
     description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
     caution=_CAUTION,
     source=citations.THEIL,
     other_tools="AIF360's `theil_index`.",
-    better=Better.LOWER,
     bounds=(0, None),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
-    requirements=_BOTH,
     value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), counts.people.labelled),
     ends_of=lambda counts, _, alpha: _entropy_ends(counts, 1.0, alpha),
     method="delta",
 )
 COEFFICIENT_OF_VARIATION = Formula(
+    **_OF_BENEFIT,
     id="coefficient_of_variation",
     title="Coefficient of variation of benefit",
     short="CV",
-    family="inequality",
     description="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION,
     source=citations.SPEICHER,
     other_tools="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
     "much.",
-    better=Better.LOWER,
     bounds=(0, None),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"√(2 · GE(2)), {_BENEFIT}",
-    requirements=_BOTH,
     value_of=lambda counts, _: (
         np.sqrt(2 * _entropy(_levels(counts), 2.0)),
         counts.people.labelled,
@@ -234,20 +224,17 @@ COEFFICIENT_OF_VARIATION = Formula(
     method="delta",
 )
 ATKINSON = Formula(
+    **_OF_BENEFIT,
     id="atkinson",
     title="Atkinson index of benefit",
     short="Atkinson",
-    family="inequality",
     description="The share of the total benefit that could be given up if the rest were "
     "distributed equally.",
     caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all.",
     source=citations.ATKINSON,
-    better=Better.LOWER,
     parameters=("alpha",),
-    weighted_n_of=lambda mass: mass.labelled,
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
     "1 - exp(-GE(0))",
-    requirements=_BOTH,
     value_of=_find_atkinson,
     ends_of=_atkinson_ends,
     method="Wilson, or by the delta method where α is not 1, mapped",
@@ -270,19 +257,19 @@ EXPECTED_UTILITY = mean_of_cells(
 )
 
 
-def _between(table: GroupTable, minimum: Minimum, parameters: Parameters) -> TableValue:
+def _between(table: GroupTable, terms: MetricOptions) -> TableValue:
     """GE(α) of the groups' mean benefits, each as often as the group has people."""
-    counts, alpha = count_groups(table), _alpha(parameters)
+    counts, alpha = count_groups(table), _alpha(terms.parameters)
     people = counts.people.labelled
-    takes_part = admit_groups(table, people, minimum)
+    takes_part = admit_groups(table, people, terms.minimum)
     none, usual, double = (np.where(takes_part, level, 0) for level in _levels(counts))
     n = none + usual + double
     total = n.sum(axis=1)
     mean = (usual + 2 * double).sum(axis=1) / total
     ratio = (usual + 2 * double) / n / mean[:, None]
-    terms = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
+    apart = np.where(n > 0, n * _term(ratio, alpha), 0.0).sum(axis=1)
     factor = alpha * (alpha - 1) if alpha not in {0.0, 1.0} else 1.0
-    value = np.where(mean > 0, np.maximum(terms / total / factor, 0.0), np.nan)
+    value = np.where(mean > 0, np.maximum(apart / total / factor, 0.0), np.nan)
     return TableValue.of(value, takes_part, people, defined=are_comparable(takes_part, n))
 
 

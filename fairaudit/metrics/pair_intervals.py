@@ -336,11 +336,10 @@ def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Inter
     if scale is Scale.DIFFERENCE:
         low, high = ((1 - share) * end for end in interval[:2])
     else:
-        with np.errstate(invalid="ignore"):
-            low, high = (
-                np.where(np.isinf(end), 1 / share, end / (share * end + 1 - share))
-                for end in interval[:2]
-            )
+        low, high = (
+            np.where(np.isinf(end), 1 / share, end / (share * end + 1 - share))
+            for end in interval[:2]
+        )
     return Interval(low, high, f"{interval.method}, mapped")
 
 

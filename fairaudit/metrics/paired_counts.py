@@ -111,6 +111,7 @@ def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] |
     return np.einsum("zypqg,ip,jq->zyijg", mass, first, second), marks[0], marks[1]
 
 
+@np.errstate(all="ignore")  # undefined is NaN
 def correlate_outcomes(
     rate: GroupMetric, table: GroupTable, index: Ints | None = None, *, others: bool = False
 ) -> Floats | None:
@@ -129,17 +130,16 @@ def correlate_outcomes(
     elif index is not None:
         people = np.take_along_axis(people, index[:, None, None, None], axis=-1)
     deviations = []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for other in (3, 2):
-            own = people.sum(axis=other)
-            share = (own * over).sum(axis=(1, 2)) / (own * under).sum(axis=(1, 2))
-            deviations.append(over - share[:, None, None] * under)
-        first, second = deviations[0][:, :, :, None], deviations[1][:, :, None]
-        axes = (1, 2, 3)
-        common = (people * first * second).sum(axis=axes)
-        spread = np.sqrt((people * first**2).sum(axis=axes) * (people * second**2).sum(axis=axes))
-        weaker = np.where(common > 0, np.maximum(common - 0.5, 0.0), common)
-        return np.nan_to_num(np.where(spread > 0, weaker / spread, 0.0))
+    for other in (3, 2):
+        own = people.sum(axis=other)
+        share = (own * over).sum(axis=(1, 2)) / (own * under).sum(axis=(1, 2))
+        deviations.append(over - share[:, None, None] * under)
+    first, second = deviations[0][:, :, :, None], deviations[1][:, :, None]
+    axes = (1, 2, 3)
+    common = (people * first * second).sum(axis=axes)
+    spread = np.sqrt((people * first**2).sum(axis=axes) * (people * second**2).sum(axis=axes))
+    weaker = np.where(common > 0, np.maximum(common - 0.5, 0.0), common)
+    return np.nan_to_num(np.where(spread > 0, weaker / spread, 0.0))
 
 
 def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
@@ -203,9 +203,8 @@ def turn_ratio(ratio: Floats) -> Floats:
 
 def _combine(first: Sequence[Floats], second: Sequence[Floats], r: Sequence[Floats]) -> Floats:
     """The correlation of two sums of two sides each, from the errors and correlations of these."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        common = first[0] * second[0] * r[0] + first[1] * second[1] * r[1]
-        return np.asarray(np.nan_to_num(common / (np.hypot(*first) * np.hypot(*second))))
+    common = first[0] * second[0] * r[0] + first[1] * second[1] * r[1]
+    return np.asarray(np.nan_to_num(common / (np.hypot(*first) * np.hypot(*second))))
 
 
 def _error_on(scale: Scale, values: GroupValues) -> Floats:
@@ -218,8 +217,7 @@ def _error_on(scale: Scale, values: GroupValues) -> Floats:
         Scale.ODDS: 1 / (share * (1 - share)),
         Scale.ARCSINE: np.ones_like(share),
     }
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.sqrt(by_scale[scale] / n))
+    return np.asarray(np.sqrt(by_scale[scale] / n))
 
 
 def find_largest_change(
@@ -263,9 +261,8 @@ def find_largest_change(
         np.max(end, axis=1, keepdims=True, initial=nothing, where=usable)
         for end in (low, other_low)
     )
-    with np.errstate(invalid="ignore"):
-        least = np.fmax(changes_low, worst - other_high)
-        most = np.fmin(changes_high, high - other_worst)
+    least = np.fmax(changes_low, worst - other_high)
+    most = np.fmin(changes_high, high - other_worst)
     # A difference of infinite ends is not a bound.
     least, most = np.where(np.isnan(least), -np.inf, least), np.where(np.isnan(most), np.inf, most)
     may_be, other_may_be = usable & (high >= worst), usable & (other_high >= other_worst)
@@ -285,10 +282,9 @@ def _compare_pairs(
     assert values.ends is not None
     low, high = values.ends(alpha)
     first, second = ((values.value[:, one], (low[:, one], high[:, one])) for one in pairs)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if of_ratio is None:
-            return first[0] - second[0], *proportions.mover_difference(*first, *second)
-        gap, least, most = map(
-            of_ratio, (first[0] / second[0], *proportions.mover_ratio(*first, *second))
-        )
+    if of_ratio is None:
+        return first[0] - second[0], *proportions.mover_difference(*first, *second)
+    gap, least, most = map(
+        of_ratio, (first[0] / second[0], *proportions.mover_ratio(*first, *second))
+    )
     return gap, least, most

@@ -24,7 +24,7 @@ from fairaudit.metrics.scores import (
     fill_calibration_bins,
     find_tenth,
 )
-from fairaudit.metrics.terms import Minimum, Parameters
+from fairaudit.metrics.terms import MetricOptions, Minimum, Parameters
 from fairaudit.stats import contingency, distributions, multiplicity, proportions, score_statistics
 
 
@@ -56,9 +56,9 @@ def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
     return np.asarray(np.where(takes_part[:, None], shares, 0.0).max(axis=(1, 2)))
 
 
-def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _parity(table: GroupTable, terms: MetricOptions) -> TableValue:
     """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
-    scores, n, takes_part = read_scores(table, minimum)
+    scores, n, takes_part = read_scores(table, terms.minimum)
     group, everybody = _above(scores)
     apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
     hidden = _hidden(scores, takes_part)
@@ -68,9 +68,9 @@ def _parity(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
     return TableValue.of(value, takes_part, n, defined=defined, high=worst, error=hidden)
 
 
-def _parity_gap(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _parity_gap(table: GroupTable, terms: MetricOptions) -> TableValue:
     """Max over t of the highest minus the lowest P(s ≥ t | g)."""
-    scores, n, takes_part = read_scores(table, minimum)
+    scores, n, takes_part = read_scores(table, terms.minimum)
     group = _above(scores)[0]
     hidden = _hidden(scores, takes_part)
     top = np.where(takes_part[:, None], group, -np.inf)
@@ -110,9 +110,9 @@ def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
     return _BinGaps(bins, takes_part, n, share, there, error, not (number < 0).any())
 
 
-def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _test_fairness(table: GroupTable, terms: MetricOptions) -> TableValue:
     """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
-    gaps = _compare_bins(table, minimum)
+    gaps = _compare_bins(table, terms.minimum)
     compared = gaps.there & (gaps.there.sum(axis=2, keepdims=True) >= 2)
     top, bottom = (np.where(compared, gaps.share, end) for end in (-np.inf, np.inf))
     if not gaps.has_all:  # ten equal bins are of [0, 1] alone
@@ -120,9 +120,9 @@ def _test_fairness(table: GroupTable, minimum: Minimum, _: Parameters) -> TableV
     return _widest(top, bottom, gaps.takes_part, gaps.n, gaps.error)
 
 
-def _bound_test_fairness(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+def _bound_test_fairness(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """The bounds of the largest gap of any bin, from the intervals of all groups' shares."""
-    gaps = _compare_bins(table, minimum)
+    gaps = _compare_bins(table, terms.minimum)
     low, high = gaps.bound_shares(alpha)
     several = gaps.there.sum(axis=2) >= 2
     least = _spread(np.where(gaps.there, low, -np.inf), np.where(gaps.there, high, np.inf))
@@ -141,9 +141,9 @@ def _widen(least: Floats, most: Floats, error: Floats) -> Ends:
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
 
-def _p_of_test_fairness(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
+def _p_of_test_fairness(table: GroupTable, terms: MetricOptions) -> Floats:
     """The p-value [Z] by permutations of the labels in each bin."""
-    gaps, value = _compare_bins(table, minimum), _test_fairness(table, minimum, parameters).value
+    gaps, value = _compare_bins(table, terms.minimum), _test_fairness(table, terms).value
     p = np.full_like(value, np.nan)
     for z in np.flatnonzero(~np.isnan(value)).tolist():
         positives, people, there = (
@@ -157,9 +157,9 @@ def _p_of_test_fairness(table: GroupTable, minimum: Minimum, parameters: Paramet
     return p
 
 
-def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _multicalibration(table: GroupTable, terms: MetricOptions) -> TableValue:
     """The largest |mean y - mean s| of a group in a score bin, among bins with enough people."""
-    gaps = _compare_bins(table, minimum)
+    gaps = _compare_bins(table, terms.minimum)
     takes_part, n = gaps.takes_part, gaps.n
     apart = np.where(gaps.there, gaps.bins.apart / gaps.bins.people, -np.inf).reshape(len(n), -1)
     if not apart.size or not gaps.has_all:
@@ -172,23 +172,21 @@ def _multicalibration(table: GroupTable, minimum: Minimum, _: Parameters) -> Tab
     return TableValue.of(value, takes_part, n, defined=defined, high=worst, error=error)
 
 
-def _bound_multicalibration(
-    table: GroupTable, minimum: Minimum, parameters: Parameters, alpha: Alpha
-) -> Ends:
+def _bound_multicalibration(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """The bounds of the largest departure, from the intervals of all shares."""
-    gaps = _compare_bins(table, minimum)
+    gaps = _compare_bins(table, terms.minimum)
     low, high = gaps.bound_shares(alpha)
     score = gaps.bins.expected / gaps.bins.people
     least = np.where(gaps.there, np.maximum(low - score, score - high), 0.0)
     most = np.where(gaps.there, np.maximum(high - score, score - low), 0.0)
-    error = _multicalibration(table, minimum, parameters).error
+    error = _multicalibration(table, terms).error
     assert error is not None
     return _widen(least.reshape(len(least), -1), most.reshape(len(most), -1), error)
 
 
-def _p_of_multicalibration(table: GroupTable, minimum: Minimum, parameters: Parameters) -> Floats:
+def _p_of_multicalibration(table: GroupTable, terms: MetricOptions) -> Floats:
     """The p-values [Z] of the least departure within the error, over all groups and bins."""
-    gaps, whole = _compare_bins(table, minimum), _multicalibration(table, minimum, parameters)
+    gaps, whole = _compare_bins(table, terms.minimum), _multicalibration(table, terms)
     assert whole.error is not None
     shape = (len(gaps.there), -1)
     people = np.where(gaps.there, gaps.bins.people, 0).reshape(shape)
@@ -378,7 +376,6 @@ def _test_fit(counts: GroupCounts) -> OwnTest:
 
 CALIBRATION_SLOPE = Ranked(
     id="calibration_slope",
-    title="Calibration slope",
     short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
@@ -403,7 +400,6 @@ CALIBRATION_SLOPE = Ranked(
 
 CALIBRATION_INTERCEPT = Ranked(
     id="calibration_intercept",
-    title="Calibration intercept",
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",

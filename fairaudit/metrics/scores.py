@@ -156,7 +156,6 @@ def _average_precision(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints
 
 AVERAGE_PRECISION = Ranked(
     id="average_precision",
-    title="Average precision",
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",

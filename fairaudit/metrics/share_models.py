@@ -32,13 +32,7 @@ from fairaudit.metrics.eligibility import are_comparable
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, TableMetric, TableValue
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.terms import (
-    DEFAULT_INFERENCE,
-    NO_MINIMUM,
-    NO_PARAMETERS,
-    Minimum,
-    Parameters,
-)
+from fairaudit.metrics.terms import NO_MINIMUM, NO_PARAMETERS, MetricOptions, Parameters
 from fairaudit.stats.pooling import PooledShares, pool_shares
 
 
@@ -71,9 +65,9 @@ def _pool_classes(table: GroupTable) -> list[list[PooledShares | None]]:
     ]
 
 
-def _pooled_epsilon(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _pooled_epsilon(table: GroupTable, terms: MetricOptions) -> TableValue:
     """ε of the posterior means of the shares."""
-    plain = count_classes(table, minimum)
+    plain = count_classes(table, terms.minimum)
     means = np.zeros_like(plain.counts)
     pooled = _pool_classes(table)
     for z, classes in enumerate(pooled):
@@ -89,9 +83,9 @@ def _pooled_epsilon(table: GroupTable, minimum: Minimum, _: Parameters) -> Table
     )
 
 
-def _interval_of_pooled(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """The ends of all groups' shares together: of two classes each is what the other leaves."""
-    plain = count_classes(table, minimum)
+    plain = count_classes(table, terms.minimum)
     strata, classes, _groups = plain.counts.shape
     levels = np.broadcast_to(alpha, (strata,))
     result = np.full((2, strata), np.nan)
@@ -101,8 +95,7 @@ def _interval_of_pooled(table: GroupTable, minimum: Minimum, _: Parameters, alph
             continue
         count = max(int(among.sum()), 1) * (1 if classes == 2 else classes)
         ends = [shares.ends(float(levels[z]) / count) for shares in known]
-        with np.errstate(divide="ignore"):
-            low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
+        low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
         result[:, z] = widest_log_ratios(low, high, among)
     return result[0], result[1]
 
@@ -191,16 +184,11 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
 )
 
 
-def _credible(
-    table: GroupTable,
-    minimum: Minimum,
-    parameters: Parameters,
-    alpha: float = DEFAULT_INFERENCE.alpha,
-) -> TableValue:
+def _credible(table: GroupTable, terms: MetricOptions) -> TableValue:
     """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
-    plain = DIFFERENTIAL_FAIRNESS.value_of(table, minimum, NO_PARAMETERS)
-    classes = len(table.classes)
-    prior = parameters.per_outcome(classes) or JEFFREYS
+    plain = DIFFERENTIAL_FAIRNESS.value_of(table, replace(terms, parameters=NO_PARAMETERS))
+    classes, alpha = len(table.classes), terms.inference.alpha
+    prior = terms.parameters.per_outcome(classes) or JEFFREYS
     lower, upper = credible_ends(plain.counts, prior, plain.takes_part.sum(axis=1), alpha)
     strata_index = np.arange(len(lower))
     ends = [np.log(upper), np.log(lower)]
@@ -232,7 +220,6 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     other_tools="A percentile interval of posterior draws of ε never contains 0 for equal groups, "
     "so it is not offered.",
     value_of=_credible,
-    value_at=_credible,
     formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
     "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
     "pseudo-count ½ unless said otherwise",
@@ -243,25 +230,23 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
 )
 
 
-def _spreads(table: GroupTable, minimum: Minimum) -> tuple[TableValue, Floats, Floats]:
+def _spreads(table: GroupTable, terms: MetricOptions) -> tuple[TableValue, Floats, Floats]:
     """Who takes part, the log-probabilities [D, K, G], and their widest differences [D, K]."""
-    plain = count_classes(table, minimum)
+    plain = count_classes(table, terms.minimum)
     among = plain.takes_part[0]
     nothing = np.full((1, len(table.classes), len(table.groups)), np.nan)
     draws = nothing if table.draws is None else table.draws
-    with np.errstate(divide="ignore"):
-        logs = np.log(draws)
+    logs = np.log(draws)
     if among.sum() < 2 or len(plain.value) != 1:
         return plain, logs, np.full(draws.shape[:2], np.nan)
     high, low = logs[..., among].max(axis=-1), logs[..., among].min(axis=-1)
-    with np.errstate(invalid="ignore"):
-        # An outcome that no group has is not in the range.
-        return plain, logs, np.where(np.isneginf(high), 0.0, high - low)
+    # An outcome that no group has is not in the range.
+    return plain, logs, np.where(np.isneginf(high), 0.0, high - low)
 
 
-def _largest_of_draws(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
     """ε of Θ: the largest over all draws, with the pair and outcome that attain it."""
-    plain, logs, spreads = _spreads(table, minimum)
+    plain, logs, spreads = _spreads(table, terms)
     if np.isnan(spreads).any():
         return replace(plain, value=np.full(len(plain.value), np.nan))
     d, k = np.unravel_index(int(np.argmax(spreads)), spreads.shape)
@@ -276,16 +261,16 @@ def _largest_of_draws(table: GroupTable, minimum: Minimum, _: Parameters) -> Tab
     )
 
 
-def _mean_of_draws(table: GroupTable, minimum: Minimum, _: Parameters) -> TableValue:
+def _mean_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
     """The mean over draws of each draw's ε."""
-    plain, _logs, spreads = _spreads(table, minimum)
+    plain, _, spreads = _spreads(table, terms)
     value = np.full(len(plain.value), spreads.max(axis=1).mean())
     return TableValue.of(value, plain.takes_part, plain.n)
 
 
-def _interval_of_draws(table: GroupTable, minimum: Minimum, _: Parameters, alpha: Alpha) -> Ends:
+def _interval_of_draws(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
     """The equal-tailed interval of the draws' ε."""
-    epsilons = _spreads(table, minimum)[2].max(axis=1)
+    epsilons = _spreads(table, terms)[2].max(axis=1)
     level = float(np.asarray(alpha).reshape(-1)[0])
     low, high = np.quantile(epsilons, [level / 2, 1 - level / 2])
     return np.array([low]), np.array([high])

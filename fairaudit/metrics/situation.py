@@ -176,9 +176,8 @@ def _contrast(measure: Measure) -> Callable[[Sides], Floats]:
 
 def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval:
     value, variance, people = _compare(first, second, _twins)
-    with np.errstate(invalid="ignore"):
-        error = np.sqrt(np.where(variance > NO_VARIANCE, variance, np.nan))
-        half = normal_critical(alpha) * widen(people, alpha) * error
+    error = np.sqrt(np.where(variance > NO_VARIANCE, variance, np.nan))
+    half = normal_critical(alpha) * widen(people, alpha) * error
     return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
 
 
@@ -243,9 +242,7 @@ _TAKEN = (
 )
 TWIN_TEST = Disparity(
     id="twin_test",
-    title="Twin test",
     short="twins",
-    family="individual",
     description="For the group's people with a twin in the reference (equal in every feature): the "
     "twins' mean outcome minus their own; for a burden, their own minus the twins'. At 0 the test "
     "is passed; above 0 the twins have better outcomes.",
@@ -262,7 +259,6 @@ DISPARITIES = (
         title="Situation testing, worse off",
         short="situation",
         aliases=("situation_test",),
-        family="individual",
         description=f"The share of the group's people for whom {_GAP} is at least `t` "
         f"({THRESHOLD}): "
         "people like them fare better elsewhere.",
@@ -276,7 +272,6 @@ DISPARITIES = (
         id="situation_testing_reversed",
         title="Situation testing, better off",
         short="situation, rev.",
-        family="individual",
         description=f"The share of the group's people for whom {_GAP} is at most -`t`: people like "
         "them fare worse elsewhere.",
         caution=_TAKEN,

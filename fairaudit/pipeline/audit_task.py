@@ -26,7 +26,8 @@ from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.cube import KeyColumn, Rows
-from fairaudit.judge import AnyCheck, Status, match_ids
+from fairaudit.judge import AnyCheck, Status
+from fairaudit.judge.checks import match_ids
 from fairaudit.metrics import Requirement
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.baseline import NO_TOLERANCE, Baseline, BaselineSource

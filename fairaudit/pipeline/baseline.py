@@ -26,38 +26,33 @@ from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
 from fairaudit.cube import Grouping
 from fairaudit.judge import (
     AnyCheck,
-    Before,
     Breach,
     Check,
-    Earlier,
     EvidenceStatus,
     Finding,
     Limit,
     ReversalCheck,
     Status,
     SubgroupCheck,
-    find_bounds,
-    status_of_unevaluated,
-    worst_status,
 )
+from fairaudit.judge.checks import find_bounds
+from fairaudit.judge.findings import Before, Earlier
+from fairaudit.judge.judging import status_of_unevaluated, worst_status
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Exclusion, Rejudge
 from fairaudit.metrics import (
-    Bounds,
     Comparison,
     Disparity,
     Eligibility,
     GroupMetric,
-    MetricOptions,
-    OverGroups,
-    ReferencePolicy,
     Requirement,
     TableMetric,
     find_metric,
 )
-from fairaudit.metrics.definitions import CatalogueEntry
+from fairaudit.metrics.definitions import Bounds, CatalogueEntry
+from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.terms import format_decimal
+from fairaudit.metrics.terms import MetricOptions, ReferencePolicy, format_decimal
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number

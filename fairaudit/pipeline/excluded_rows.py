@@ -11,18 +11,12 @@ import numpy as np
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
-from fairaudit.judge import (
-    AnyCheck,
-    Check,
-    Finding,
-    LeftOutReason,
-    NotEvaluated,
-    Outsiders,
-    Status,
-    worst_status,
-)
+from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
+from fairaudit.judge.judging import worst_status
+from fairaudit.judge.left_out import LeftOutReason, Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Evaluation, Requirement, describe_groups, find_metric
+from fairaudit.metrics import Evaluation, Requirement, find_metric
+from fairaudit.metrics.reasons import describe_groups
 from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}

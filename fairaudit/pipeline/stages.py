@@ -34,12 +34,10 @@ from fairaudit.judge import (
     AnyCheck,
     Check,
     Finding,
-    LeftOutPeople,
     NotEvaluated,
     ReversalCheck,
     Status,
     SubgroupCheck,
-    judge,
     judge_reversals,
     judge_subgroups,
     leave_open,
@@ -48,17 +46,11 @@ from fairaudit.judge import (
 )
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.entries import find_passed_over
-from fairaudit.judge.judging import doubt_left_out
-from fairaudit.judge.left_out import count_left_out
+from fairaudit.judge.judging import doubt_left_out, judge
+from fairaudit.judge.left_out import LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import (
-    Evaluation,
-    GroupMetric,
-    Metric,
-    MetricOptions,
-    Requirement,
-    find_metric,
-)
+from fairaudit.metrics import Evaluation, GroupMetric, Metric, Requirement, find_metric
+from fairaudit.metrics.terms import MetricOptions
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise

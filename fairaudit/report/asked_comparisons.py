@@ -12,16 +12,11 @@ from typing import TypeAlias
 from fairaudit.base import names
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
-from fairaudit.evidence import Side
+from fairaudit.evidence.records import Side
 from fairaudit.judge import AnyCheck, Check, Finding, Limit
-from fairaudit.metrics import (
-    Disparity,
-    find_comparison,
-    find_comparison_id,
-    find_metric,
-    find_ranges,
-)
+from fairaudit.metrics import Disparity, find_comparison, find_comparison_id, find_metric
 from fairaudit.metrics.disparities import Comparison
+from fairaudit.metrics.other_names import find_ranges
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.cube import Group, Grouping
-from fairaudit.evidence import UNPAIRED
+from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import Correction

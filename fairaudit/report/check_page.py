@@ -13,7 +13,7 @@ from functools import partial
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, list_known
 from fairaudit.base.frozen import Frozen
-from fairaudit.evidence import ComparisonPart
+from fairaudit.evidence.records import ComparisonPart
 from fairaudit.judge import (
     Breach,
     Check,
@@ -23,8 +23,8 @@ from fairaudit.judge import (
     NotEvaluated,
     ReversalCheck,
     SubgroupCheck,
-    match_ids,
 )
+from fairaudit.judge.checks import match_ids
 from fairaudit.judge.subgroups import ParentGroup, Subgroup
 from fairaudit.metrics import Comparison, Disparity, GroupMetric, find_metric
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION

@@ -10,7 +10,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
-from fairaudit.evidence import ComparisonPart
+from fairaudit.evidence.records import ComparisonPart
 from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
 from fairaudit.metrics import (
     Comparison,

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.evidence import EQUAL_CHANGES, SIDAK, UNPAIRED
+from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
+from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics import Disparity, GroupMetric, Requirement, find_metric

@@ -7,9 +7,16 @@ import unicodedata
 from collections.abc import Sequence
 
 from fairaudit.evidence.methods import METHODS, Method, find_methods
-from fairaudit.metrics import FAIR_RANGES, GROUP_METRICS, PREFERENCES, PRESETS, Better, Preset
+from fairaudit.metrics import GROUP_METRICS, Better
 from fairaudit.metrics.citations import Citation
-from fairaudit.metrics.other_names import UNSUPPORTED_METRICS, UnsupportedMetric
+from fairaudit.metrics.definitions import PREFERENCES
+from fairaudit.metrics.other_names import (
+    FAIR_RANGES,
+    PRESETS,
+    UNSUPPORTED_METRICS,
+    Preset,
+    UnsupportedMetric,
+)
 from fairaudit.report.blocks import (
     Column,
     Document,

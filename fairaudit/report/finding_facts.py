@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
-from fairaudit.evidence import Side
-from fairaudit.judge import Before, Breach, Check, Earlier, EvidenceStatus, Finding, Status, Waived
+from fairaudit.evidence.records import Side
+from fairaudit.judge import Breach, Check, EvidenceStatus, Finding, Status
+from fairaudit.judge.findings import Before, Earlier, Waived
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric

@@ -7,21 +7,18 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from fairaudit.base import names
-from fairaudit.evidence import Side
+from fairaudit.evidence.records import Side
 from fairaudit.judge import (
-    NOTABLE_OF_GROUP,
     Check,
     EvidenceStatus,
     Finding,
-    LeftOutGroup,
-    LeftOutPeople,
-    LeftOutReason,
     Limit,
     ReversalCheck,
-    ReversalLimit,
     Status,
     SubgroupCheck,
 )
+from fairaudit.judge.checks import ReversalLimit
+from fairaudit.judge.left_out import NOTABLE_OF_GROUP, LeftOutGroup, LeftOutPeople, LeftOutReason
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement
 from fairaudit.metrics.estimate import Estimate

@@ -13,7 +13,8 @@ import re
 from functools import cache
 
 from fairaudit.base.names import printable
-from fairaudit.metrics import CATALOGUE, COMPARISONS
+from fairaudit.metrics import CATALOGUE
+from fairaudit.metrics.comparisons import COMPARISONS
 
 JOINER = "\u2060"
 """The word joiner: it is invisible, prevents a line break, and ends a name."""

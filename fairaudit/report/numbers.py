@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from fairaudit.base import names
 from fairaudit.cube import Group
-from fairaudit.evidence import UNPAIRED
+from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.metrics.estimate import Estimate, Significance, Unsmoothed
 from fairaudit.metrics.terms import Correction, Inference
 

@@ -12,7 +12,8 @@ from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
-from fairaudit.metrics import describe_rule, find_metric
+from fairaudit.metrics import find_metric
+from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Block, Column, Facts, Heading, tabulate, text_column
 from fairaudit.result import AuditResult, DataFile, Provenance

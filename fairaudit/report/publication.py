@@ -13,9 +13,10 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group, Grouping
-from fairaudit.metrics import Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics import Eligibility, GroupMetric, find_metric
 from fairaudit.metrics.estimate import State
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
+from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone

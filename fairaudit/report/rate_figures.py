@@ -9,9 +9,10 @@ from fairaudit.base import names
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Grouping
 from fairaudit.judge import Check, Finding, Limit
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, explain_unknown
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.reasons import explain_unknown
 from fairaudit.report import metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
 from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule

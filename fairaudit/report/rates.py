@@ -13,9 +13,10 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import Check
-from fairaudit.metrics import Better, Eligibility, GroupMetric, describe_rule, find_metric
+from fairaudit.metrics import Better, Eligibility, GroupMetric, find_metric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.rates import SELECTION_RATE
+from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures
 from fairaudit.report.blocks import (
     Block,

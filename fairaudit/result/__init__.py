@@ -18,12 +18,12 @@ from fairaudit.base.masking import mask
 from fairaudit.counting.strata_models import FeatureBalance
 from fairaudit.cube import ExcludeBelow, Group, Grouping
 from fairaudit.evidence.practice import DetectableGap
-from fairaudit.judge import AnyCheck, Check, Earlier, Finding, NotEvaluated, Status
+from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
+from fairaudit.judge.findings import Earlier
 from fairaudit.judge.simpson import Reversal, Scanned
 from fairaudit.judge.subgroups import Subgroups
 from fairaudit.judge.waivers import WaiverOutcome
-from fairaudit.metrics import Minimum
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.terms import Inference, Minimum
 from fairaudit.result.rows import (
     Calibration,
     ComparisonRow,

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import RARE, Frozen, field, replace
+from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Grouping
-from fairaudit.evidence import ComparisonPart
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.methods import name_interval, name_test
+from fairaudit.evidence.records import ComparisonPart
 from fairaudit.metrics import (
-    FAMILIES,
-    PREFERENCES,
     Comparison,
     Disparity,
     Eligibility,
@@ -23,8 +22,8 @@ from fairaudit.metrics import (
     Metric,
     Requirement,
     TableMetric,
-    describe_group,
 )
+from fairaudit.metrics.definitions import FAMILIES, PREFERENCES
 from fairaudit.metrics.estimate import HIDDEN, Estimate, Significance, Unsmoothed
 from fairaudit.metrics.example import describe_example
 

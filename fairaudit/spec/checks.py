@@ -10,23 +10,15 @@ from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.names import canonical, quoted
 from fairaudit.counting.sources.column_checks import split_words
 from fairaudit.cube import Grouping
-from fairaudit.evidence import explain_no_interval, explain_no_test
-from fairaudit.judge import About, Check, Limit, find_bounds
-from fairaudit.metrics import (
-    Disparity,
-    GroupMetric,
-    Metric,
-    Preset,
-    ReferencePolicy,
-    Requirement,
-    TableMetric,
-    find_metric,
-    find_preset,
-)
+from fairaudit.evidence.methods import explain_no_interval, explain_no_test
+from fairaudit.judge import Check, Limit
+from fairaudit.judge.checks import About, find_bounds
+from fairaudit.metrics import Disparity, GroupMetric, Metric, Requirement, TableMetric, find_metric
 from fairaudit.metrics.differential_fairness import PSEUDO_COUNTS
+from fairaudit.metrics.other_names import Preset, find_preset
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
-from fairaudit.metrics.terms import format_decimal
+from fairaudit.metrics.terms import ReferencePolicy, format_decimal
 from fairaudit.spec import key_schema
 from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.entries import (

@@ -21,7 +21,7 @@ import msgspec
 import yaml
 
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields
-from fairaudit.judge import ReversalLimit
+from fairaudit.judge.checks import ReversalLimit
 from fairaudit.spec import key_schema, schema
 from fairaudit.spec.reading import ITEM, METRIC_NAME, METRIC_NAMES, SCALARS, Texts, forms_of
 from fairaudit.spec.text import UNWRITTEN, LocatedText

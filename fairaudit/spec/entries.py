@@ -8,14 +8,11 @@ from functools import cached_property
 from fairaudit.base.errors import suggest_known
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Grouping
-from fairaudit.judge import LimitQuotes
+from fairaudit.judge.checks import LimitQuotes
 from fairaudit.metrics import (
-    MODELS,
     Disparity,
     GroupMetric,
     Metric,
-    Reference,
-    ReferencePolicy,
     Requirement,
     average_classes,
     build_disparity,
@@ -27,8 +24,8 @@ from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE, STANDARDIZED_
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.share_models import is_pooled
-from fairaudit.metrics.terms import SINGLE_REFERENCES
+from fairaudit.metrics.share_models import MODELS, is_pooled
+from fairaudit.metrics.terms import SINGLE_REFERENCES, Reference, ReferencePolicy
 from fairaudit.spec import key_schema, schema
 from fairaudit.spec.column_model import Outcome, OutcomeKind, PropensityStrata
 from fairaudit.spec.columns import Columns

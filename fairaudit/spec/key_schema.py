@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
-from fairaudit.judge import About, OnUndefined, ReversalLimit
+from fairaudit.judge.checks import About, OnUndefined, ReversalLimit
 from fairaudit.judge.simpson import PairChoice
-from fairaudit.metrics import OverGroups, ReferencePolicy
-from fairaudit.metrics.terms import Towards
+from fairaudit.metrics.disparities import OverGroups
+from fairaudit.metrics.terms import ReferencePolicy, Towards
 from fairaudit.spec.reading import (
     LIMIT_TEXT,
     NUMERIC,

@@ -33,14 +33,11 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
-    MetricOptions,
-    Minimum,
-    Reference,
     Requirement,
     TableMetric,
     list_requirements,
 )
-from fairaudit.metrics.terms import Inference
+from fairaudit.metrics.terms import Inference, MetricOptions, Minimum, Reference
 from fairaudit.result import Profile
 from fairaudit.spec.column_model import Outcome, Protected, Threshold, format_edge, reference_faults
 from fairaudit.spec.schema import Expected, Missing, MissingPolicy

@@ -21,16 +21,10 @@ from fairaudit.base.arrays import LARGEST_WHOLE
 from fairaudit.base.errors import MOST_FAULTS, suggest_known
 from fairaudit.base.frozen import Frozen, field, fields
 from fairaudit.judge.simpson import ReversalKind
-from fairaudit.metrics import (
-    CATALOGUE,
-    COMPARISONS,
-    PRESETS,
-    find_comparison,
-    find_metric,
-    find_preset,
-    suggest,
-)
+from fairaudit.metrics import CATALOGUE, find_comparison, find_metric, suggest
+from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
+from fairaudit.metrics.other_names import PRESETS, find_preset
 from fairaudit.spec.text import UNWRITTEN, Document, LocatedText, Path
 
 JsonSchema: TypeAlias = Mapping[str, Any]

@@ -8,23 +8,27 @@ from fairaudit.base.errors import did_you_mean, suggest_known
 from fairaudit.base.frozen import field_names
 from fairaudit.cube import MOST_ATTRIBUTES, Grouping, every_subset
 from fairaudit.metrics import (
-    NO_MINIMUM,
-    Average,
     Disparity,
     GroupMetric,
-    MetricOptions,
-    Parameters,
     PeopleCount,
-    Reference,
-    ReferencePolicy,
     Requirement,
     TableMetric,
-    Weights,
     find_metric,
 )
 from fairaudit.metrics.inequality import ATKINSON
 from fairaudit.metrics.share_models import DIFFERENTIAL_FAIRNESS_CREDIBLE
-from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, OF_TWO_SIDES
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    INCLUDING_GROUP,
+    NO_MINIMUM,
+    OF_TWO_SIDES,
+    Average,
+    MetricOptions,
+    Parameters,
+    Reference,
+    ReferencePolicy,
+    Weights,
+)
 from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.entries import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest

@@ -12,9 +12,8 @@ from typing import Annotated, Literal, TypeAlias
 
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.cube import ExcludeBelow, ShareOf
-from fairaudit.judge import OnUndefined
-from fairaudit.metrics import Minimum
-from fairaudit.metrics.terms import Inference
+from fairaudit.judge.checks import OnUndefined
+from fairaudit.metrics.terms import Inference, Minimum
 from fairaudit.spec.key_schema import Columns, Defaults, Metric, Simpson, Subgroups
 from fairaudit.spec.reading import (
     ITEM,

@@ -20,7 +20,6 @@ from fairaudit.base.inputs import CSV, format_of
 from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.columns import ABSENT, BETWEEN
-from fairaudit.counting.contract import Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.sources.column_checks import columns_read
@@ -28,8 +27,8 @@ from fairaudit.counting.sources.files import Files, find_files
 from fairaudit.counting.sources.profiles import ColumnProfile, profile_file
 from fairaudit.cube import Grouping, add_up
 from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
-from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, compares_shares, judge
-from fairaudit.judge.judging import BEYOND, UNAVAILABLE
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck
+from fairaudit.judge.judging import BEYOND, UNAVAILABLE, compares_shares, judge
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.audit_task import AuditTask, RunOptions
 from fairaudit.pipeline.batch import RARE
@@ -64,7 +63,6 @@ def preview(
     *,
     reads_data: bool = True,
     progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
 ) -> DryRun | FairauditError:
     """The dry run of a spec on its data, or on `data`; of the spec alone unless `reads_data`.
 
@@ -85,10 +83,10 @@ def preview(
         return mask_all(of_spec)
 
     def read() -> DryRun:
-        counts = count(task, data, progress=progress, engine=engine)
+        counts = count(task, data, progress=progress)
         return mask_all(_add_readings(_preview_counts(task, counts), task, data))
 
-    return catch_errors(task, read, locate_in(task, data, engine))
+    return catch_errors(task, read, locate_in(task, data, DEFAULT))
 
 
 def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:

@@ -9,7 +9,8 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.judge import Finding, LeftOutReason
+from fairaudit.judge import Finding
+from fairaudit.judge.left_out import LeftOutReason
 from fairaudit.result import AuditResult
 
 _DECIDED = {"protected": ["g"], "decision": {"column": "y", "positive": "yes"}}

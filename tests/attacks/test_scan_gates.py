@@ -15,7 +15,8 @@ import polars as pl
 import pytest
 
 import fairaudit
-from fairaudit.judge import Finding, LeftOutReason, Status
+from fairaudit.judge import Finding, Status
+from fairaudit.judge.left_out import LeftOutReason
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.report.headlines import headline

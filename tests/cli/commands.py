@@ -34,8 +34,8 @@ def run(*arguments: str | Path, folder: Path = ROOT, **environment: str) -> Comp
         patch.chdir(folder)
         for name, value in environment.items():
             patch.setenv(name, value)
-        patch.setattr(sys, "stdout", streams.watched(stdout, streams.Report))
-        patch.setattr(sys, "stderr", streams.watched(stderr, streams.Messages))
+        patch.setattr(sys, "stdout", streams.watched(stdout, is_report=True))
+        patch.setattr(sys, "stderr", streams.watched(stderr, is_report=False))
         code = cli.run_line(line)
         sys.stdout.flush()
         sys.stderr.flush()

@@ -20,7 +20,7 @@ from fairaudit import cli
 from fairaudit.base import inputs
 from fairaudit.base.errors import UsageError
 from fairaudit.cli.streams import Color, is_colored
-from fairaudit.judge import match_ids
+from fairaudit.judge.checks import match_ids
 
 COMMANDS = ("run", "show", "render", "compare", "explain", "metrics", "schema")
 IDS = ("impact_ratio/race/decision", "impact_ratio/gender/decision", "auc/race/decision", "odd[1]")

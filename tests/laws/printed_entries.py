@@ -14,14 +14,9 @@ from numpy.random import Generator
 import fairaudit
 from fairaudit import AuditResult
 from fairaudit.base.errors import SpecError
-from fairaudit.metrics import (
-    CATALOGUE,
-    Disparity,
-    GroupMetric,
-    ReferencePolicy,
-    Requirement,
-)
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Requirement
 from fairaudit.metrics.comparisons import COMPARISONS
+from fairaudit.metrics.terms import ReferencePolicy
 
 YES: dict[str, Any] = {"positive": 1, "negative": 0}
 KINDS = ("plain", "plain", "weighted", "models", "classes", "numbers")

@@ -17,29 +17,26 @@ from hypothesis import strategies as st
 from fairaudit.cube import GroupTable
 from fairaudit.metrics import (
     CATALOGUE,
-    COMPARISONS,
     DISPARITIES,
     GROUP_METRICS,
     Disparity,
     GroupMetric,
     Metric,
-    MetricOptions,
-    Parameters,
     Rate,
-    Reference,
-    ReferencePolicy,
     Requirement,
     TableMetric,
     build_disparity,
-    epsilon,
     evaluate,
-    explain_undefined,
     find_comparison,
     find_metric,
 )
+from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.confusion_counts import ConfusionCounts, count_groups
+from fairaudit.metrics.differential_fairness import epsilon
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.rates import PEOPLE_COUNTS, PeopleCount
+from fairaudit.metrics.reasons import explain_undefined
+from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 
 Four = tuple[int, int, int, int]
 CELLS = st.tuples(*[st.integers(0, 40)] * 4)

@@ -21,9 +21,11 @@ from hypothesis import strategies as st
 from fairaudit.base.frozen import POSITIVE, SIGNED, field_names
 from fairaudit.codec.records import read, write
 from fairaudit.codec.schema import describe
-from fairaudit.evidence import MissingBounds
+from fairaudit.evidence.missing_bounds import MissingBounds
 from fairaudit.evidence.practice import DetectableGap, PeopleAffected
-from fairaudit.judge import Earlier, NotEvaluated, ReversalLimit
+from fairaudit.judge import NotEvaluated
+from fairaudit.judge.checks import ReversalLimit
+from fairaudit.judge.findings import Earlier
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroups
 from fairaudit.metrics.estimate import Significance

@@ -42,15 +42,15 @@ from fairaudit.codec.records import write as write_row
 from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import (
     CATALOGUE,
-    COMPARISONS,
     Disparity,
     GroupMetric,
     Metric,
-    OverGroups,
     average_classes,
     build_disparity,
-    macro_average,
 )
+from fairaudit.metrics.comparisons import COMPARISONS
+from fairaudit.metrics.disparities import OverGroups
+from fairaudit.metrics.formulas import macro_average
 from fairaudit.report import FORMATS, content, summary
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult

@@ -27,8 +27,10 @@ from report_cases import (
 
 from fairaudit.base.errors import DataError, Place
 from fairaudit.base.frozen import replace
-from fairaudit.judge import About, Status
-from fairaudit.metrics import CATALOGUE, COMPARISONS
+from fairaudit.judge import Status
+from fairaudit.judge.checks import About
+from fairaudit.metrics import CATALOGUE
+from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.report import checks, content, markdown, markup
 from fairaudit.report.blocks import (
     Cell,

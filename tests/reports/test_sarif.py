@@ -17,7 +17,8 @@ from test_cli import GOOD, spec_file
 from fairaudit.base import __version__
 from fairaudit.base.errors import DataError, FairauditError, Fault, Place, SpecError
 from fairaudit.base.frozen import replace
-from fairaudit.judge import About, Status
+from fairaudit.judge import Status
+from fairaudit.judge.checks import About
 from fairaudit.report import build_servers, checks
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import Answer, AuditResult

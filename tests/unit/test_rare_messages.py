@@ -87,7 +87,7 @@ def test_a_report_that_nobody_takes() -> None:
         write = refuse  # type: ignore[assignment]  # as a full disk does
 
     with Full(os.devnull, "w") as file, pytest.raises(Unwritten) as caught:
-        streams.Report(file).write(b"x")
+        streams.Watched(file, is_report=True).write(b"x")
     text = "the report could not be written to stdout: No space left on device"
     assert str(caught.value) == text
 

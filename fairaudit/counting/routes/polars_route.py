@@ -22,13 +22,7 @@ from fairaudit.counting.partial_counts import Column, Measures, PartialCounts, c
 from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
 from fairaudit.counting.raw_keys import Level, RawKey, find_starts
 from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
-from fairaudit.counting.routes.polars_numbers import (
-    Numbers,
-    filtered,
-    is_kept,
-    is_text,
-    texts_of,
-)
+from fairaudit.counting.routes.polars_numbers import Numbers, filtered, is_kept, is_text, texts_of
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
@@ -65,12 +59,11 @@ def count(
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     by += [own("file")] if batch.apart else []
-    if rule is None and by and not batch.is_split:
-        # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
-        grouped = frame.group_by(*by).agg(*_measures(numbers))
-        grouped = grouped.with_columns(is_kept(rule).cast(pl.Int8).alias(own("kept")))
-    else:
-        grouped = frame.group_by(*by, own("kept")).agg(*_measures(numbers))
+    # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
+    are_kept = rule is None and bool(by) and not batch.is_split
+    grouped = frame.group_by(by if are_kept else [*by, own("kept")]).agg(*_measures(numbers))
+    if are_kept:
+        grouped = grouped.with_columns(pl.lit(1, pl.Int8).alias(own("kept")))
     cells = collect(grouped, batch)
     if batch.apart:
         return _by_file(cells, numbers)
@@ -107,15 +100,25 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
 
 def _measures(numbers: Numbers) -> list[pl.Expr]:
     """The sums of each cell."""
-    rows, people = pl.col(own("rows")).sum(), pl.col(own("people")).cast(pl.Int128).sum()
+    of_row = pl.col(own("people")).cast(pl.Int128)
+    rows, people = pl.col(own("rows")).sum(), of_row.sum()
     if numbers.are_rows:
         rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
+    # The sums that a plan asks, as integers, each in the parts that it is made of.
+    parts = {
+        own(f"amount{number} {bits}"): part.cast(pl.Int128)
+        for number, name in enumerate(numbers.plan.adding.sums)
+        for bits, part in _parts_of(name).items()
+    }
     return [
         rows.alias(own("rows")),
         people.alias(own("people")),
         *(_weights() if numbers.plan.weight else ()),
         *(pl.col(name).sum() for name in numbers.counters),
-        *_amounts(numbers),
+        *(
+            (part if numbers.are_rows else part * of_row).sum().alias(name)
+            for name, part in parts.items()
+        ),
     ]
 
 
@@ -261,21 +264,6 @@ def _weights() -> list[pl.Expr]:
         ),
         *(part.alias(own(f"error{number}")) for number, part in enumerate(errors)),
         weight.max().alias(own("largest")),
-    ]
-
-
-def _amounts(numbers: Numbers) -> list[pl.Expr]:
-    """The sums that a plan asks, as integers, each in the parts that it is made of."""
-    people = pl.col(own("people")).cast(pl.Int128)
-
-    def summed(value: pl.Expr) -> pl.Expr:
-        value = value.cast(pl.Int128)
-        return (value if numbers.are_rows else value * people).sum()
-
-    return [
-        summed(part).alias(own(f"amount{number} {bits}"))
-        for number, name in enumerate(numbers.plan.adding.sums)
-        for bits, part in _parts_of(name).items()
     ]
 
 

@@ -34,7 +34,7 @@ def median(
     data: Sequence[SourceFile] | Batch, plan: Plan, column: str, between: tuple[float, float]
 ) -> Median:
     """The smallest score with half of the people at or below it; it lies between these."""
-    values = _Values(_batches(data, plan), plan, column)
+    values = _Values(data, plan, column)
     return Median(values.quantile(Fraction(1, 2), between).value, values.people)
 
 
@@ -42,7 +42,7 @@ def cuts(
     data: Sequence[SourceFile] | Batch, plan: Plan, column: str, shares: Sequence[Fraction]
 ) -> Iterator[Cut]:
     """The quantile of each share, over the rows that the filter keeps and that have the number."""
-    values = _Values(_batches(data, plan), plan, column)
+    values = _Values(data, plan, column)
     if not values.rows:
         raise NothingToAudit("no rows are left to audit", "check the data and the filter")
     if not values.people:
@@ -55,9 +55,23 @@ def cuts(
 class _Values:
     """The values of a column with their people; how many rows are kept, and people have one."""
 
-    def __init__(self, data: Sequence[Batch], plan: Plan, column: str) -> None:
-        self._batch = data[0]
-        kept = pl.concat([_values(batch, plan, column) for batch in data])
+    def __init__(self, data: Sequence[SourceFile] | Batch, plan: Plan, column: str) -> None:
+        if isinstance(data, Batch):
+            read = [data]
+        else:
+            read = [batch for file in data for batch in batches([file], plan.format.separator)]
+        self._batch = read[0]
+        # Value and people of the rows that the filter keeps.
+        frames = []
+        for batch in read:
+            numbers = Numbers(add_columns(batch, plan), plan)
+            rule, people = checked_rule(numbers), numbers.people.alias(own("people"))
+            value = numbers.value(column).cast(pl.Float64).alias(own("value"))
+            rows = numbers.batch.frame.select(value, people, *filtered(rule, numbers))
+            frames.append(
+                rows.filter(is_kept(rule)).select(value=own("value"), people=own("people"))
+            )
+        kept = pl.concat(frames)
         self._frame = kept.filter(pl.col("value").is_not_null())
         self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
         self.people = self._sum(pl.lit(value=True))
@@ -106,26 +120,6 @@ class _Values:
 def _place(part_of: Callable[[pl.Series], pl.Series]) -> pl.Expr:
     """The number of the part of each value."""
     return pl.col("value").map_batches(part_of, pl.Int64, is_elementwise=True)
-
-
-def _batches(data: Sequence[SourceFile] | Batch, plan: Plan) -> list[Batch]:
-    """A data frame is a batch already; each file becomes one."""
-    if isinstance(data, Batch):
-        return [add_columns(data, plan)]
-    separator = plan.format.separator
-    return [add_columns(batch, plan) for file in data for batch in batches([file], separator)]
-
-
-def _values(batch: Batch, plan: Plan, column: str) -> pl.LazyFrame:
-    """Value and people of the rows that the filter keeps."""
-    numbers = Numbers(batch, plan)
-    rule = checked_rule(numbers)
-    value = numbers.value(column).cast(pl.Float64).alias(own("value"))
-    return (
-        batch.frame.select(value, numbers.people.alias(own("people")), *filtered(rule, numbers))
-        .filter(is_kept(rule))
-        .select(value=own("value"), people=own("people"))
-    )
 
 
 def _parts_between(values: pl.Series, low: float, high: float) -> pl.Series:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from hashlib import blake2b
 
 import numpy as np
@@ -46,25 +45,19 @@ _PARTS = 16
 """Parts in which profiles are held, by their hash: a grouping copies a single part."""
 
 
-@dataclass(slots=True)
 class RowGroups:
     """The people read so far, not all grouped yet, and how many lack what."""
 
-    plan: RowPlan
-    counts: Counts
-    size: int = field(init=False)
-    rows: Ints = field(init=False)
-    complete: Ints = field(init=False)
-    missing: dict[str, Ints] = field(default_factory=dict)
-    levels: dict[str, dict[str, int]] = field(default_factory=dict)
-    parts: list[list[pl.DataFrame]] = field(default_factory=lambda: [[] for _ in range(_PARTS)])
-    halvings: int = 0
-    held: int = 0
-    limit: int = _LEAST_HELD
-
-    def __post_init__(self) -> None:
-        self.size = len(self.counts.rows)
+    def __init__(self, plan: RowPlan, counts: Counts) -> None:
+        self.plan = plan
+        self.counts = counts
+        self.size = len(counts.rows)
         self.rows, self.complete = np.zeros((2, self.size), dtype=np.int64)
+        self.missing: dict[str, Ints] = {}
+        self.levels: dict[str, dict[str, int]] = {}
+        self.parts: list[list[pl.DataFrame]] = [[] for _ in range(_PARTS)]
+        self.halvings = self.held = 0
+        self.limit = _LEAST_HELD
 
     def add(self, rows: pl.DataFrame) -> None:
         """Takes people of the raw cells, and leaves out who lacks a feature."""
@@ -171,7 +164,7 @@ class RowGroups:
             name: rows[own(f"score {name}")].fill_null(float("nan")).to_numpy()
             for name in self.plan.scores
         }
-        hashes = np.zeros(len(self.counts.rows), dtype=np.uint64)
+        hashes = np.zeros(self.size, dtype=np.uint64)
         for key in self.counts.keys:
             if key.key.edges is None:
                 texts = [hash_text(repr(level)) for level in key.levels] or [0]

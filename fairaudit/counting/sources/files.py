@@ -23,7 +23,6 @@ from fairaudit.base.inputs import (
     can_be_named,
     find_origin,
     format_of,
-    is_fetched,
     is_spooled,
     list_formats,
     spool_stdin,
@@ -88,8 +87,8 @@ def name_file(path: Path) -> str:
     """A path as the report names it: relative where it lies below here, and as printable text."""
     if is_spooled(path):
         return STDIN
-    if is_fetched(path):
-        return find_origin(path)
+    if (origin := find_origin(path)) is not None:
+        return origin
     plain = Path(os.path.normpath(path))
     with contextlib.suppress(ValueError):
         plain = plain.absolute().relative_to(Path.cwd())

@@ -10,7 +10,6 @@ import importlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -100,22 +99,32 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
     except ImportError as error:
         what = f"{name}: {form.module}, which reads tables of {form.title}, is not installed"
         raise UsageError(what, f"pip install 'fairaudit-cli[{form.extra}]'") from error
-    with _explain_errors(name, form):
+    try:
         snapshot = form.open(place)
         origin = f"{name} ({form.title}, snapshot {snapshot.id})"
         state = f"{place.address} {snapshot.made}"
+        return keep_fetched(origin, state, "table.parquet", lambda path: _write(path, snapshot))
+    except FairauditError:
+        raise
+    except Exception as error:
+        if ran_out(error) or getattr(error, "errno", None) in _FULL:
+            raise
+        # The message has only the kind of a library's error, whose text may quote a row.
+        what = f"{name}: {form.module} cannot read this table of {form.title}"
+        hint = f"{type(error).__name__}: is it complete, and of a version that {form.module} reads?"
+        raise DataError(what, hint) from error
 
-        def write(path: Path) -> None:
-            import pyarrow.parquet as pq
 
-            schema, batches = snapshot.open_rows()
-            with pq.ParquetWriter(path, schema) as writer:
-                for batch in batches:
-                    writer.write_batch(batch)
-            # The same snapshot gives the same report.
-            os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
+def _write(path: Path, snapshot: Snapshot) -> None:
+    """Writes the rows of a snapshot, a batch at a time."""
+    import pyarrow.parquet as pq
 
-        return keep_fetched(origin, state, "table.parquet", write)
+    schema, batches = snapshot.open_rows()
+    with pq.ParquetWriter(path, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    # The same snapshot gives the same report.
+    os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
 
 
 def _open_delta(place: Place) -> Snapshot:
@@ -173,21 +182,6 @@ def _latest_metadata(place: Place) -> str:
         what = f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
         raise DataError(what, "export the table as Parquet from its catalog")
     return latest[0]
-
-
-@contextmanager
-def _explain_errors(name: str, form: TableFormat) -> Iterator[None]:
-    """Reports only the kind of a library's error: its text may quote a row."""
-    try:
-        yield
-    except FairauditError:
-        raise
-    except Exception as error:
-        if ran_out(error) or getattr(error, "errno", None) in _FULL:
-            raise
-        what = f"{name}: {form.module} cannot read this table of {form.title}"
-        hint = f"{type(error).__name__}: is it complete, and of a version that {form.module} reads?"
-        raise DataError(what, hint) from error
 
 
 _DELTA = TableFormat("Delta", "delta", "deltalake", _open_delta)

@@ -11,8 +11,7 @@ import glob
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
@@ -61,17 +60,33 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
     """
     scheme, path, account = _split(entry)
     refuse(mask(entry), "a cloud store")
-    refuse_secrets(path)
+    bucket, _, key = path.partition("/")
+    # The name of a bucket has no such character, and a key is requested as it is written.
+    if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
+        what = "the address of an object has a user, a password or parameters, which reports print"
+        raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
     path = path.rstrip("/")
-    if not path.partition("/")[0] or glob.has_magic(path.partition("/")[0]):
+    if not bucket or glob.has_magic(bucket):
         raise UsageError(f"{entry}: no bucket is named", f"such as {scheme}://bucket/x.parquet")
-    with _explain_errors(entry):
+    from pyarrow import ArrowException
+
+    try:
         store = _open_store(scheme, account)
         table = _find_table(store, path)
         if table is not None:
             endpoint = _find_endpoint() if scheme == "s3" else None
             return [fetch_table(Place(path, f"{scheme}://{path}", store, endpoint), entry, table)]
         return [_fetch(store, scheme, found) for found in _find(store, entry, path, notices)]
+    except PermissionError as error:
+        raise DataError(f"{entry}: the store refuses it", _WHO) from error
+    except (OSError, ArrowException) as error:
+        kind = _KIND.search(str(error))
+        if isinstance(error, OSError) and error.strerror and kind is None:
+            hint = "free some space, or point TMPDIR to another disk"
+            raise DataError(f"{entry}: it cannot be stored here: {error.strerror}", hint) from error
+        # The message has only the kind of a store's error, whose text may quote the request.
+        why = f" ({kind[1]})" if kind else ""
+        raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error
 
 
 def _split(entry: str) -> tuple[str, str, str | None]:
@@ -81,15 +96,6 @@ def _split(entry: str) -> tuple[str, str, str | None]:
     if named is None or not scheme.lower().startswith("abfs"):
         return SCHEMES[scheme.lower()], path, None
     return "az", named[1] + (named[3] or ""), named[2]
-
-
-def refuse_secrets(path: str) -> None:
-    """Raises `UsageError` for an address with a user, a password or parameters, without them."""
-    bucket, _, key = path.partition("/")
-    # The name of a bucket has no such character, and a key is requested as it is written.
-    if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
-        what = "the address of an object has a user, a password or parameters, which reports print"
-        raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
 
 
 def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
@@ -251,21 +257,3 @@ def _find_azure(account: str | None = None) -> dict[str, str]:
 def _find_endpoint() -> str | None:
     """That of a store of another maker than Amazon."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
-
-
-@contextmanager
-def _explain_errors(entry: str) -> Iterator[None]:
-    """An error of a store in our words, with only the kind of the store's error."""
-    from pyarrow import ArrowException
-
-    try:
-        yield
-    except PermissionError as error:
-        raise DataError(f"{entry}: the store refuses it", _WHO) from error
-    except (OSError, ArrowException) as error:
-        if isinstance(error, OSError) and error.strerror and not _KIND.search(str(error)):
-            hint = "free some space, or point TMPDIR to another disk"
-            raise DataError(f"{entry}: it cannot be stored here: {error.strerror}", hint) from error
-        kind = _KIND.search(str(error))
-        why = f" ({kind[1]})" if kind else ""
-        raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error

@@ -38,7 +38,7 @@ _MOST_AT_ONCE = 2**25
 
 _INT = 2**31
 _LARGEST = 2**62
-_NO_FILE = "not a Parquet file, or damaged or truncated"
+NO_FILE = "not a Parquet file, or damaged or truncated"
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
 """The bytes of a value by its physical type; of a text those of its length."""
 
@@ -133,7 +133,7 @@ def read_layout(path: Path, name: str) -> Layout:
             length = int.from_bytes(tail[:4], "little")
             end = size - _TAIL - length
             if tail[4:] != _MAGIC or end < len(_MAGIC):
-                raise DataError.unreadable(name, _NO_FILE)
+                raise DataError.unreadable(name, NO_FILE)
             file.seek(end)
             content = file.read(length)
         native = kernel.load()
@@ -189,11 +189,17 @@ def _encrypted(name: str) -> DataError:
 
 def _layout(footer: Struct, end: int) -> Layout:
     leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
-    groups = tuple(_group(_struct(entry), leaves, end) for entry in _list(footer.get(4, [])))
-    rows = _int(footer.get(3), _LARGEST)
-    if rows != sum(group.rows for group in groups):
+    groups = []
+    for group in map(_struct, _list(footer.get(4, []))):
+        rows, columns = _int(group.get(3), _LARGEST), _list(group.get(1))
+        if len(columns) != len(leaves):
+            raise _Damaged
+        pairs = zip(map(_struct, columns), leaves, strict=True)
+        groups.append(RowGroup(rows, tuple(_chunk(*pair, rows, end) for pair in pairs)))
+    layout = Layout(_int(footer.get(3), _LARGEST), tuple(groups))
+    if layout.rows != sum(group.rows for group in groups):
         raise _Damaged
-    return Layout(rows, groups)
+    return layout
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:
@@ -230,14 +236,6 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
     if any(children_left for _, children_left, _ in open_):
         raise _Damaged
     return leaves
-
-
-def _group(group: Struct, leaves: list[Leaf], end: int) -> RowGroup:
-    rows, columns = _int(group.get(3), _LARGEST), _list(group.get(1))
-    if len(columns) != len(leaves):
-        raise _Damaged
-    chunks = zip(columns, leaves, strict=True)
-    return RowGroup(rows, tuple(_chunk(_struct(chunk), leaf, rows, end) for chunk, leaf in chunks))
 
 
 def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:

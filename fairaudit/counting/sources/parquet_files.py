@@ -18,7 +18,7 @@ from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.column_checks import columns_read, describe_unread
-from fairaudit.counting.sources.parquet import check_pages, read_layout
+from fairaudit.counting.sources.parquet import NO_FILE, check_pages, read_layout
 from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
 
 if TYPE_CHECKING:
@@ -40,15 +40,13 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     try:
         schema = _read_schema(file.path)
     except pa.ArrowNotImplementedError as error:
-        what = (
-            f"{file.file.path}: a column has a type that is not read, such as numbers of 128 bits"
-        )
-        raise DataError(what, "write the file without that column, or in another type") from error
+        what = "a column has a type that is not read, such as numbers of 128 bits"
+        hint = "write the file without that column, or in another type"
+        raise DataError(f"{file.file.path}: {what}", hint) from error
     except (pa.ArrowException, OSError, ValueError) as error:
-        why = "not a Parquet file, or damaged or truncated"
-        raise DataError.unreadable(file.file.path, why) from error
+        raise DataError.unreadable(file.file.path, NO_FILE) from error
     types = {column.name: str(column.type) for column in schema}
-    above = _read_partitions(find_origin(file.path))
+    above = _read_partitions(find_origin(file.path) or str(file.path.absolute()))
     # A column of the file comes before that of a folder.
     partitions = {name: text for name, text in above.items() if name not in types}
     return replace(
@@ -160,8 +158,7 @@ def _copy_with(
                     writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
         out.flush()
     except pa.ArrowException as error:
-        why = "not a Parquet file, or damaged or truncated"
-        raise DataError.unreadable(file.file.path, why) from error
+        raise DataError.unreadable(file.file.path, NO_FILE) from error
     except OSError as error:
         what = f"{file.file.path}: no space for a copy with the columns of its folders"
         hint = f"{error.strerror or error}: free some, or point TMPDIR to another disk"

@@ -16,8 +16,7 @@ from fairaudit.base.names import quoted
 from fairaudit.base.trust import refuse_path
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.posterior_draws import Draws
-from fairaudit.counting.sources.readers import open_file, reader_of
-from fairaudit.counting.sources.sources import Copies
+from fairaudit.counting.sources.sources import Copies, open_file, reader_of
 
 DRAW, OUTCOME, PROBABILITY = "draw", "outcome", "probability"
 _HINT = (

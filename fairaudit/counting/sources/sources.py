@@ -1,4 +1,4 @@
-"""`SourceFile`, a file of a pass: its bytes unpacked, copies of them; threads; out of memory."""
+"""`SourceFile`, a file of a pass: opened by the `Reader` of its format; copies; threads; memory."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from importlib import import_module
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fairaudit.base import memory
 from fairaudit.base.errors import DataError, OutOfMemory, UsageError
@@ -26,12 +27,15 @@ from fairaudit.base.inputs import (
 )
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
-from fairaudit.base.processes import count_cores
+from fairaudit.base.processes import Progress, count_cores
+from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.counts import CountedFile
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.files import name_file
 
 if TYPE_CHECKING:
+    import polars as pl
     from _typeshed import WriteableBuffer
 
     from fairaudit.counting.sources.parquet import Layout
@@ -109,6 +113,53 @@ class CheckedFile(Frozen):
     def counted(self) -> CountedFile:
         """What counts say of it."""
         return CountedFile(self.source.file, self.records, self.blank)
+
+
+class Reader(Protocol):
+    """The functions of the module of a format in this package."""
+
+    def read_columns(self, file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
+        """The file with its columns; raises `DataError` where it has none that can be read."""
+
+    def check_file(
+        self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
+    ) -> CheckedFile:
+        """The file once all is proven that the passes of these plans rely on."""
+
+    def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:
+        """The columns of a file with their types."""
+
+    def scan_files(
+        self, paths: Sequence[Path], separator: str, path_column: str | None
+    ) -> pl.LazyFrame:
+        """Files of one schema as a lazy frame, with a column of their paths where it is named."""
+
+    def find_line(self, file: SourceFile, form: CsvFormat, row: int) -> int | None:
+        """The line on which a row (from 1) begins, None where the format has no lines."""
+
+
+def reader_of(form: InputFormat | None) -> Reader:
+    """The module that reads files of a format, imported when it is asked for the first time.
+
+    A data frame has no format, and no reader.
+    """
+    assert form is not None
+    module: Any = import_module(f"fairaudit.counting.sources.{form.reader}")
+    reader: Reader = module
+    return reader
+
+
+def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
+    """A file with its columns.
+
+    Raises `UsageError` where the variable of Polars holds no number of threads.
+    """
+    threads = os.environ.get(_THREADS)
+    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
+        what = f"{_THREADS} is {quoted(threads)}, which is not a number of threads"
+        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
+    file = inspect_file(path, name_file(path))
+    return reader_of(file.form).read_columns(file, form, copies)
 
 
 def inspect_file(path: Path, name: str) -> SourceFile:
@@ -219,18 +270,9 @@ def begin_pass(paths: Sequence[Path]) -> Copies:
     return Copies()
 
 
-def check_thread_count() -> None:
-    """Raises `UsageError` where the variable of Polars holds no number of threads."""
-    threads = os.environ.get(_THREADS)
-    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
-        what = f"{_THREADS} is {quoted(threads)}, which is not a number of threads"
-        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
-
-
 def thread_count() -> int:
     """As many threads as Polars takes: one for each core, or as its variable says."""
-    setting = os.environ.get(_THREADS, "")
-    return int(setting) if setting.isdecimal() and int(setting) else count_cores()
+    return int(os.environ.get(_THREADS, "0")) or count_cores()
 
 
 def run_in_threads(

@@ -15,9 +15,10 @@ from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import POSITIVE, RARE, WRITTEN, Frozen, field, replace
 from fairaudit.cube import Group, Grouping, Marks
-from fairaudit.metrics import NO_MINIMUM, Ineligibility, Minimum, Rate
+from fairaudit.metrics import Rate
 from fairaudit.metrics.estimate import Significance
-from fairaudit.metrics.terms import DEFAULT_INFERENCE, Correction, Inference
+from fairaudit.metrics.reasons import Ineligibility
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_MINIMUM, Correction, Inference, Minimum
 
 
 class ReversalKind(StrEnum):
@@ -392,17 +393,3 @@ class ScanResult(Frozen):
         # A column never conditions on itself.
         given = (names for names in scope.given if names in columns[1] or {*scope.by} <= {*names})
         return replace(scope, by=by, given=tuple(given)) if known else scope
-
-
-__all__ = [
-    "DEFAULT_ODDS_RATIO",
-    "Compared",
-    "GroupRate",
-    "PairChoice",
-    "Reversal",
-    "ReversalKind",
-    "ReversalScan",
-    "ScanResult",
-    "ScanScope",
-    "Scanned",
-]

@@ -19,7 +19,7 @@ import numpy as np
 
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Floats, Ints, Marks
-from fairaudit.evidence import Sample, compare_shares, name_share_test
+from fairaudit.evidence.pair_tests import Sample, compare_shares, name_share_test
 from fairaudit.judge.simpson import (
     CombinedStrata,
     ExplainedShare,

@@ -32,17 +32,10 @@ from fairaudit.judge.simpson.pairs import (
     run_pair_tests,
     weigh,
 )
-from fairaudit.metrics import (
-    Eligibility,
-    Evaluation,
-    GroupValues,
-    Ineligibility,
-    MetricOptions,
-    Rate,
-    evaluate,
-    explain_ineligibility,
-)
+from fairaudit.metrics import Eligibility, Evaluation, GroupValues, Rate, evaluate
 from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.reasons import Ineligibility, explain_ineligibility
+from fairaudit.metrics.terms import MetricOptions
 from fairaudit.stats import strata
 
 MOST_GROUPS = 500

@@ -16,7 +16,7 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import NothingToAudit
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.ledger import Ledger, LedgerLine
-from fairaudit.base.names import is_value, listing, lookalike, quoted
+from fairaudit.base.names import describe_group, is_value, listing, lookalike, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
 from fairaudit.counting.sources.column_checks import parse_filter
@@ -38,7 +38,7 @@ from fairaudit.cube import (
     distinct_rows,
     name_groups,
 )
-from fairaudit.metrics import Eligibility, describe_group
+from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.recode.columns import DROP, Axis, amounts, audited_rows, cluster_codes
 from fairaudit.pipeline.recode.outcomes import Alike
 from fairaudit.spec import MissingPolicy, Outcome, Spec

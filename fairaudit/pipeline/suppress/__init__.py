@@ -14,13 +14,14 @@ from fairaudit.base.disclosure_marks import Notice, Subjects, redact
 from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.cube.histogram import median_bin
-from fairaudit.evidence import ComparisonPart, Side
+from fairaudit.evidence.records import ComparisonPart, Side
 from fairaudit.judge import Check, Finding, NotEvaluated
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.simpson.scanning import list_apart
 from fairaudit.judge.waivers import WaiverOutcome, WaiverState
-from fairaudit.metrics import NO_MINIMUM, Eligibility
+from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
+from fairaudit.metrics.terms import NO_MINIMUM
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value

@@ -29,8 +29,6 @@ from fairaudit.cube import (
 )
 from fairaudit.cube.histogram import median_bin
 from fairaudit.metrics import (
-    FirstOf,
-    Formula,
     GroupMetric,
     Mean,
     PeopleCount,
@@ -40,7 +38,8 @@ from fairaudit.metrics import (
     list_quantities,
 )
 from fairaudit.metrics.confusion_counts import ScoreCounts
-from fairaudit.metrics.formulas import Macro
+from fairaudit.metrics.formulas import Formula, Macro
+from fairaudit.metrics.means_and_errors import FirstOf
 from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.scores import Distribution, find_labels

@@ -19,7 +19,6 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
-    ReferencePolicy,
     Requirement,
     TableMetric,
     find_metric,
@@ -27,7 +26,7 @@ from fairaudit.metrics import (
     list_requirements,
 )
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.terms import POOLED_REFERENCES
+from fairaudit.metrics.terms import POOLED_REFERENCES, ReferencePolicy
 from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells, ScoreSource
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.result import (

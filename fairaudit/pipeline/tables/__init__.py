@@ -12,7 +12,8 @@ from fairaudit.cube import Cube
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
-from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id, find_ranges
+from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id
+from fairaudit.metrics.other_names import find_ranges
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline.tables.audit import (
     Audit,

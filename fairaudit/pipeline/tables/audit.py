@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, SpecError, UsageError, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.base.names import quoted
+from fairaudit.base.names import describe_group, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.posterior_draws import Draws
 from fairaudit.cube import (
@@ -29,27 +29,18 @@ from fairaudit.cube import (
     distinct_rows,
     find_excluded,
 )
-from fairaudit.evidence import Intervals
+from fairaudit.evidence.value_intervals import Intervals
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import ScanResult
 from fairaudit.judge.simpson.scanning import scan_reversals
 from fairaudit.judge.subgroups import Discovery, search_subgroups
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, exclude_groups
-from fairaudit.metrics import (
-    Disparity,
-    Evaluation,
-    GroupMetric,
-    Metric,
-    MetricOptions,
-    PeopleCount,
-    Requirement,
-    describe_group,
-    evaluate_against,
-    explain_undefined,
-)
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, PeopleCount, Requirement
 from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.metrics.evaluate import evaluate_against
 from fairaudit.metrics.evaluation_record import write_unsmoothed
-from fairaudit.metrics.terms import name_stratum
+from fairaudit.metrics.reasons import explain_undefined
+from fairaudit.metrics.terms import MetricOptions, name_stratum
 from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import Cubes, recode

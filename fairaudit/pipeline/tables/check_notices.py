@@ -9,18 +9,15 @@ import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.names import quoted
+from fairaudit.base.names import describe_group, quoted
 from fairaudit.cube import Grouping, GroupTable, Marks
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import (
-    NO_GROUP,
-    NO_MINIMUM,
     Disparity,
     GroupMetric,
     GroupValues,
     Rate,
     TableMetric,
-    describe_group,
     list_quantities,
 )
 from fairaudit.metrics.confusion_counts import count_groups
@@ -38,7 +35,7 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE
+from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE, NO_GROUP, NO_MINIMUM
 from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
 from fairaudit.result import LatticeEntry, LatticeRow
 from fairaudit.spec import MetricRequest

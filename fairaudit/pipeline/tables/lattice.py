@@ -11,23 +11,21 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import replace
+from fairaudit.base.names import describe_group
 from fairaudit.counting.counts import Median
 from fairaudit.cube import Grouping
 from fairaudit.cube.histogram import Histogram, auc, quantile
-from fairaudit.evidence import find_intervals, find_parts, group_at
 from fairaudit.evidence.appearances import Appearances, RateInSubsets, find_appearances
+from fairaudit.evidence.records import find_parts, group_at
+from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.judge import Check
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
-    Formula,
     GroupMetric,
-    MetricOptions,
     Rate,
     TableMetric,
     build_disparity,
-    describe_group,
-    explain_undefined,
     find_comparison_id,
     is_over_classes,
     list_quantities,
@@ -37,9 +35,11 @@ from fairaudit.metrics.confusion_counts import ScoreCounts
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import write_unsmoothed
+from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
+from fairaudit.metrics.reasons import explain_undefined
 from fairaudit.metrics.scores import calibration_bins
-from fairaudit.metrics.terms import Parameters, ReferencePolicy
+from fairaudit.metrics.terms import MetricOptions, Parameters, ReferencePolicy
 from fairaudit.pipeline.recode import Cubes
 from fairaudit.pipeline.recode.scores import Described, Distribution
 from fairaudit.pipeline.tables.audit import Tables, write_estimate

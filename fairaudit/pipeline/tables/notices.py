@@ -9,14 +9,14 @@ from decimal import Decimal
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
-from fairaudit.base.names import listing
+from fairaudit.base.names import describe_group, listing
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.judge.simpson import ScanResult
 from fairaudit.judge.simpson.scanning import MOST_SUSPECTS
-from fairaudit.metrics import Evaluation, Metric, Requirement, describe_group, find_metric
+from fairaudit.metrics import Evaluation, Metric, Requirement, find_metric
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.individual import (
     BALANCED_ERROR_RATE,

@@ -10,46 +10,36 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.base.frozen import replace
+from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Grouping, GroupTable, Marks
-from fairaudit.evidence import (
-    build_estimate,
-    find_intervals,
-    find_parts,
-    find_significances,
-    group_at,
-    run_mcnemar,
-)
+from fairaudit.evidence import find_significances
+from fairaudit.evidence.records import build_estimate, find_parts, group_at
+from fairaudit.evidence.value_intervals import find_intervals
+from fairaudit.evidence.value_tests import run_mcnemar
 from fairaudit.judge import Limit
 from fairaudit.metrics import (
-    NO_GROUP,
-    NO_MINIMUM,
     Better,
     Disparity,
     Eligibility,
     Evaluation,
-    Formula,
     GroupMetric,
     GroupValues,
     PeopleCount,
-    Reference,
-    ReferencePolicy,
     build_disparity,
-    count_pairs,
-    describe_group,
     evaluate,
     find_comparison_id,
-    find_eligibility,
-    find_group,
-    find_participants,
     is_over_classes,
-    undefined_reason,
 )
 from fairaudit.metrics.comparisons import DIFFERENCE, RATIO
 from fairaudit.metrics.confusion_counts import one_against_rest
+from fairaudit.metrics.eligibility import find_eligibility, find_group, find_participants
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for
+from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.other_names import FairRanges
-from fairaudit.metrics.paired_counts import correlate_outcomes
+from fairaudit.metrics.paired_counts import correlate_outcomes, count_pairs
+from fairaudit.metrics.reasons import undefined_reason
+from fairaudit.metrics.terms import NO_GROUP, NO_MINIMUM, Reference, ReferencePolicy
 from fairaudit.pipeline.tables.audit import Tables, list_places, list_rates, write_estimate
 from fairaudit.result import ComparisonRow, GroupRow, ModelChange, RateRow
 from fairaudit.spec import MetricRequest

@@ -10,19 +10,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field_names, replace
+from fairaudit.base.names import describe_group
 from fairaudit.cube import Group
 from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, SubgroupCheck
-from fairaudit.metrics import (
-    Disparity,
-    Eligibility,
-    GroupMetric,
-    ReferencePolicy,
-    describe_group,
-    find_comparison_id,
-)
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, find_comparison_id
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.terms import ReferencePolicy
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.tools.compare.measuring import (
     ChangeTerms,

@@ -14,8 +14,9 @@ from fairaudit.cube import Grouping
 from fairaudit.evidence.joint_tests import MOST_PERMUTED
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import Reversal
-from fairaudit.metrics import Eligibility, GroupMetric, Rate, describe_rule, find_metric
+from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.metrics.reasons import describe_rule
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
 from fairaudit.stats import contingency, proportions
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT

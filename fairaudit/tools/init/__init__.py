@@ -29,8 +29,6 @@ _OLDEST, _ADULT = 120, 40
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _DAY = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}", re.ASCII)
-
-
 _MONTHS = 12
 
 
@@ -121,7 +119,7 @@ def _words(name: str) -> list[str]:
 
 def is_like_count(name: str) -> bool:
     """Whether the name of a column suggests counts."""
-    words = _words(name)[:-1]
+    words = split_words(name)
     return bool(words) and words[-1 if words[0] != "n" else 0] in _WORDS[Role.COUNT].split()
 
 
@@ -133,8 +131,8 @@ def pair_counts(columns: Sequence[str]) -> Iterator[dict[str, str]]:
     >>> [*pair_counts(["race", "n_applicants", "n_selected"])]
     [{'selected': 'n_selected', 'total': 'n_applicants'}]
     """
-    rest = {name: {*_words(name)[:-1]} - _TOTALS for name in columns}
-    totals = [name for name in columns if not rest[name] and _words(name) != [""]]
+    rest = {name: {*split_words(name)} - _TOTALS for name in columns}
+    totals = [name for name in columns if not rest[name] and split_words(name)]
     counted, refused = (
         [(*words, name) for name, words in rest.items() if len(words) == 1 and words <= known]
         for known in (_COUNTED, _REFUSED)

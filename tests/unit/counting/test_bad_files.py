@@ -858,13 +858,13 @@ def test_a_file_that_goes_before_its_fault_is_located(
     told = command(what)
     assert_refused(told, "1 row has no value in the decision 'y'")
     assert "data.csv:5" in told.err
-    locate = polars_engine.locate
+    locate = polars_engine.locate_error
 
     def too_late(*arguments: Any) -> DataError:
         (tmp_path / "data.csv").unlink()
         return locate(*arguments)
 
-    monkeypatch.setattr("fairaudit.counting.polars_engine.locate", too_late)
+    monkeypatch.setattr("fairaudit.counting.polars_engine.locate_error", too_late)
     assert_refused(command(what), "1 row has no value in the decision 'y'")
 
 

@@ -27,8 +27,8 @@ from test_databases import said
 
 import fairaudit
 from fairaudit.base.errors import DataError
-from fairaudit.counting.sources import column_types
-from fairaudit.counting.sources.column_types import READINGS
+from fairaudit.counting.sources import databases
+from fairaudit.counting.sources.databases import READINGS
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of drivers
 
@@ -467,20 +467,20 @@ def test_each_type_that_docs_list_is_tried_on_its_engine(engine: str) -> None:
     for reading in READINGS[engine]:
         listed = {same.get(base(kind), base(kind)) for kind in reading.types.split(", ") if kind}
         assert listed <= {*tried, "bit"}, engine
-        assert not listed or (reading.dtype == column_types.UNREAD) == bool(listed & unread), engine
+        assert not listed or (reading.dtype == databases.UNREAD) == bool(listed & unread), engine
 
 
 TITLES = {
-    column_types.BOOLEAN: "true or false",
-    column_types.WHOLE: "whole number",
-    column_types.DECIMAL: "decimal",
-    column_types.SINGLE: "number, single precision",
-    column_types.DOUBLE: "number",
-    column_types.DATE: "date",
-    column_types.MOMENT: "date and time",
-    column_types.TIME: "time",
-    column_types.TEXT: "text",
-    column_types.UNREAD: "refused by name",
+    databases.BOOLEAN: "true or false",
+    databases.WHOLE: "whole number",
+    databases.DECIMAL: "decimal",
+    databases.SINGLE: "number, single precision",
+    databases.DOUBLE: "number",
+    databases.DATE: "date",
+    databases.MOMENT: "date and time",
+    databases.TIME: "time",
+    databases.TEXT: "text",
+    databases.UNREAD: "refused by name",
 }
 
 

@@ -22,8 +22,7 @@ from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources import csv_reader, excel, parquet_files
 from fairaudit.counting.sources.posterior_files import read_draws
-from fairaudit.counting.sources.readers import Reader, reader_of
-from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
+from fairaudit.counting.sources.sources import CheckedFile, Copies, Reader, SourceFile, reader_of
 from fairaudit.spec import load
 
 READERS: tuple[Reader, ...] = (csv_reader, parquet_files, excel)

@@ -22,20 +22,18 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube import NO_LEVEL, UNKNOWN, Cube, GroupTable, KeyColumn, Role
-from fairaudit.evidence import find_missing_bounds, judge_missing, missing_bounds
+from fairaudit.evidence import missing_bounds
+from fairaudit.evidence.missing_bounds import find_missing_bounds, judge_missing
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import (
     Disparity,
     Evaluation,
-    MetricOptions,
-    Parameters,
-    Reference,
-    ReferencePolicy,
     build_disparity,
     evaluate,
     find_comparison,
     find_metric,
 )
+from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 from fairaudit.result import AuditResult
 
 Audit = Callable[..., AuditResult]

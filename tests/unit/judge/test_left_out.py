@@ -19,7 +19,8 @@ import fairaudit
 from fairaudit import cli
 from fairaudit.api.results import AuditResult
 from fairaudit.base.errors import SpecError
-from fairaudit.judge import Finding, LeftOutReason, Status
+from fairaudit.judge import Finding, Status
+from fairaudit.judge.left_out import LeftOutReason
 from fairaudit.report import json as report_json
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.report.headlines import headline

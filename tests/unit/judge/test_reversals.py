@@ -23,7 +23,7 @@ from statsmodels.stats.proportion import proportions_ztest
 
 import fairaudit
 from fairaudit.base.errors import SpecError
-from fairaudit.evidence import Sample
+from fairaudit.evidence.pair_tests import Sample
 from fairaudit.judge import EvidenceStatus, Finding, Status
 from fairaudit.judge.simpson import Reversal, ReversalKind, scanning
 from fairaudit.judge.simpson.pairs import find_explained_share

@@ -15,9 +15,9 @@ from fairaudit import metrics
 from fairaudit.base.frozen import replace
 from fairaudit.evidence.methods import name_interval
 from fairaudit.judge import Finding
-from fairaudit.metrics import COMPARISONS, build_disparity
-from fairaudit.metrics.comparisons import DIFFERENCE, GAP, RATIO
-from fairaudit.metrics.disparities import ComparisonShape, Rescaling
+from fairaudit.metrics import build_disparity
+from fairaudit.metrics.comparisons import COMPARISONS, DIFFERENCE, GAP, RATIO
+from fairaudit.metrics.disparities import Rescaling
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.report import check_page, rate_figures
@@ -55,7 +55,7 @@ MAX_RATIO = replace(
     title="Ratio of the highest to the lowest group",
     description="The highest value of a group divided by the lowest; 1 at parity, never below.",
     formula="highest / lowest",
-    shape=ComparisonShape.SPREAD,
+    is_max_min=True,
     range=(1, None),
     rescaling=Rescaling(lambda ratio: 1 / ratio, lambda value: 1 / value),
 )

@@ -16,8 +16,8 @@ from evidence_specs import YES, Cells, confused, document, spec
 
 import fairaudit
 from fairaudit.judge import Status
-from fairaudit.metrics import CATALOGUE, COMPARISONS, Disparity, find_metric
-from fairaudit.metrics.comparisons import STANDARDIZED_DIFFERENCE_TOTAL
+from fairaudit.metrics import CATALOGUE, Disparity, find_metric
+from fairaudit.metrics.comparisons import COMPARISONS, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.report import checks
 from fairaudit.report.explain import markdown
 from fairaudit.result import definition

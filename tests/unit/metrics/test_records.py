@@ -22,24 +22,15 @@ from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.cli import run_line
 from fairaudit.cube import GroupTable
-from fairaudit.metrics import (
-    CATALOGUE,
-    COMPARISONS,
-    GROUP_METRICS,
-    Disparity,
-    FirstOf,
-    Formula,
-    MetricOptions,
-    Parameters,
-    Rate,
-    Reference,
-    ReferencePolicy,
-    Requirement,
-    evaluate,
-)
+from fairaudit.metrics import CATALOGUE, GROUP_METRICS, Disparity, Rate, Requirement, evaluate
+from fairaudit.metrics.comparisons import COMPARISONS
+from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import ValueKind
+from fairaudit.metrics.means_and_errors import FirstOf
+from fairaudit.metrics.other_names import UNSUPPORTED_METRICS, UnsupportedMetric
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import Ranked
+from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 from fairaudit.report import content, explain, terminal
 from fairaudit.report import json as report_json
 from fairaudit.spec import reading
@@ -195,9 +186,9 @@ def test_the_ladder_is_drawn_as_it_is_checked() -> None:
     assert rungs == contracts["contracts"][0]["layers"]
 
 
-@pytest.mark.parametrize("notion", metrics.UNSUPPORTED_METRICS, ids=lambda one: one.names[0])
+@pytest.mark.parametrize("notion", UNSUPPORTED_METRICS, ids=lambda one: one.names[0])
 def test_a_notion_that_no_count_gives_says_so_and_names_measures_that_are_here(
-    notion: metrics.UnsupportedMetric,
+    notion: UnsupportedMetric,
 ) -> None:
     """By each of its names, however they are written; none of them is a measure's."""
     for name in notion.names:

@@ -16,11 +16,12 @@ from fairaudit import codec
 from fairaudit.base.frozen import replace
 from fairaudit.cube import ExcludeBelow, ExcludedGroups, GroupTable
 from fairaudit.judge import Finding, NotEvaluated, Status
-from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, MetricOptions, evaluate
+from fairaudit.metrics import CATALOGUE, Disparity, Eligibility, evaluate
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.example import _UTILITIES, _table
 from fairaudit.metrics.terms import (
     POOLED_REFERENCES,
+    MetricOptions,
     Minimum,
     Parameters,
     Reference,

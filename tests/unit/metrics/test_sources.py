@@ -11,7 +11,8 @@ from conftest import ROOT, about
 
 import fairaudit
 from fairaudit import metrics
-from fairaudit.metrics import CATALOGUE, COMPARISONS
+from fairaudit.metrics import CATALOGUE
+from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.spec.key_schema import REFERENCES
 
 SOURCES = ("Fairlearn", "fairMLHealth", "Žliobaitė")

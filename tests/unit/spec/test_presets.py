@@ -11,7 +11,8 @@ import pytest
 import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.cli import run_line
-from fairaudit.metrics import FAIR_RANGES, PRESETS, find_metric
+from fairaudit.metrics import find_metric
+from fairaudit.metrics.other_names import FAIR_RANGES, PRESETS
 from fairaudit.report import content, terminal
 from fairaudit.result import AuditResult
 

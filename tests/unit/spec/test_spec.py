@@ -16,7 +16,8 @@ import fairaudit
 from fairaudit import spec as specs
 from fairaudit.base.errors import FairauditError, SpecError
 from fairaudit.base.frozen import replace
-from fairaudit.judge import About, Check
+from fairaudit.judge import Check
+from fairaudit.judge.checks import About
 from fairaudit.spec import Missing, MissingPolicy
 from fairaudit.spec.editor_schema import json_schema
 from fairaudit.spec.text import read

@@ -31,7 +31,8 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import NothingToAudit, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.cli import run_line
-from fairaudit.judge import Status, Waived
+from fairaudit.judge import Status
+from fairaudit.judge.findings import Waived
 from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Eligibility
 from fairaudit.report import FORMATS, terminal
