@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Literal, TypeAlias
 
 from fairaudit.base.frozen import Frozen
+from fairaudit.base.names import quoted
 
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
@@ -69,6 +70,12 @@ class CsvFormat(Frozen):
     accounting: bool = False
     dates: tuple[tuple[str, str], ...] = ()
     sheet: str | None = None
+
+    @property
+    def words(self) -> str:
+        """The notation in words: the separators, the decimal sign and the encoding."""
+        keys = ("separator", "decimal", "thousands", "encoding")
+        return ", ".join(f"{key} {quoted(sign)}" for key in keys if (sign := getattr(self, key)))
 
     @property
     def first_row(self) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from fairaudit.base import names
-from fairaudit.report import checks, numbers
+from fairaudit.report import checks, numbers, provenance
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -24,7 +24,6 @@ from fairaudit.report.blocks import (
 from fairaudit.result import (
     CheckPreview,
     ColumnPreview,
-    ColumnReading,
     DryRun,
     GroupingPreview,
     LevelPreview,
@@ -41,18 +40,6 @@ _COLUMNS: tuple[Column[ColumnPreview], ...] = (
     text_column("role", lambda row: row.role),
     text_column("column", lambda row: ", ".join(map(names.name, row.columns))),
     text_column("as", lambda row: row.reading),
-)
-_READINGS: tuple[Column[ColumnReading], ...] = (
-    text_column("column", lambda row: names.name(row.column)),
-    text_column("holds", lambda row: row.kind),
-    text_column("from", lambda row: names.line(row.low)),
-    text_column("to", lambda row: names.line(row.high)),
-    Column("blank", lambda row: numbers.percent(row.blank)),
-    Column("different", lambda row: numbers.whole(row.distinct)),
-    text_column(
-        "examples",
-        lambda row: ", ".join(names.quoted(numbers.short(text)) for text in row.examples),
-    ),
 )
 _GROUPINGS: tuple[Column[GroupingPreview], ...] = (
     text_column("grouping", lambda row: numbers.subset(row.by)),
@@ -86,7 +73,7 @@ def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
     yield Heading("Columns")
     yield tabulate("Columns that are read", _COLUMNS, dry_run.columns)
     if dry_run.readings:
-        yield tabulate("Their content, in the first file", _READINGS, dry_run.readings)
+        yield tabulate("Their content, in the first file", provenance.READINGS, dry_run.readings)
     if any(column.levels for column in dry_run.columns):
         yield _levels(dry_run, all_rows=all_rows)
     if dry_run.groupings:

@@ -16,12 +16,15 @@ from fairaudit.metrics import find_metric
 from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Block, Column, Facts, Heading, tabulate, text_column
-from fairaudit.result import AuditResult, DataFile, Provenance
+from fairaudit.result import AuditResult, ColumnReading, DataFile, Provenance
 
 
 def provenance(result: AuditResult) -> Iterator[Block]:
     """The section on provenance: the tool, the spec, the data, and how groups were counted."""
     origin = result.provenance
+    if result.readings:
+        yield Heading("Columns as they were read", is_record=True)
+        yield tabulate("", READINGS, result.readings)
     yield Heading("Provenance", is_record=True)
     pairs = [
         ("tool", f"fairaudit {origin.version}"),
@@ -45,6 +48,7 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         smallest.append(f"excluded {names.line(describe_rule(origin.exclude_below))}")
     optional = {
         "draws": draws and draws_hash and f"{names.copied(draws)} (sha256 {draws_hash[:12]})",
+        "written": names.line(origin.notation),
         "read by": origin.route,
         "filter": origin.filter and names.line(origin.filter),
         "people per row": origin.count and f"the column {names.name(origin.count)}",
@@ -67,6 +71,20 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         "created": origin.created,
     }
     yield Facts([*pairs, *((name, str(text)) for name, text in optional.items() if text)])
+
+
+READINGS: tuple[Column[ColumnReading], ...] = (
+    text_column("column", lambda row: names.name(row.column)),
+    text_column("holds", lambda row: row.kind),
+    text_column("from", lambda row: names.line(row.low)),
+    text_column("to", lambda row: names.line(row.high)),
+    Column("blank", lambda row: numbers.percent(row.blank)),
+    Column("different", lambda row: "" if row.distinct is None else numbers.whole(row.distinct)),
+    text_column(
+        "examples",
+        lambda row: ", ".join(names.quoted(numbers.short(text)) for text in row.examples),
+    ),
+)
 
 
 def origin(result: AuditResult) -> str:

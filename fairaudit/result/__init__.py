@@ -73,7 +73,7 @@ class Profile(Frozen):
 @declare_subjects(
     nobody="version spec_path spec_sha256 title context route filter count weight minimum "
     "exclude_below inference created suppress_below cluster sample_strata flags draws "
-    "draws_sha256 profiles settings only not_run",
+    "draws_sha256 profiles settings only not_run notation",
     anybody="clusters",
     never="cube_sha256",
     nested="files rows weight_error",
@@ -87,7 +87,8 @@ class Provenance(Frozen):
     `sample_strata` the column of the sampling strata. `flags` are the fair ranges that mark
     comparisons, `draws` is the file of given probabilities, `profiles` are the profiles of the
     spec, and `settings` the changes of the spec on the command line. `only` are the names that
-    chose the checks, `not_run` the ids of the other checks.
+    chose the checks, `not_run` the ids of the other checks. `notation` says how CSV files are
+    written.
     """
 
     version: str
@@ -118,6 +119,7 @@ class Provenance(Frozen):
     settings: Annotated[tuple[str, ...], RARE] = ()
     only: Annotated[tuple[str, ...], RARE] = ()
     not_run: Annotated[tuple[str, ...], RARE] = ()
+    notation: Annotated[str, RARE] = ""
 
 
 class Summary(Frozen):
@@ -137,13 +139,31 @@ class Summary(Frozen):
     exit_codes: Annotated[Mapping[str, int], RARE] = field(default_factory=dict)
 
 
+@declare_subjects(never="column kind low high blank distinct examples")
+class ColumnReading(Frozen):
+    """The content of a column: its kind, range, blanks and most frequent values.
+
+    `kind` is text, numbers, dates, or several of them; `low` and `high` are numbers or dates.
+    `blank` is the share of rows without a value. The values of cut numbers are not counted, so
+    `distinct` has no value (None).
+    """
+
+    column: str
+    kind: str
+    low: str
+    high: str
+    blank: float
+    distinct: int | None
+    examples: tuple[str, ...]
+
+
 @declare_subjects(
     nobody="definitions fail_on earlier burdens stages reversals_off positives",
     anybody="compared scanned",  # reveal which groups are large enough
-    never="subgroups model_changes features local_rates balance",
+    never="subgroups model_changes features local_rates balance readings",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
-    hidden={"model_changes": (), "features": (), "local_rates": (), "balance": ()},
+    hidden={"model_changes": (), "features": (), "local_rates": (), "balance": (), "readings": ()},
 )
 class AuditResult(Frozen):
     """Everything that an audit found. `fail_on` is the lowest status that fails the audit.
@@ -154,8 +174,8 @@ class AuditResult(Frozen):
     models; `burdens` are the outcomes with `favourable: false`, and `stages` those of a process.
     `balance` compares the features of both sides in strata of equal propensity. With
     `reversals_off` the spec asks for no scan for reversals, so an empty list has no meaning.
-    `positives` has the positive value of each outcome in the words of the spec: `label`,
-    `repaid = yes`.
+    `readings` are the contents of the counted columns. `positives` has the positive value of each
+    outcome in the words of the spec: `label`, `repaid = yes`.
     """
 
     provenance: Provenance
@@ -184,6 +204,7 @@ class AuditResult(Frozen):
     local_rates: Annotated[tuple[LocalRates, ...], RARE] = ()
     balance: Annotated[tuple[FeatureBalance, ...], RARE] = ()
     reversals_off: Annotated[bool, RARE] = False
+    readings: Annotated[tuple[ColumnReading, ...], RARE] = ()
     positives: Annotated[Mapping[str, str], RARE] = field(default_factory=dict)
 
     def __repr__(self) -> str:
@@ -333,22 +354,6 @@ class ColumnPreview(Frozen):
     columns: tuple[str, ...]
     reading: str
     levels: tuple[LevelPreview, ...] = ()
-
-
-class ColumnReading(Frozen):
-    """The content of a column of the first file: its kind, range, blanks and frequent values.
-
-    `kind` is text, numbers, dates, or several of them; `low` and `high` are numbers or dates.
-    `blank` is the share of rows without a value.
-    """
-
-    column: str
-    kind: str
-    low: str
-    high: str
-    blank: float
-    distinct: int
-    examples: tuple[str, ...]
 
 
 class GroupingPreview(Frozen):

@@ -102,17 +102,13 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
     repeats = task.plan.repeats
     personal = {task.plan.cluster, None if repeats is None else repeats.id}
     profile = profile_file(path, form, only=used)
-    keys = ("separator", "decimal", "thousands", "encoding")
-    notation = ", ".join(
-        f"{key} {names.quoted(sign)}" for key in keys if (sign := getattr(form, key))
-    )
     return replace(
         dry_run,
         readings=tuple(
             _read_column(column, profile.rows, is_personal=column.name in personal)
             for column in profile.columns
         ),
-        notation=notation if kind == CSV else "",
+        notation=form.words if kind == CSV else "",
     )
 
 

@@ -5,10 +5,17 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Sequence
 from datetime import date
+from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fairaudit.base import __version__
-from fairaudit.cube import Cube
+from fairaudit.base.inputs import CSV, format_of
+from fairaudit.counting.counts import Counts
+from fairaudit.counting.plan import MISSING, is_finite_number
+from fairaudit.counting.raw_keys import RawKey
+from fairaudit.cube import Cube, add_up
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
@@ -32,8 +39,11 @@ from fairaudit.pipeline.tables.lattice import (
 )
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
-from fairaudit.result import AuditResult, Definition, Provenance, definition
+from fairaudit.result import AuditResult, ColumnReading, Definition, Provenance, definition
 from fairaudit.spec import MetricRequest, value_of
+
+_EXAMPLES = 5
+"""The number of values that describe a column."""
 
 __all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
 
@@ -103,6 +113,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
         stages=spec.stages,
         reversals_off=scan is None,
+        readings=tuple(_read_columns(counts)),
         positives={
             outcome.name: " or ".join(
                 f"{outcome.column.value} = {level.value}" for level in outcome.positive
@@ -141,7 +152,46 @@ def _describe_provenance(audit: Audit) -> Provenance:
         **same,
         only=audit.task.only,
         not_run=audit.task.not_run,
+        notation=counts.plan.format.words
+        if any(format_of(Path(file.path)) == CSV for file in counts.files)
+        else "",
     )
+
+
+def _read_columns(counts: Counts) -> Iterator[ColumnReading]:
+    """The content of each column whose texts or intervals are counted, over all rows.
+
+    The clusters are no examples, because they may identify people.
+    """
+    column_of: dict[str, RawKey] = {}
+    # Texts say more than intervals of the same column.
+    for raw_key in sorted(counts.keys, key=lambda one: one.key.edges is not None):
+        if all(raw_key.key.column != one.name for one in counts.plan.derived):
+            column_of.setdefault(raw_key.key.column, raw_key)
+    for column, raw_key in column_of.items():
+        is_cut, rows = raw_key.key.edges is not None, max(int(counts.rows.sum()), 1)
+        missing = {None, *counts.plan.missing_words(column)}
+        is_blank = raw_key.codes == MISSING
+        if not is_cut:
+            is_blank = np.array([text in missing for text in raw_key.levels])[raw_key.codes]
+        n = add_up(counts.rows, np.where(is_blank, raw_key.size, raw_key.codes), raw_key.size + 1)
+        order = [] if is_cut else np.argsort(-n[:-1], kind="stable").tolist()
+        texts = [text for at in order if n[at] and (text := raw_key.levels[at]) is not None]
+        numbers = [float(text) for text in texts if is_finite_number(text)]
+        kinds = ["text"] if len(texts) > len(numbers) else []
+        kinds += ["numbers"] if numbers or is_cut else []
+        for histogram in counts.scores[column].histograms if column in counts.scores else ():
+            numbers += [*histogram.low.tolist(), *histogram.high.tolist()]
+        ends = [f"{end:,.10g}" for end in (min(numbers), max(numbers))] if numbers else ["", ""]
+        yield ColumnReading(
+            column=column,
+            kind=" and ".join(kinds) or "nothing",
+            low=ends[0],
+            high=ends[1],
+            blank=int(n[-1]) / rows,
+            distinct=None if is_cut else len(texts),
+            examples=tuple(texts[: 0 if column == counts.plan.cluster else _EXAMPLES]),
+        )
 
 
 def _hash_cube(cube: Cube) -> str:
