@@ -221,11 +221,12 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NO_SUMS
     for single in plans:
-        is_other_population = _population(single) != _population(first) or single.derived != first.derived
+        is_other_population = _population(single) != _population(first)
+        has_other_columns = single.derived != first.derived
         # Scores and extra tables are not merged, so their keys must be the same.
         has_other_scores = (single.scores, single.tables) != (first.scores, first.tables)
         has_other_keys = (first.scores or first.tables) and single.keys != first.keys
-        if is_other_population or has_other_scores or has_other_keys:
+        if is_other_population or has_other_columns or has_other_scores or has_other_keys:
             return None
         adding += single.adding
         for key in single.keys:
