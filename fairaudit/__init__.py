@@ -42,7 +42,7 @@ _MODULES = {
         "SpecError",
         "UsageError",
     ),
-    "metrics": ("epsilon",),
+    "metrics.differential_fairness": ("epsilon",),
     "api.mlflow": ("log_to_mlflow",),
     "result": ("Verdict",),
     "judge": ("Status",),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.cube import Floats, GroupTable
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts, count_groups
 from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
@@ -118,12 +118,6 @@ def _atkinson(entropy: Floats, aversion: float) -> Floats:
     if not order:
         return np.asarray(1 - np.exp(-entropy))
     return np.asarray(1 - (1 + order * (order - 1) * entropy) ** (1 / order))
-
-
-def _find_atkinson(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Ints]:
-    aversion = _alpha(parameters, 1)
-    entropy = _entropy(_levels(counts), 1 - aversion)
-    return _atkinson(entropy, aversion), counts.people.labelled
 
 
 def _atkinson_ends(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
@@ -235,7 +229,10 @@ ATKINSON = Formula(
     parameters=("alpha",),
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
     "1 - exp(-GE(0))",
-    value_of=_find_atkinson,
+    value_of=lambda counts, p: (
+        _atkinson(_entropy(_levels(counts), 1 - _alpha(p, 1)), _alpha(p, 1)),
+        counts.people.labelled,
+    ),
     ends_of=_atkinson_ends,
     method="Wilson, or by the delta method where α is not 1, mapped",
 )

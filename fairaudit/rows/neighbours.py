@@ -382,18 +382,14 @@ class Neighbours:
         self.sizes = np.concatenate([self.sizes, sizes - (own & self.without_self)])
         return len(links_of)
 
-    def sum_over(self, values: Floats | Ints) -> Floats:
-        """The sum of `values` [U] over the neighbours' profiles of each row."""
-        return np.asarray(np.add.reduceat(values[self.links], self.starts[:-1]), dtype=np.float64)
-
     def mean_of(self, outcome: Floats, people: Ints) -> Floats:
         """The mean outcome of the neighbours of each person."""
         profile = self.space.profile
         place = np.searchsorted(self.among, profile[self.base])
         positives = np.bincount(place, outcome[self.base], minlength=len(self.among))
-        rows = self.row[profile[people]]
-        own = outcome[people] * self.without_self
-        return np.asarray((self.sum_over(positives)[rows] - own) / self.sizes[rows])
+        of_rows = np.add.reduceat(positives[self.links], self.starts[:-1])
+        rows, own = self.row[profile[people]], outcome[people] * self.without_self
+        return np.asarray((of_rows[rows] - own) / self.sizes[rows])
 
     def sum_by_neighbour(self, rows: Ints, values: Floats) -> Floats:
         """For each profile [U], the sum of the `values` of the `rows` that it is a neighbour of."""

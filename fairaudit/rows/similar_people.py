@@ -89,8 +89,11 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     size, among = neighbours.sizes[rows], neighbours.mean_of(outcome, people)
     distance = np.abs(outcome[people] - among)
     mean = float(distance.mean())
-    # The effect of a neighbour's outcome (0 or 1) on the distances of others.
-    pulls = [_pull(among, size, with_positive) for with_positive in (0.0, 1.0)]
+    # The change of a distance by a neighbour's outcome (0 or 1), against the other neighbours.
+    either = np.array([[0.0], [1.0]])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        others = np.where(size > 1, (among * size - either) / (size - 1), 0.5)
+    pulls = (1 - 2 * others) * (either - others) / size
     on_profiles = np.stack([neighbours.sum_by_neighbour(rows, pull) for pull in pulls])
     positive = (outcome > 0).astype(np.int64)
     influence = np.zeros(len(neighbours.space.profile))
@@ -98,15 +101,8 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     # People are not their own neighbours.
     influence[people] += distance - mean
     if neighbours.without_self:
-        influence[people] -= np.stack(pulls)[positive[people], np.arange(len(people))]
+        influence[people] -= pulls[positive[people], np.arange(len(people))]
     return Mean(1 - mean, estimate_variance(influence / len(people), len(people)), len(people))
-
-
-def _pull(among: Floats, size: Ints, outcome: float) -> Floats:
-    """The change of a distance by a neighbour's outcome, compared with the other neighbours."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        others = np.where(size > 1, (among * size - outcome) / (size - 1), 0.5)
-    return np.asarray((1 - 2 * others) * (outcome - others) / size)
 
 
 def neighbour_gaps(

@@ -24,11 +24,6 @@ def expit(log_odds: Floats) -> Floats:
     return np.asarray(np.exp(-np.logaddexp(0, -log_odds)))
 
 
-def normal_quantile(probability: float) -> float:
-    """The standard normal quantile of a probability in (0, 1)."""
-    return NormalDist().inv_cdf(probability)
-
-
 def normal_critical(alpha: Alpha) -> float | Floats:
     """The z with P(|Z| > z) = `alpha`, for each; infinite where alpha is 0.
 

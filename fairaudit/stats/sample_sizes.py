@@ -13,12 +13,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
 from fairaudit.stats import contingency, distributions
-from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_quantile
+from fairaudit.stats.distributions import chi_square_tail, normal_critical
 
 POWER = 0.8
 """The chance that a test finds a gap that a report calls detectable: four samples of five."""
@@ -55,7 +56,7 @@ def smallest_detectable(
     (-0.2673, 0.2386)
     """
     share, n, m, level, freedom = np.broadcast_arrays(share, n, m, level, freedom)
-    more = normal_quantile(power)
+    more = NormalDist().inv_cdf(power)
     just = np.asarray(_effects(level, freedom, power), dtype=np.float64) - more
     ends = []
     with np.errstate(all="ignore"):
@@ -97,7 +98,7 @@ def _shift_to_level(
 def _find_effect(level: float, freedom: float, power: float) -> float:
     """The distance of the two sides in standard errors: the root of χ²'s noncentrality."""
     if freedom == 1:
-        return float(normal_critical(level)) + normal_quantile(power)
+        return float(normal_critical(level)) + NormalDist().inv_cdf(power)
     critical = _find_root(lambda x: level - float(chi_square_tail(x, freedom)), 1e5)
     # Noncentral χ² is χ² with twice a Poisson number of further degrees of freedom.
     more = np.arange(_TERMS + 10 * int(math.sqrt(freedom)))
