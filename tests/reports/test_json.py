@@ -245,15 +245,8 @@ def test_damage_is_told_and_never_a_crash(name: str, most: int, tmp_path: Path) 
 
 
 RARE = {
-    "compare",
-    "method",
-    "no_interval",
-    "error",
-    "positives",
-    "readings",
-    "reversal_scan",
-    "scan",
-}
+    "compare", "method", "no_interval", "error", "positives", "readings", "reversal_scan", "scan",
+}  # fmt: skip
 """Members that a document may lack, of those that the case below has."""
 
 
