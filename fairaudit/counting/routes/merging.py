@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.base.arrays import MOST_PEOPLE
 from fairaudit.base.errors import DataError
 from fairaudit.base.names import quoted
-from fairaudit.counting.counts import Counts, RawWeights
+from fairaudit.counting.counts import CountedFile, Counts, RawWeights
 from fairaudit.counting.partial_counts import (
     HistogramPart,
     PartialCounts,
@@ -73,7 +73,7 @@ def merge_counts(
         people=np.concatenate([measure.people for measure in measures]),
         read=read,
         repeated=repeated,
-        sources=tuple(checked.counted for checked in ready),
+        sources=tuple(CountedFile(one.source.file, one.records, one.blank) for one in ready),
         route=route,
         weights=weights,
         scores={
