@@ -53,36 +53,46 @@ def in_strata(random: Generator, runs: int) -> Iterator[Study]:
 
 def in_sparse_strata(random: Generator, runs: int) -> Iterator[Study]:
     """Of two rates averaged over many strata of few people, whose rates differ from each other."""
-    for compare in ("difference", "ratio"):
+    for compare, method in (("difference", "Sato, MOVER"), ("ratio", "Greenland–Robins, MOVER"),
+                            ("gap", "MOVER"), ("odds_ratio", "MOVER of the odds"),
+                            ("cohens_h", "MOVER")):  # fmt: skip
         points = []
         for strata, n, m, shift in (
             (30, 1, 1, 0.0), (100, 1, 1, 0.15), (500, 1, 1, -0.05), (100, 2, 2, 0.15),
             (40, 5, 5, 0.0), (40, 8, 12, 0.15), (12, 15, 15, -0.05), (10, 5, 40, 0.1),
+            (30, 2, 10, 0.0), (20, 3, 100, 0.1), (5, 5, 5, 0.0), (4, 10, 40, 0.1),
         ):  # fmt: skip
             base = np.clip(random.beta(2, 5, strata), 0.06, 0.6)
             rates = np.stack([base, base + shift], axis=1)
             sizes = np.broadcast_to((n, m), (strata, 2))
             one, other = rates.mean(axis=0)
-            truth = other - one if compare == "difference" else other / one
+            truth = {
+                "difference": other - one,
+                "ratio": other / one,
+                "gap": abs(other - one),
+                "odds_ratio": other * (1 - one) / (one * (1 - other)),
+                "cohens_h": 2 * np.arcsin(np.sqrt(other)) - 2 * np.arcsin(np.sqrt(one)),
+            }[compare]
+            place = 0 if compare == "gap" else 1
             hit = without = 0
             for _ in range(runs):
                 hits = random.binomial(sizes, rates)
                 table = table_of(np.stack([sizes - hits, hits], axis=1)[:, None])
-                terms = MetricOptions(TO_FIRST, average=Average(Weights.POOLED))
-                ends = find_intervals(evaluate(how("selection_rate", compare), table, terms)).at(
-                    0, 1
-                )
+                reference = None if compare == "gap" else TO_FIRST
+                terms = MetricOptions(reference, average=Average(Weights.POOLED))
+                evaluation = evaluate(how("selection_rate", compare), table, terms)
+                ends = find_intervals(evaluation).at(0, place)
                 without += ends is None
                 hit += ends is not None and ends[0] <= truth <= ends[1]
             where = f"{strata} strata of {n} and {m}, {shift:+.2f}"
-            few = strata * float(min(n * one, m * other))
+            few = strata * float(min(n * one, m * other, n * (1 - one), m * (1 - other)))
             points.append(Point(where, hit / (runs - without), without / runs, few))
-        method = "Sato" if compare == "difference" else "Greenland–Robins"
-        yield Study(f"{compare} of rates averaged over sparse strata", method, tuple(points))
+        kind = compare.replace("_", " ")
+        yield Study(f"{kind} of rates averaged over sparse strata", method, tuple(points))
 
 
 def numbers(random: Generator, runs: int) -> Iterator[Study]:
-    """Of means: Welch, Hedges–Olkin, the correlation, and the gap and ratio of several means."""
+    """Of means: Welch, MOVER, and the gap and ratio of several means."""
     kinds = {
         "normal, equal spread": (_normal, 0.1, 0.1),
         "normal, the larger group spread twice": (_normal, 0.1, 0.2),
@@ -91,8 +101,6 @@ def numbers(random: Generator, runs: int) -> Iterator[Study]:
     }
     asked = {
         "difference of two means": ("Welch", how("mean_score", "difference")),
-        "Cohen's d": ("Bonett", how("mean_score", "standardized_difference")),
-        "correlation of a score with membership": ("Bonett, mapped", measure("correlation")),
         "ratio of two means": ("MOVER", how("mean_score", "ratio")),
     }
     points: dict[str, list[Point]] = {title: [] for title in asked}
@@ -103,15 +111,8 @@ def numbers(random: Generator, runs: int) -> Iterator[Study]:
         table = scored(
             [draw(random, 0.5, one, (runs, n)), draw(random, 0.5 + apart, two, (runs, m))]
         )
-        pooled = np.sqrt(((n - 1) * one**2 + (m - 1) * two**2) / (n + m - 2))
-        # Around each mean, as the sample's squares are around its own.
-        within = np.sqrt((n * one**2 + m * two**2) / (n + m))
-        between = apart * np.sqrt(n * m) / (n + m)
-        r = between / np.sqrt(between**2 + within**2)
         truths = {
             "difference of two means": apart,
-            "Cohen's d": apart / pooled,
-            "correlation of a score with membership": np.array([-r, r]),
             "ratio of two means": (0.5 + apart) / 0.5,
         }
         for title, (_, single) in asked.items():

@@ -102,7 +102,7 @@ def _binomial(n: int, rate: float) -> Floats:
 
 
 def pairs(random: Generator, runs: int) -> Iterator[Study]:
-    """Of two rates: difference, ratio, odds ratio, normalized difference, correlation, h."""
+    """Of two rates: difference, ratio, odds ratio, normalized difference, correlation, h, d."""
     asked: dict[str, tuple[str, Metric, Reference | None]] = {
         "difference of two rates": ("Newcombe", how("selection_rate", "difference"), TO_FIRST),
         "ratio of two rates": ("Koopman", how("selection_rate", "ratio"), TO_FIRST),
@@ -111,6 +111,8 @@ def pairs(random: Generator, runs: int) -> Iterator[Study]:
         "correlation of an outcome with membership": (
             "MOVER by gradients", measure("correlation"), TO_FIRST),
         "Cohen's h": ("MOVER", how("selection_rate", "cohens_h"), TO_FIRST),
+        "Cohen's d of two rates": (
+            "MOVER by gradients", how("selection_rate", "standardized_difference"), TO_FIRST),
         "ratio to everybody (elift)": ("Koopman, mapped", measure("elift"), None),
     }  # fmt: skip
     points: dict[str, list[Point]] = {title: [] for title in asked}
@@ -145,6 +147,8 @@ def _of_pair(p: float, q: float, n: int, m: int) -> dict[str, float | Floats]:
         "normalized difference": (p - q) / (up if p > q else down),
         "correlation of an outcome with membership": np.array([-phi, phi]),
         "Cohen's h": 2 * np.arcsin(np.sqrt(q)) - 2 * np.arcsin(np.sqrt(p)),
+        "Cohen's d of two rates": (q - p)
+        / np.sqrt((n * p * (1 - p) + m * q * (1 - q)) / (n + m - 2)),
         "ratio to everybody (elift)": np.array([p / plus, q / plus]),
     }
 

@@ -38,16 +38,17 @@ def _find_intervals(metric: Metric) -> list[Intervals]:
     return [find_intervals(evaluate_example(metric, scored=scored)) for scored in known]
 
 
-def explain_no_interval(metric: Metric) -> str | None:
-    """Why a metric has no interval, or none of some data; None where it always has one."""
+def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
+    """Why a metric has no interval for any data, or for a score or number; None where it has."""
     if isinstance(metric, TableMetric) and metric.interval is None:
         return f"none: {metric.no_interval}"
-    return next((found.why for found in _find_intervals(metric) if not found.method), None)
+    found = _find_intervals(metric)[0 if scored else -1]
+    return None if found.method else found.why
 
 
 def name_interval(metric: Metric) -> str:
     """The names of the interval of a metric, or why it has none."""
-    names = dict.fromkeys(found.method for found in _find_intervals(metric))
+    names = dict.fromkeys(found.method or found.why for found in _find_intervals(metric))
     return explain_no_interval(metric) or "; of decisions ".join(names)
 
 
@@ -199,11 +200,6 @@ METHODS = (
         ("least squares t",),
     ),
     Method(
-        "Bonett",
-        "Interval of a standardized difference of two means; the groups' variances may differ.",
-        Citation("Bonett, Psychol Methods 13:99", 2008),
-    ),
-    Method(
         "DeLong",
         "Interval of an area under the ROC curve, from how each person ranks among the others.",
         Citation("DeLong, DeLong & Clarke-Pearson, Biometrics 44:837", 1988),
@@ -292,11 +288,6 @@ METHODS = (
         "Interval of the ratio of two estimates that may depend on each other; without an end "
         "where the lower one may be 0.",
         Citation("Fieller, JRSS B 16:175", 1954),
-    ),
-    Method(
-        "Fisher's z",
-        "Interval of a correlation, by a transformation that makes it nearly normal.",
-        Citation("Fisher, Metron 1:3", 1921),
     ),
     Method(
         "delta",

@@ -275,8 +275,10 @@ def _compare_two_sides(
         return clusters.find_pair_interval(comparison, (first, second), alpha)
     interval = comparison.find_interval(first, second, alpha, evaluation.terms.inference)
     if interval is None:
-        is_weighted = comparison.exact_in_strata is not None
-        raise NoInterval(NO_WEIGHTED_VARIANCE if is_weighted else first.metric.no_interval)
+        if comparison.exact_in_strata is not None:
+            raise NoInterval(NO_WEIGHTED_VARIANCE)
+        # If a side has an interval, the comparison is what has none.
+        raise NoInterval((first.metric if first.ends is None else comparison).no_interval)
     sparse = None
     if evaluation.averaged is not None:
         sparse = find_sparse_interval(evaluation, comparison, alpha)

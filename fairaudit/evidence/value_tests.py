@@ -98,6 +98,9 @@ def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
     if test.statistic is not None:
         statistic = Statistic(test.letter, test.statistic, test.freedom)
     name = metric.title if metric.test == IS_TEST else metric.test
+    if isinstance(metric, TableMetric):
+        # A slope and a correlation have one test.
+        return Tests(test.p, (name,), key=(metric.p_of,), why=metric.no_test, statistic=statistic)
     return Tests(test.p, (name,), key=(metric.id,), statistic=statistic)
 
 

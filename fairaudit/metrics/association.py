@@ -8,12 +8,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import count_groups
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE, IGNORES_THE_LABEL, IS_TEST, Requirement
+from fairaudit.metrics.definitions import (
+    BIASED_BY_CHANCE,
+    HIGHER_POWERS,
+    IGNORES_THE_LABEL,
+    IS_TEST,
+    Requirement,
+)
 from fairaudit.metrics.differential_fairness import class_counts
 from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_total
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
@@ -403,60 +408,48 @@ def _read(
     return read
 
 
-def _interval_of_slope(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """Least squares: Student's t with n - 2 degrees of freedom."""
-    line, value = _line(table)[0], SLOPE.value_of(table, terms).value
-    residual = np.maximum(line.xx - line.sx**2 / line.ss, 0.0)
-    error = np.sqrt(residual / (line.n - 2) / line.ss)
-    reach = distributions.t_critical(line.n - 2, alpha) * error
-    return value - reach, value + reach
+def _test_trend(table: GroupTable, terms: MetricOptions) -> Floats:
+    """Student's t of no correlation with decisions; numbers may spread more where there is none."""
+    line, r = _line(table)[0], NUMERIC_CORRELATION.value_of(table, terms).value
+    p = distributions.t_two_sided(r * np.sqrt((line.n - 2) / (1 - r**2)), line.n - 2)
+    return np.where("value" in table.amounts, np.nan, p)
 
 
-def _interval_of_correlation(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """Fisher's z transformation, with √(n - 3)."""
-    line, value = _line(table)[0], NUMERIC_CORRELATION.value_of(table, terms).value
-    size = np.where(line.n > 3, line.n - 3, np.nan)
-    reach = distributions.normal_critical(alpha) / np.sqrt(size)
-    middle = np.arctanh(value)
-    return np.tanh(middle - reach), np.tanh(middle + reach)
-
-
+_OF_A_LINE: dict[str, Any] = {
+    "family": "independence",
+    "caution": "A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
+    "source": citations.ZLIOBAITE,
+    "requirements": frozenset({Requirement.NUMERIC_ATTRIBUTE}),
+    "undefined": _UNDEFINED,
+    "no_interval": HIGHER_POWERS,
+    "no_test": f"a trend of numbers is not tested: {HIGHER_POWERS}",
+    "test": "Student, of decisions",
+    "p_of": _test_trend,
+}
 SLOPE = TableMetric(
     id="slope",
     title="Slope on the attribute",
     short="slope",
-    family="independence",
     description="The change of the selection rate (or of the mean of a number) per unit of a "
     "numeric attribute.",
-    caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
-    source=citations.ZLIOBAITE,
     other_tools="The coefficient of ordinary least squares on the attribute alone.",
     formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
     bounds=(None, None),
-    requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
-    undefined=_UNDEFINED,
     value_of=_read(lambda line: line.sx / line.ss),
     hypothesis="no trend",
-    interval=_interval_of_slope,
-    method="Student",
+    **_OF_A_LINE,
 )
 
 NUMERIC_CORRELATION = TableMetric(
     id="numeric_correlation",
     title="Correlation with the attribute",
     short="r",
-    family="independence",
     description="Pearson's correlation of the outcome with a numeric attribute.",
-    caution="A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
-    source=citations.ZLIOBAITE,
     formula="Pearson's r of s and ŷ",
     bounds=(-1, 1),
-    requirements=frozenset({Requirement.NUMERIC_ATTRIBUTE}),
-    undefined=_UNDEFINED,
     value_of=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
     hypothesis="no correlation",
-    interval=_interval_of_correlation,
-    method="Fisher's z",
+    **_OF_A_LINE,
 )
 
 _find_trend = _read(lambda line: line.sx / np.sqrt(line.xx / line.n * line.ss))

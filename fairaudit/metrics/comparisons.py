@@ -12,7 +12,7 @@ import numpy as np
 from fairaudit.cube import Floats
 from fairaudit.metrics import citations
 from fairaudit.metrics import pair_intervals as intervals
-from fairaudit.metrics.definitions import BIASED_BY_CHANCE
+from fairaudit.metrics.definitions import BIASED_BY_CHANCE, HIGHER_POWERS
 from fairaudit.metrics.disparities import Comparison, Pair, Rescaling, Sides
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.stats.strata import mantel_haenszel
@@ -213,8 +213,8 @@ STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
     title="Standardized difference to the reference",
     description="The difference in units of the standard deviation; 0 at parity.",
-    caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention. "
-    "The interval is too short for skewed numbers.",
+    caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention.",
+    no_interval=HIGHER_POWERS,
     source=citations.COHEN,
     other_tools="Cohen's d, with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
@@ -305,6 +305,7 @@ CORRELATION = Comparison(
     title="Correlation with membership",
     description="Pearson's correlation with belonging to the group, against the rest.",
     caution="Shrinks with the size of the smaller side; undefined if the outcome does not vary.",
+    no_interval=HIGHER_POWERS,
     source=citations.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership",
     apply=sub,

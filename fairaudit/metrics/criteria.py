@@ -531,8 +531,7 @@ DISPARITIES = (
         aliases=("pearson_correlation",),
         family="independence",
         description="Pearson's correlation of the score (else of the outcome) with membership.",
-        caution=IGNORES_THE_LABEL + " Always small for a small group. The "
-        "interval is too short for skewed scores.",
+        caution=IGNORES_THE_LABEL + " Always small for a small group.",
         source=citations.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,

@@ -1,4 +1,4 @@
-"""`CatalogueEntry`: words, family, `Requirement`; which way is better, and `BIASED_BY_CHANCE`."""
+"""`CatalogueEntry`: words, family, `Requirement`; which way is better; reasons for no interval."""
 
 from __future__ import annotations
 
@@ -97,6 +97,8 @@ TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this meas
 
 BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 """The reason why a metric that is never below parity has no interval."""
+HIGHER_POWERS = "its variance takes third and fourth powers, which are not added up"
+"""The reason why a measure of squares, or in standard deviations, has no interval."""
 
 
 class CatalogueEntry(Frozen, kw_only=True):

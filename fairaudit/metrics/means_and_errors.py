@@ -14,7 +14,7 @@ from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
 from fairaudit.metrics.confusion_counts import GroupCounts, Sums
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
+from fairaudit.metrics.definitions import HIGHER_POWERS, TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, count_effective
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
@@ -24,7 +24,6 @@ _SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
 _NUMBER = frozenset({Requirement.NUMBER})
 _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
 _POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
-FOURTH_POWERS = "that takes fourth powers, which are not added up"
 
 
 def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
@@ -180,7 +179,7 @@ RMSE = Formula(
     family="accuracy",
     description="The root of the mean square of label minus prediction.",
     caution=TRUSTS_THE_LABEL + " A few large errors dominate it.",
-    no_interval=FOURTH_POWERS,
+    no_interval=HIGHER_POWERS,
     source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
@@ -201,7 +200,7 @@ R2 = Formula(
     description="The share of the label's variance in the group that the prediction explains.",
     caution="Relative to the group's own mean: a group with little variance has a low value at "
     "equal errors.",
-    no_interval=FOURTH_POWERS,
+    no_interval=HIGHER_POWERS,
     source=citations.MLHEALTH,
     other_tools="scikit-learn's `r2_score` for the group alone, which prints 1 or 0 without "
     "variance.",

@@ -197,30 +197,19 @@ def pool_variance(first: GroupValues, second: GroupValues) -> Floats:
 
 
 def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of a difference in pooled deviations; spreads may differ (Bonett 2008).
+    """The interval of a difference of shares in pooled deviations, mapped from their correlation.
 
-    Confidence intervals for standardized linear contrasts of means, Psychol Methods 13:99. The
-    variance of the deviation is that of normal values.
+    None for means: the variance of a deviation takes third and fourth powers.
     """
-    if first.deviation is None or second.deviation is None:
+    interval = of_correlation(first, second, alpha)
+    if interval is None:
         return None
-    n, m = first.effective_n, second.effective_n
-    sides = (first.deviation, n), (second.deviation, m)
-    first_variance, _ = means.moderated_variance(*sides[0], *sides[1])
-    second_variance, _ = means.moderated_variance(*sides[1], *sides[0])
-    pooled = pool_variance(first, second)
-    value = (first.value - second.value) / np.sqrt(pooled)
-    of_mean = (first_variance / n + second_variance / m) / pooled
-    # The share of each side in the pooled variance; its own has n - 1 degrees of freedom.
-    people = (first.n + second.n) / (first.weighted_n + second.weighted_n)
-    own, other = (
-        (side.weighted_n * people - 1) / (first.n + second.n - 2) for side in (first, second)
+    n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
+    between = n * m / (n + m) ** 2
+    low, high = (
+        end * np.sqrt((people - 2) / (people * between * (1 - end**2))) for end in interval[:2]
     )
-    of_sides = own**2 * first_variance**2 / (n - 1) + other**2 * second_variance**2 / (m - 1)
-    of_spread = of_sides / pooled**2
-    reach = distributions.normal_critical(alpha) * np.sqrt(of_mean + value**2 * of_spread / 2)
-    low, high = (np.where(np.isfinite(value), value + side, np.nan) for side in (-reach, reach))
-    return Interval(low, high, "Bonett")
+    return Interval(low, high, interval.method)
 
 
 def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -261,24 +250,11 @@ def _farther(first: Floats, second: Floats, *, least: bool) -> Floats:
 
 
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of a correlation with membership: shares by gradients, else Cohen's d mapped."""
-    if first.binomial and second.binomial:
-        return _of_phi(first, second, alpha)
-    interval = of_standardized(first, second, alpha)
-    if interval is None:
-        return None
-    n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
-    between = n * m / (n + m) ** 2
-    low, high = (
-        end * np.sqrt(between) / np.sqrt((people - 2) / people + end**2 * between)
-        for end in interval[:2]
-    )
-    return Interval(low, high, "Bonett, mapped")
+    """The interval of the correlation of an outcome with membership; None for means.
 
-
-def _of_phi(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """φ of two shares: Wilson's distances, each by how steeply φ depends on that share."""
-    if first.ends is None or second.ends is None:
+    Wilson's distances of both shares, each by how steeply φ depends on that share.
+    """
+    if not (first.binomial and second.binomial) or first.ends is None or second.ends is None:
         return None
     p, q, n, m = first.value, second.value, first.weighted_n, second.weighted_n
     a, b = n / (n + m), m / (n + m)

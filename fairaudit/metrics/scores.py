@@ -13,13 +13,12 @@ from fairaudit.cube.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import citations
 from fairaudit.metrics.comparisons import RANKED
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Requirement
+from fairaudit.metrics.definitions import HIGHER_POWERS, TRUSTS_THE_LABEL, Better, Requirement
 from fairaudit.metrics.disparities import Sides
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, OwnTest, ValueKind
 from fairaudit.metrics.means_and_errors import (
     CALIBRATION_IN_THE_LARGE,
-    FOURTH_POWERS,
     MAE,
     MEAN_LABEL,
     MEAN_PREDICTION,
@@ -97,7 +96,7 @@ BRIER = Formula(
     family="accuracy",
     description="The mean square of label minus score.",
     caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
-    no_interval=FOURTH_POWERS,
+    no_interval=HIGHER_POWERS,
     source=citations.BRIER,
     other_tools="scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,

@@ -230,7 +230,7 @@ def _refuse_evidence(entry: Entry) -> None:
         policy = entry.reference_word
     lacking = {
         "significant": explain_no_test(metric, policy),
-        "conclusive": explain_no_interval(metric),
+        "conclusive": explain_no_interval(metric, scored=entry.context.has_numbers),
     }
     if entry.shape.against is not None and isinstance(metric, GroupMetric):
         # The rate of one outcome is compared with the rate of the other.

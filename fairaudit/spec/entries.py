@@ -52,6 +52,11 @@ class Context(Frozen, dict=True):
         return self.columns.outcomes
 
     @property
+    def has_numbers(self) -> bool:
+        """Whether an outcome has a score, or is a number."""
+        return any(one.score or one.kind is OutcomeKind.NUMBER for one in self.outcomes.values())
+
+    @property
     def is_weighted(self) -> bool:
         """Whether the rows are a weighted sample."""
         return self.shape.columns.weight is not None

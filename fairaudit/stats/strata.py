@@ -15,6 +15,8 @@ from fairaudit.stats.distributions import chi_square_tail, normal_critical, norm
 _TOGETHER = 100
 """Degrees of freedom that are summed at a time."""
 
+_ENOUGH = 10
+
 _TAIL = 0.05
 """Up to this level a normal quantile is below that of Gail & Simon's mixture."""
 
@@ -76,6 +78,15 @@ def mantel_haenszel(
         difference - reach,
         difference + reach,
     )
+
+
+def are_enough(a: Floats, n: Floats, c: Floats, m: Floats) -> Marks:
+    """Whether each side has ten hits and ten misses over all strata.
+
+    With fewer of them a sum of differences is skewed: Sato's interval of it covers too seldom.
+    """
+    rarest = np.min([np.sum(part, axis=0) for part in (a, n - a, c, m - c)], axis=0)
+    return np.asarray(rarest >= _ENOUGH)
 
 
 def _floats(*arrays: Floats) -> tuple[Floats, ...]:

@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from conftest import is_quick, long
 
+from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.judge import Status
-from fairaudit.metrics import build_disparity, find_comparison, find_metric
+from fairaudit.metrics import build_disparity, evaluate, find_comparison, find_metric
+from fairaudit.metrics.terms import Average, MetricOptions, Weights
 from fairaudit.stats.sample_sizes import smallest_detectable
 
 SEED = 7
@@ -193,23 +195,34 @@ def test_normalized_difference_at_its_kink(bench: Any) -> None:
     assert found.covered(0.8) >= bar(RUNS)
 
 
-def test_correlation_of_a_score_where_means_are_far_apart(bench: Any) -> None:
-    samples, random = bench("samples"), drawn(14)
-    table = samples.scored([random.normal(mean, 0.1, (RUNS, 200)) for mean in (0.5, 0.7)])
-    found = samples.intervals(find_metric("correlation"), table)
-    truth = 0.1 / math.hypot(0.1, 0.1)
-    assert found.covered(np.array([-truth, truth])) >= bar(RUNS)
+def test_cohens_d_of_rates_far_apart(bench: Any) -> None:
+    """By the kurtosis of normal values it covers .65 here."""
+    samples = bench("samples")
+    table = samples.shares(drawn(14), (0.9, 0.1), (1000, 1000), RUNS)
+    found = samples.intervals(compared("standardized_difference"), table, samples.TO_FIRST)
+    assert found.covered(-0.8 / math.sqrt(0.09 * 2000 / 1998)) >= bar(RUNS)
 
 
-def test_cohens_d_where_the_smaller_group_is_spread_more(bench: Any) -> None:
-    samples, random = bench("samples"), drawn(15)
-    table = samples.scored(
-        [random.normal(0.5, 0.2, (RUNS, 50)), random.normal(0.5, 0.1, (RUNS, 100))]
-    )
-    score, how = find_metric("mean_score"), find_comparison("standardized_difference")
+@pytest.mark.parametrize("compare", ["gap", "odds_ratio"])
+def test_averages_of_matched_pairs(bench: Any, compare: str) -> None:
+    """A share of one person is 0 or 1: by the interval of each stratum they cover .76."""
+    samples, random, runs = bench("samples"), drawn(15), 2 * FEW
+    reference = None if compare == "gap" else samples.TO_FIRST
+    terms = MetricOptions(reference, average=Average(Weights.POOLED))
+    covered = 0
+    for _ in range(runs):
+        hits = random.binomial(1, 0.5, (100, 2))
+        table = samples.table_of(np.stack([1 - hits, hits], axis=1)[:, None])
+        found = find_intervals(evaluate(compared(compare), table, terms))
+        low, high = found.at(0, 0 if compare == "gap" else 1) or (1, 0)
+        covered += low <= (0 if compare == "gap" else 1) <= high
+    assert covered / runs >= bar(runs)
+
+
+def compared(by: str) -> Any:
+    rate, how = find_metric("selection_rate"), find_comparison(by)
     assert how is not None
-    found = samples.intervals(build_disparity(score, how), table, samples.TO_FIRST)  # type: ignore[arg-type]
-    assert found.covered(0.0) >= bar(RUNS)
+    return build_disparity(rate, how)  # type: ignore[arg-type]
 
 
 @pytest.mark.long

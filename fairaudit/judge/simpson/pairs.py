@@ -247,8 +247,11 @@ def run_pair_tests(
     _, interaction = strata.gail_simon(r - q, variance)
     _, opposite = strata.any_negative(np.sign(pooled.share - other.share) * (r - q), variance)
     ends = (common.odds_low, common.odds_high)
-    differences = (common.difference, common.difference_low, common.difference_high)
-    joined = np.stack([common.p, *ends, *differences, homogeneity, interaction, opposite])
+    enough = strata.are_enough(a, n, c, m)
+    bounds = np.where(enough, (common.difference_low, common.difference_high), np.nan)
+    joined = np.stack([
+        common.p, *ends, common.difference, *bounds, homogeneity, interaction, opposite
+    ])  # fmt: skip
     p, exact = compare_shares(first, second, inference)
     weights = [count_rate(values)[1][:, groups].astype(np.float64) for groups in sides]
     is_weighted = values.weight_sum is not None

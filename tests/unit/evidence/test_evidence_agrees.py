@@ -87,7 +87,6 @@ SCORES = [("A", round(0.05 + 0.1 * at, 2), 50) for at in range(10)]
     ("metric", "limit"),
     [
         ({"metric": "mean_score", "compare": "difference"}, {"above": 0.1}),
-        ({"metric": "mean_score", "compare": "standardized_difference"}, {"above": 0.1}),
         ({"metric": "between_group_auc_score"}, {"outside": [0.45, 0.55]}),
     ],
 )

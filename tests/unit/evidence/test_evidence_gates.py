@@ -247,7 +247,8 @@ NO_INTERVAL = {
     "normalized_mutual_information", "score_mutual_information",
     "normalized_score_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap",
-    "between_group_generalized_entropy", "trend", "hosmer_lemeshow",
+    "between_group_generalized_entropy", "trend", "hosmer_lemeshow", "slope",
+    "numeric_correlation", "correlation", "correlation_negatives",
 }  # fmt: skip
 
 

@@ -259,9 +259,10 @@ WITHOUT = {
     "normalized_mutual_information", "score_mutual_information",
     "normalized_score_mutual_information", "eta_neutrality", "predictability", "majority_baseline",
     "goodman_kruskal_lambda", "cramers_v", "score_parity", "score_parity_gap",
-    "between_group_generalized_entropy", "trend", "hosmer_lemeshow",
+    "between_group_generalized_entropy", "trend", "hosmer_lemeshow", "slope",
+    "numeric_correlation", "correlation", "correlation_negatives",
 }  # fmt: skip
-"""What has no interval: counts, calibration, information, maxima, fourth powers."""
+"""What has no interval: counts, calibration, information, maxima, third and fourth powers."""
 
 AT_THE_END = {"atkinson"}
 """Without one on these people: somebody has no benefit, which makes it 1 whatever the others do."""
@@ -294,6 +295,22 @@ def check_interval(row: dict[str, Any], record: Metric | None) -> None:
     least, most = record.bounds if record else (None, None)
     assert least is None or low >= least - 1e-12
     assert most is None or high <= most + 1e-12
+
+
+def test_a_score_in_standard_deviations_has_a_test_and_no_interval() -> None:
+    """The spread of a deviation takes fourth powers: of skewed scores an interval covers .84."""
+    rows = pl.DataFrame({"g": ["a"] * 40 + ["b"] * 40, "s": [2.0**-at for at in range(40)] * 2})
+    rows = rows.with_columns(s=pl.col("s") + (pl.col("g") == "b") * 0.5, p=pl.lit(1), n=pl.lit(3))
+    columns = {"protected": ["g"], "prediction": {"column": "p", **YES}, "score": "s", "count": "n"}
+    apart = {"metric": "mean_score", "compare": "standardized_difference", "reference": "a"}
+    for metric in (apart, {"metric": "correlation"}):
+        asked = {"columns": columns, "metrics": [{**metric, "fail": {"above": 0.1}}]}
+        (check, *_) = document(asked, rows)["checks"]
+        assert check["low"] is None
+        assert "third and fourth powers" in check["no_interval"]
+        asked["metrics"] = [{**metric, "fail": {"above": 0.1, "significant": True}}]
+        (check, *_) = document(asked, rows)["checks"]
+        assert (check["status"], check["significance"]["test"]) == ("fail", "Welch")
 
 
 def test_one_value_without_an_interval_says_so_beside_others_that_have_one() -> None:
