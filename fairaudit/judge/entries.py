@@ -67,24 +67,8 @@ def collect_entries(
     """The values that can be judged, and the reasons for others, over strata and groups."""
     table = evaluation.table
     entries: list[JudgedValue] = []
-    # Groups with too small a share of the whole grouping, in all strata.
-    missing = [
-        exclude_group(table.groups[g], (), explain_exclusion(table, g))
-        for g in np.flatnonzero(table.known & ~table.eligible).tolist()
-    ]
+    missing = list(_list_groups_left_out(check, evaluation))
     in_strata = evaluation.strata or table
-    minimum = check.terms.minimum.size
-    nobody = table.eligible & (table.n.sum(axis=0) == 0) & ~evaluation.takes_part.any(axis=0)
-    missing += [
-        NotEvaluated(
-            table.groups[g],
-            (),
-            f"no people to count in {describe_group(table.groups[g])}",
-            blocks=not minimum,
-            standing=Eligibility.SMALL if minimum else None,
-        )
-        for g in np.flatnonzero(nobody).tolist()
-    ]
     occurs = in_strata.people[in_strata.known_strata].sum(axis=(1, 3))[:, :-1] > 0
     decides = (occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1
     reading = evaluation.group_values
@@ -133,6 +117,19 @@ def collect_entries(
         reason = reason or "no group could be judged"
         missing.append(NotEvaluated((), (), reason, blocks=True))
     return entries, missing
+
+
+def _list_groups_left_out(check: Check, evaluation: Evaluation) -> Iterator[NotEvaluated]:
+    """The groups that no stratum has: with too small a share of the grouping, or without people."""
+    table, minimum = evaluation.table, check.terms.minimum.size
+    for g in np.flatnonzero(table.known & ~table.eligible).tolist():
+        yield exclude_group(table.groups[g], (), explain_exclusion(table, g))
+    nobody = table.eligible & (table.n.sum(axis=0) == 0) & ~evaluation.takes_part.any(axis=0)
+    standing = Eligibility.SMALL if minimum else None
+    for g in np.flatnonzero(nobody).tolist():
+        group, blocks = table.groups[g], not minimum
+        why = f"no people to count in {describe_group(group)}"
+        yield NotEvaluated(group, (), why, blocks=blocks, standing=standing)
 
 
 def _explain_unsettled(

@@ -243,13 +243,10 @@ def judge(
     if chosen is not None:
         missing = judge_missing(bounded or evaluation, chosen.z, chosen.w, check.fail, check.warn)
     if outcome.status is not Status.FAIL:
-        doubts = [
-            *doubts,
-            *find_hidden_by_few(limit, evaluation),
-            *find_hidden_by_smoothing(limit, evaluation, entries, evidence),
-            *find_cancelling_parts(limit, evaluation, entries),
-            *find_opposite_strata(limit, evaluation, evidence),
-        ]
+        doubts = [*doubts, *find_hidden_by_few(limit, evaluation)]
+        doubts += find_hidden_by_smoothing(limit, evaluation, entries, evidence)
+        doubts += find_cancelling_parts(limit, evaluation, entries)
+        doubts += find_opposite_strata(limit, evaluation, evidence)
         if check.against is None:
             doubts += _find_on_other_side(limit, evaluation, entries, evidence)
     is_open = bool(doubts) and outcome.status not in failing
