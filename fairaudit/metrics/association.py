@@ -409,7 +409,7 @@ def _read(
 
 
 def _test_trend(table: GroupTable, terms: MetricOptions) -> Floats:
-    """Student's t of no correlation with decisions; numbers may spread more where there is none."""
+    """P-values of no correlation with decisions; NaN for numbers, whose spread may change."""
     line, r = _line(table)[0], NUMERIC_CORRELATION.value_of(table, terms).value
     p = distributions.t_two_sided(r * np.sqrt((line.n - 2) / (1 - r**2)), line.n - 2)
     return np.where("value" in table.amounts, np.nan, p)

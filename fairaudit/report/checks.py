@@ -243,9 +243,14 @@ def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def reasons(finding: Finding) -> str:
-    """Why a check has no value."""
-    reasons = dict.fromkeys(row.reason for row in finding.not_evaluated if row.blocks)
-    return "; ".join(reasons) or finding.why or "nothing to evaluate"
+    """Why a check has no value; a reason that another one contains is left out."""
+    reasons = [*dict.fromkeys(row.reason for row in finding.not_evaluated if row.blocks)]
+    kept = [
+        reason
+        for reason in reasons
+        if not any(reason.rpartition(": ")[2] in other for other in reasons if other != reason)
+    ]
+    return "; ".join(kept) or finding.why or "nothing to evaluate"
 
 
 def outcome(result: AuditResult) -> str:

@@ -172,10 +172,14 @@ def _sentence(finding: Finding) -> str:
     check, estimate = finding.check, finding.estimate
     if isinstance(check, ReversalCheck):
         return _reversals(finding, check)
+    # An outcome whose name says more than that it is one.
+    is_named = isinstance(check, Check) and check.of not in {"prediction", "label", "decision"}
+    of = f"{names.name(check.of)}: " if is_named else ""
     if estimate is None or not isinstance(finding.limit, Limit):
-        return f"{subject(finding)}{_where(finding)}: not evaluated, {checks.reasons(finding)}"
+        why = f"not evaluated, {checks.reasons(finding)}"
+        return f"{of}{subject(finding)}{_where(finding)}: {why}"
     if estimate.suppressed:
-        return f"{subject(finding)}{_where(finding)}: its numbers are suppressed"
+        return f"{of}{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
         subgroup = finding.subgroup
         if subgroup is None:
@@ -204,9 +208,7 @@ def _sentence(finding: Finding) -> str:
         if finding.first:
             text = f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
     text = text or _plain(finding)
-    # An outcome whose name says more than that it is one.
-    is_named = check.of not in {"prediction", "label", "decision"}
-    return f"{f'{names.name(check.of)}: ' if is_named else ''}{text}{_where(finding)}"
+    return f"{of}{text}{_where(finding)}"
 
 
 def subject(finding: Finding) -> str:

@@ -47,7 +47,7 @@ _SYMBOL = re.compile(r"[^\d\s.,+()-]+")
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
 """Columns of replicate weights as agencies name them: repwgt1, PWGTP12, BRR_3, W_FSTR80."""
 _MOST_LIMITS = 4
-"""The maximum number of entries that may judge the same counts if small counts are hidden."""
+"""The maximum number of limits on the same counts if small counts are hidden."""
 
 
 def build(document: Document, text: str) -> Spec:
@@ -398,15 +398,17 @@ def find_ladders(
             outcomes.add("label")
         for of in sorted(filter(None, outcomes)):
             counts, name = name_counts(check.by, of)
-            judging.setdefault(counts, []).append(check.metric.id)
+            # A check that warns and fails has three statuses, so it shows as much as two checks.
+            number = sum(limit is not None for limit in (check.warn, check.fail))
+            judging.setdefault(counts, []).extend([check.metric.id] * number)
             named.setdefault(counts, name)
     for counts, metrics in judging.items():
         if len(metrics) > _MOST_LIMITS:
             yield Fault(
-                f"{len(metrics)} checks judge the same counts of people by {named[counts]} "
-                f"({', '.join(dict.fromkeys(metrics))}): each verdict shows on which side of its "
-                f"limit a hidden number is. At most {_MOST_LIMITS} may do so: leave out entries, "
-                "name one outcome with `of`, or leave out `suppress_below`",
+                f"{len(metrics)} limits judge the same counts of people by {named[counts]} "
+                f"({', '.join(dict.fromkeys(metrics))}): each verdict shows on which side of a "
+                f"limit a hidden number is. At most {_MOST_LIMITS} may do so: leave out entries or "
+                "`warn`, name one outcome with `of`, or leave out `suppress_below`",
                 "suppress_below",
             )
 

@@ -586,7 +586,7 @@ def test_a_ladder_of_limits_by_columns_of_the_same_groups_is_refused(name: str) 
     prediction = {"column": "p", "positive": "1"}
     columns = {"protected": ["g", "h"], "prediction": prediction, "count": "n"}
     spec = {"columns": columns, "metrics": metrics, "suppress_below": THRESHOLD}
-    with pytest.raises(SpecError, match="8 checks judge the same counts of people"):
+    with pytest.raises(SpecError, match="8 limits judge the same counts of people"):
         audited(spec, frame)
     assert len(audited({**spec, "metrics": metrics[:4]}, frame)["checks"]) == 4
 
@@ -611,6 +611,6 @@ def test_a_ladder_of_limits_on_labels_under_several_models_is_refused(
         for at in range(8)
     ]
     spec = {"columns": columns, "metrics": metrics, "suppress_below": THRESHOLD}
-    with pytest.raises(SpecError, match="8 checks judge the same counts of people by g × y"):
+    with pytest.raises(SpecError, match="8 limits judge the same counts of people by g × y"):
         of_mapping(spec)
     assert len(of_mapping({**spec, "metrics": metrics[:4]}).checks) == 4

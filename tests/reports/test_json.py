@@ -244,7 +244,9 @@ def test_damage_is_told_and_never_a_crash(name: str, most: int, tmp_path: Path) 
     assert refusal(tree) is None
 
 
-RARE = {"compare", "method", "no_interval", "error", "positives", "readings", "reversal_scan", "scan"}
+RARE = {
+    "compare", "method", "no_interval", "error", "positives", "readings", "reversal_scan", "scan",
+}  # fmt: skip
 """Members that a document may lack, of those that the case below has."""
 
 

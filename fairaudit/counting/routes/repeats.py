@@ -146,10 +146,11 @@ def _tell_totals(data: Sequence[Batch], names: Sequence[str]) -> Iterator[Notice
         levels = rows.select(pl.col(name)).filter(pl.col(name).str.contains(_LIKE_TOTAL)).unique()
         totals = sorted(filter(is_like_total, collect(levels, data[0]).to_series()))
         if totals:
+            column = name if name.isidentifier() else f'"{name}"'
             yield Notice(
                 f"{quoted(name)}, which the spec does not use, has the level "
                 f"{quoted(totals[0])}: if its rows are totals, people count several times; leave "
-                f"them out by `filter: {name} <> '{totals[0]}'`",
+                f"them out by `filter: {column} <> '{totals[0]}'`",
                 Subjects.NEVER,
             )
 

@@ -102,7 +102,7 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     try:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        hint = "declare the encoding, for example `format: {encoding: latin-1}`"
+        hint = "declare the encoding, for example `format: {encoding: windows-1252}`"
         raise DataError(f"{name}:1: the header is not UTF-8", hint) from error
     text = text.rstrip("\n").removesuffix("\r")
     if "\r" in text:
@@ -202,7 +202,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
     except (OSError, ValueError):
         pass
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    hint = "declare the encoding, for example `format: {encoding: latin-1}`"
+    hint = "declare the encoding, for example `format: {encoding: windows-1252}`"
     path = file.file.path
     return DataError(f"{path}{where}: not {name}", hint, uncounted=f"{path}: not {name}")
 

@@ -105,7 +105,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         _refuse_missing(axis, counts)
     cells = Cells(counts, axes, spec)
     cube = cells.cube()
-    _refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
+    _refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.counts_per_row)
     left_out = cells if cells.are_left_out else None
     scores: dict[str, Distribution] = {}
     if counts.scores:
@@ -248,7 +248,7 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
             "inconclusive, and Simpson's reversals are not searched",
             Subjects.NEVER,
         )
-    count = counts.plan.rows_of_each
+    count = counts.plan.counts_per_row
     if count > 1:
         what = f"each row of the data holds {count} counts of people, and is {count} rows here"
         yield Notice(what, Subjects.NOBODY)

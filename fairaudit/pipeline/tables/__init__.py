@@ -161,7 +161,7 @@ def _describe_provenance(audit: Audit) -> Provenance:
 def _read_columns(counts: Counts) -> Iterator[ColumnReading]:
     """The content of each column whose texts or intervals are counted, over all rows.
 
-    The clusters are no examples, because they may identify people.
+    Clusters are left out, because they may identify people.
     """
     column_of: dict[str, RawKey] = {}
     # Texts say more than intervals of the same column.

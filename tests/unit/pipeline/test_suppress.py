@@ -676,6 +676,8 @@ def test_nothing_small_leaves_the_report_as_it_is(tmp_path: Path) -> None:
     )
     assert published["provenance"].pop("suppress_below") == 11
     assert plain["provenance"].pop("suppress_below") is None
+    assert "readings" not in published
+    assert plain.pop("readings")
     for tree in (plain, published):
         for member in ("spec_path", "spec_sha256"):
             del tree["provenance"][member]

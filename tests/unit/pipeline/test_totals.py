@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -95,3 +96,14 @@ def test_totals_of_a_column_that_the_spec_does_not_use_are_told(
     result = audit_csv(table, {**spec, "filter": where} if where else spec)
     told = f"'k', which the spec does not use, has the level '{level}'"
     assert (told in str(result.notices[0])) is is_told
+
+
+def test_the_remedy_for_totals_names_a_column_with_blanks_as_a_filter_does(
+    audit_csv: Callable[..., Any],
+) -> None:
+    table = "g,kind of row,yes,no\na,x,10,90\na,All,10,90\nb,x,20,80\nb,All,20,80\n"
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g"]}}
+    result = audit_csv(table, spec)
+    (remedy,) = re.findall("`filter: (.*)`", str(result.notices[0]))
+    assert remedy == "\"kind of row\" <> 'All'"
+    assert audit_csv(table, {**spec, "filter": remedy}).ledger.people == 200

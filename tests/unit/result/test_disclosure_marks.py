@@ -188,11 +188,23 @@ def test_a_ladder_of_limits_is_refused_where_counts_are_hidden(
     assert len(of_mapping(spec).checks) == entries
     if is_refused:
         with pytest.raises(
-            SpecError, match=f"{entries} checks judge the same counts of people by g × p"
+            SpecError, match=f"{entries} limits judge the same counts of people by g × p"
         ):
             of_mapping({**spec, "suppress_below": 11})
     else:
         assert len(of_mapping({**spec, "suppress_below": 11}).checks) == entries
+
+
+def test_a_check_that_warns_and_fails_counts_as_two_limits() -> None:
+    """Four such checks have nine statuses for ten possible counts of a hidden group."""
+    metrics = [
+        {"metric": name, "warn": {"above": 0.1}, "fail": {"above": 0.2}}
+        for name in ("demographic_parity_difference", "total_variation", "differential_fairness")
+    ]
+    spec = {"columns": COLUMNS, "metrics": metrics[:2], "suppress_below": 11}
+    assert len(of_mapping(spec).checks) == 2
+    with pytest.raises(SpecError, match="6 limits judge the same counts of people by g × p"):
+        of_mapping({**spec, "metrics": metrics})
 
 
 def test_how_many_verdicts_rest_on_hidden_numbers_is_told() -> None:
