@@ -12,7 +12,6 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Amount, GroupTable, Ints, RowTable, Sum
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.cube.rows import Features
-from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.confusion_counts import collapse_strata
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
@@ -53,11 +52,9 @@ AGED = "; they are 50, 40, 35 and 30 years old"
 
 
 def describe_example(record: Metric | Comparison) -> str:
-    """The values of a record on the example, in words; empty for records that only others use."""
+    """The values of a record on the example, in words; a comparison is one of selection rates."""
     metric: Metric
     if isinstance(record, Comparison):
-        if record not in COMPARISONS:
-            return ""
         metric = Disparity(
             **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
             parts=((SELECTION_RATE, record),),
