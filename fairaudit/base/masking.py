@@ -1,9 +1,9 @@
-"""`mask`: hides user names, passwords, tokens and keys of addresses in any text that is shown.
+"""`mask`: replaces user names, passwords, tokens and access keys by `***` in texts that are shown.
 
 Every text passes here before it leaves the program: errors and notices when they are made, results
-before they are reported, lines on stderr, statements that are logged. More is hidden than must be
-where an address is not well formed: a password may hold any sign. Names of columns and levels are
-data: `mask_name` hides what is in an address there, and nothing else.
+before they are reported, lines on stderr, statements that are logged. In a malformed address `mask`
+hides more than the password, because a password may contain any character. Names of columns and
+levels are data, so `mask_name` changes only those that contain an address or settings.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ T = TypeVar("T")
 HIDDEN = "***"
 
 _FREE_TEXTS = frozenset({"title", "context", "about", "data", "path", "spec_path", "reason"})
-"""Fields of free text, which may hold an address that is not well formed."""
+"""Fields of free text, which may contain a malformed address."""
 
-_PLAIN = frozenset({float, int, bool, type(None)})
-"""Types without a text, which most values of a result have."""
+_TYPES_WITHOUT_TEXT = frozenset({float, int, bool, type(None)})
+"""Types of most values of a result. They need no masking."""
 
 _SCHEME = r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,40}:/+"
 _NO_PORT = r"""(?!\d{0,5}(?:[/?\#,;\s'")\]]|$))"""
@@ -31,8 +31,8 @@ _USER = re.compile(
     rf"""(?P<scheme>{_SCHEME})
     (?:(?!\[)[^\s/:@]*:{_NO_PORT_NOR_BLANK}(?:(?!:/)[^\n])*@  # user:password@, with any sign
     |[^\s/]*@                                         # a user or a token alone
-    |[^\s/:@]*:(?:[^\s@]{{0,300}}@)+                   # a password that begins as a port does
-    |(?!\[)[^\s/:@]+:{_NO_PORT}(?P<cut>[^\s'"]+)      # an address that was cut within its password
+    |[^\s/:@]*:(?:[^\s@]{{0,300}}@)+                   # a password that begins like a port
+    |(?!\[)[^\s/:@]+:{_NO_PORT}(?P<cut>[^\s'"]+)      # an address that ends inside its password
     )""",
     re.IGNORECASE | re.VERBOSE,
 )
@@ -52,19 +52,19 @@ _EZCONNECT = re.compile(
 )
 """`user/password@host:1521/service` and `user/password@host/service` of Oracle."""
 _ESCAPED = re.compile(r"\\([/\"'])|(?:\\u00|\\x|%)([2-7][0-9a-f])", re.IGNORECASE)
-"""A sign as JSON, YAML and addresses write it: `\\/`, `\\"`, `\\u0026`, `%3D`."""
+"""An escaped character in JSON, YAML or an address: `\\/`, `\\"`, `\\u0026`, `%3D`."""
 _STATEMENT = re.compile(r"([(,]\s*secret|\bpassword|\bidentified by)(\s+)'[^'\n]*'?", re.IGNORECASE)
 """`SECRET 'x'`, `PASSWORD 'x'` and `IDENTIFIED BY 'x'` of SQL."""
 _DEEPEST = "%25252525"
 _DEEPER = re.compile(rf"{_DEEPEST}(?:25)+")
-"""Escapes of escapes, `%252525…3A`, below the level to which they are read one by one."""
+"""Escapes of escapes (`%252525…3A`), deeper than the levels that `mask` decodes one by one."""
 _ACCESS_KEY = re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b")
-_KEY = re.compile(
+_KEY_OF_PAIR = re.compile(
     r"""(?P<sign>^|[^\w.%-])(?P<key>[\w.%-]{2,60})(?P<gap>["']?[ \t]{0,20})"""
     r"""(?:=|(?P<entry>:)(?=[ \t"']))[ \t]{0,20}""",
     re.MULTILINE,
 )
-"""The name of a parameter, of a setting, `;Password=`, ` password = ` of libpq, or of YAML."""
+"""The name in a pair: a parameter, a setting (`;Password=`, libpq: ` password = `), a YAML key."""
 _PARAMETER = re.compile(
     r"""(?:(?!://|\?)[^&\n]){0,300}(?=&[\w.%-]+=)|[^&\s]*?(?=['"),.:]*(?:[&\s]|$))"""
 )
@@ -72,37 +72,37 @@ _SETTING = re.compile(
     r"""'[^'\n]*'?|"[^"\n]*"?|\{(?:[^}\n]|\}\})*\}?|[^;\n]{0,300}(?=;)|[^\s;&'"]*?(?=[),.:]*(?:[\s;&'"]|$))"""
 )
 _ENTRY = re.compile(r"""'[^'\n]*'?|"[^"\n]*"?|[^,}\]\n]*""")
-"""The values of these: up to the next one, even with spaces, else up to the end of a word."""
+"""Values of parameters, settings and YAML keys: up to the next pair, or to the end of the word."""
 
-_SECRET = re.compile(
+_SECRET_PART = re.compile(
     r"pass(?:word|wd|phrase|file|code)|pwd|bindpw|secret|token"
     r"|(?:access|account|api|private|encryption|master)key|signature|credential"
 )
-_SECRETS = {
+_SECRET_NAMES = {
     "sig", "sign", "hmac", "key", "auth", "sas", "pass", "pw", "authorization", "jwt",
     "odbcconnect", "code", "otp", "ticket", "assertion", "session", "sessionid", "sid",
 }  # fmt: skip
-_OPAQUE = re.compile(
+_LIKE_A_KEY = re.compile(
     r"(?:[0-9a-fA-F-]{32,300}"
     r"|(?=[\w+/=~.%-]{0,99}[a-z])(?=[\w+/=~.%-]{0,99}[A-Z])(?=[\w+/=~.%-]{0,99}\d)[\w+/=~.%-]{20,300})"
     r"(?![\w+/=~%-])"
 )
-"""A value that looks like a key, under any name of the parameter."""
-_EVIDENT = re.compile(
+"""A value that looks like an access key. It is hidden in every parameter."""
+_ALWAYS_SECRET = re.compile(
     r"pass(?:word|wd|code|phrase)|pwd|secret|sharedaccess|(?:account|access|api|private)key|jwt"
     r"|(?:sas|auth|access|bearer)token"
 )
-"""Names of secrets that are nothing else, also where no address is around them."""
+"""Names that mean a secret wherever they occur, even outside an address."""
 
 
 def mask(text: str) -> str:
-    """The text with `***` in place of what may let somebody in, if it holds an address with such.
+    """The text with `***` in place of credentials.
 
-    These are the user and the password before `@`, parameters and settings whose names say that
-    they are secret (`password=`, `&token=`, `AccountKey=`, `sig=`), and access keys of AWS, also
-    where signs are escaped.
+    Credentials are the user and the password before `@`, values of parameters and settings with the
+    name of a secret (`password=`, `&token=`, `AccountKey=`, `sig=`), and access keys of AWS.
+    Credentials with escaped characters are found, too.
     """
-    text = _mask_plain(text)
+    text = _mask_unescaped(text)
     plain = _DEEPER.sub(_DEEPEST, text) if "%25" in text else text
     for _ in range(2 * len(_DEEPEST)):
         escaped = plain
@@ -110,18 +110,18 @@ def mask(text: str) -> str:
             plain = _ESCAPED.sub(lambda sign: sign[1] or chr(int(sign[2], 16)), plain)
         if plain == escaped:
             break
-        # Each level is masked separately: at the next, a character of a password would end it.
-        masked = _mask_plain(plain)
+        # Mask at each level of escapes: a decoded `&` or `;` would seem to end the password.
+        masked = _mask_unescaped(plain)
         text, plain = text if masked == plain else masked, masked
     return text
 
 
 def mask_name(text: str) -> str:
-    """The name of a column, a level or a check, masked where it is an address, or settings."""
+    """The name of a column, a level or a check, masked if it contains an address or settings."""
     return mask(text) if ":/" in text or "jdbc:" in text or text.count("=") > 1 else text
 
 
-def _mask_plain(text: str) -> str:
+def _mask_unescaped(text: str) -> str:
     if "=" in text or ":" in text:
         text = _mask_pairs(text)
     if ":" in text:
@@ -135,30 +135,30 @@ def _mask_plain(text: str) -> str:
 
 
 def mask_all(value: T) -> T:
-    """A record with its texts masked; what holds nothing to mask is the same object.
+    """The record with all its texts masked. Parts without credentials stay the same objects.
 
-    Texts are names, except in fields of free text (`_FREE_TEXTS`). Different names
-    stay different: of those that would be one, later ones have a number.
+    Fields of free text (`_FREE_TEXTS`) are masked by `mask`, all other texts by `mask_name`.
+    Different texts stay different: if a masked text is taken, the next gets a number (`***#2`).
     """
-    return cast("T", _mask_within(value, _Masked(mask_name, _Masked(mask))))
+    return cast("T", _mask_within(value, _Masker(mask_name, _Masker(mask))))
 
 
-class _Masked:
-    """Results by text or object; `free_texts` are masked in another way."""
+class _Masker:
+    """A function that masks, and its results so far; `free_texts` masks fields of free text."""
 
-    def __init__(self, how: Callable[[str], str], free_texts: _Masked | None = None) -> None:
-        self.how = how
+    def __init__(self, masks: Callable[[str], str], free_texts: _Masker | None = None) -> None:
+        self.masks = masks
         self.free_texts = free_texts or self
         self.texts: dict[str, str] = {}
         self.seen: dict[int, Any] = {}
 
 
-def _mask_within(value: Any, known: _Masked) -> Any:  # noqa: ANN401  # any part of a record
+def _mask_within(value: Any, known: _Masker) -> Any:  # noqa: ANN401  # any part of a record
     """A part of a record, masked."""
     if type(value) is str:
         if value not in known.texts:
-            known.texts[value] = _mask_apart(value, known)
-        # Of equal texts each stays itself: a record is copied only where a text changes.
+            known.texts[value] = _mask_uniquely(value, known)
+        # An unchanged text must stay the same object, or its record would be copied.
         return value if known.texts[value] == value else known.texts[value]
     if id(value) not in known.seen:
         names: Sequence[str] = ()
@@ -171,7 +171,7 @@ def _mask_within(value: Any, known: _Masked) -> Any:  # noqa: ANN401  # any part
             parts = value
         changed = {}
         for place, part in enumerate(parts):
-            if type(part) not in _PLAIN:
+            if type(part) not in _TYPES_WITHOUT_TEXT:
                 is_free = bool(names) and names[place] in _FREE_TEXTS
                 new = _mask_within(part, known.free_texts if is_free else known)
                 if new is not part:
@@ -180,9 +180,9 @@ def _mask_within(value: Any, known: _Masked) -> Any:  # noqa: ANN401  # any part
     return known.seen[id(value)]
 
 
-def _mask_apart(text: str, known: _Masked) -> str:
-    """The masked text, kept distinct from earlier masked texts."""
-    masked = name = known.how(text)
+def _mask_uniquely(text: str, known: _Masker) -> str:
+    """The masked text, distinct from earlier masked texts."""
+    masked = name = known.masks(text)
     if masked != text:
         number = 1
         while name in known.texts:
@@ -192,7 +192,7 @@ def _mask_apart(text: str, known: _Masked) -> str:
     return name
 
 
-def _replace_parts(value: Any, parts: Sequence[Any], changed: Mapping[int, Any]) -> Any:  # noqa: ANN401  # the same
+def _replace_parts(value: Any, parts: Sequence[Any], changed: Mapping[int, Any]) -> Any:  # noqa: ANN401  # any part
     """The value with other parts at some places."""
     if isinstance(value, Frozen):
         names = field_names(value)
@@ -204,21 +204,23 @@ def _replace_parts(value: Any, parts: Sequence[Any], changed: Mapping[int, Any])
 
 
 def _mask_pairs(text: str) -> str:
-    """The text without the values of parameters and settings that are secret."""
+    """The text without the values of secret parameters and settings."""
     shown, end = "", 0
-    for match in _KEY.finditer(text):
-        key, is_own = match["key"], match["sign"] in {*"?&;#|"}
+    for match in _KEY_OF_PAIR.finditer(text):
+        key, is_in_address = match["key"], match["sign"] in {*"?&;#|"}
         if "%" in key:
             from urllib.parse import unquote  # takes milliseconds, and is rarely needed
 
             key = unquote(key)
         key = re.sub(r"[\W_]", "", key).lower()
-        is_secret = _SECRET.search(key) or key in _SECRETS if is_own else _EVIDENT.search(key)
-        if match["gap"] or match["entry"]:  # in a filter, too: `password_age = 3`
+        is_secret: object = _ALWAYS_SECRET.search(key)
+        if is_in_address:
+            is_secret = _SECRET_PART.search(key) or key in _SECRET_NAMES
+        if match["gap"] or match["entry"]:  # may be a filter: `password_age = 3`
             is_path = match["entry"] and match["sign"] in {"/", "\\"}  # `/etc/passwd: not found`
-            is_secret = not is_path and _EVIDENT.fullmatch(key)
+            is_secret = not is_path and _ALWAYS_SECRET.fullmatch(key)
         is_parameter = match["sign"] in {"?", "&"}
-        is_secret = is_secret or (is_parameter and _OPAQUE.match(text, match.end()))
+        is_secret = is_secret or (is_parameter and _LIKE_A_KEY.match(text, match.end()))
         if is_secret and match.start() >= end:
             pattern = _PARAMETER if is_parameter else _SETTING
             pattern = _ENTRY if match["entry"] else pattern

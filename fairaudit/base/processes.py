@@ -7,7 +7,6 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Self, TypeVar
 
 from fairaudit.base import memory, trust
@@ -62,12 +61,7 @@ class Workers:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if self._pool is not None:
             self._pool.shutdown(wait=kind is None, cancel_futures=True)
 

@@ -88,9 +88,9 @@ class CsvFormat(Frozen):
 
 
 class Repeats(Frozen):
-    """The column `id` that names a person, and which row counts of a person with several.
+    """The column `id` that identifies a person, and which row of a person with several rows counts.
 
-    With `latest` it is the last one in the order of that column, of dates or numbers.
+    If `latest` names a column of dates or numbers, it is the row with the largest value there.
     """
 
     id: str

@@ -1,7 +1,7 @@
 """Parses the spec's `filter`, a restricted SQL expression; `polars_numbers` applies it.
 
-Polars parses it; its tree becomes a small tree of our own types, which allows only the nodes in the
-list below.
+Polars parses the text. The tree that it returns is read into a small tree of our own (`_Node`), so
+that only the operations in `_ALLOWED` are accepted.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ _OTHER_DATE = re.compile(
     rf"|\d{{1,2}}[/.-]\d{{4}}|\d{{1,2}}\.?[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}",
     re.ASCII | re.IGNORECASE,
 )
-"""What looks like a date or time, and does not ascend with the days letter by letter."""
+"""Notations of dates and times whose alphabetical order is not the order of time."""
 
 _MOST_WORDS = 1_000
-"""Most words and operators of a filter, without its values: deeper trees exhaust the stack."""
+"""Maximum number of words and operators of a filter: parsing more could exhaust the stack."""
 _VALUES = re.compile(r"'(?:[^']|'')*'")
 _WORD = re.compile(r"[^\W\d]\w*|\"[^\"]*\"|[^\s\w,]")
 
@@ -73,10 +73,10 @@ class _Kind(Enum):
 
 
 class _Node(Frozen):
-    """A part of an expression: a column or a literal, or an operation (`name`) on inner parts.
+    """A part of an expression: a column, a literal, or an operation on `inner` parts.
 
-    `name` of a column is its name, `text` of both how the spec would write it; `texts` are those
-    of a literal, several where it is a list.
+    `name` is the name of the column or operation, and `text` is a column or literal as the spec
+    would write it. `texts` are the texts in a literal: one, or those of a list.
     """
 
     kind: _Kind
@@ -92,17 +92,18 @@ class _Node(Frozen):
             yield from node.walk()
 
     def columns(self) -> set[str]:
-        """The names of the columns that it reads."""
+        """The names of all columns in it."""
         return {node.name for node in self.walk() if node.kind is _Kind.COLUMN}
 
 
 class Filter(Frozen):
-    """A parsed filter: its text, its expression, its columns, and those of them read as numbers.
+    """A parsed filter: its text and expression, and how it uses each of its columns.
 
-    `dated` are those read as dates, with the length of the longest date they are compared with.
-    `ordered` are pairs of columns compared by order with each other, as texts or as numbers;
-    `logical` are columns that `and`, `or` and `not` take for true or false. `texts` are those that
-    it asks for equality with texts alone, with these; `tested` those it asks for a value alone.
+    `numeric` columns are read as numbers, `dated` columns as dates; each has the length of the
+    longest date that it is compared with. `ordered` are pairs of columns that are compared with
+    each other by `<` or `>`. `logical` columns are operands of `and`, `or` and `not`. `texts` are
+    columns that are only compared with texts for equality, with these texts. `tested` are columns
+    that are used only in `is null` or `is not null`.
     """
 
     text: str
@@ -117,9 +118,9 @@ class Filter(Frozen):
 
 
 def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
-    """The filter that a text means; raises `PlanError` if the text is not a filter.
+    """The filter in a text; raises `PlanError` if the text is not a filter.
 
-    `dates` are columns whose dates are in a declared notation.
+    `dates` are columns with the declared notation of their dates.
     """
     words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text)))
     if words > _MOST_WORDS:
@@ -128,13 +129,13 @@ def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
             "values of a column are written `column in (1, 2, 3)`"
         )
         raise PlanError([PlanFault(message)])
-    faults = [PlanFault(message) for message in _faults_of_signs(text)]
+    faults = [PlanFault(message) for message in _list_misread(text)]
     if faults:
         raise PlanError(faults)
     try:
         expression = pl.sql_expr(text)
-        root = _read(json.loads(expression.meta.serialize(format="json")))
-        return _checked(text, expression, root, {*dict(dates)})
+        root = _convert(json.loads(expression.meta.serialize(format="json")))
+        return _analyse(text, expression, root, {*dict(dates)})
     except (pl.exceptions.PolarsError, ValueError) as error:
         message = copied(str(error).splitlines()[0])
         raise PlanError([PlanFault(f"this is not a SQL expression: {message}")]) from error
@@ -142,8 +143,8 @@ def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
         raise PlanError([PlanFault("the filter is too long")]) from error
 
 
-def _faults_of_signs(text: str) -> Iterator[str]:
-    """Faults in text that a parser of SQL would misread: comments, other notations of numbers."""
+def _list_misread(text: str) -> Iterator[str]:
+    """Messages on text that Polars would misread: comments, other notations of numbers."""
     plain = _QUOTED.sub("''", text)
     if _COMMENT.search(plain):
         yield "a filter holds no comments (-- or /*): what follows would not be read"
@@ -159,7 +160,8 @@ def _faults_of_signs(text: str) -> Iterator[str]:
             yield f"the number {word} is too large: a number is at most {LARGEST_WHOLE:,}"
 
 
-def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) -> Filter:
+def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) -> Filter:
+    """The filter of a tree; raises `PlanError` if the filter could not work as it is written."""
     calls = [node for node in root.walk() if node.name and node.kind is not _Kind.COLUMN]
     refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
@@ -167,7 +169,7 @@ def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
         raise PlanError([PlanFault(message)])
     if not root.columns():
         raise PlanError([PlanFault("a filter must contain a column")])
-    messages = [message for node in root.walk() for message in _faults(node)]
+    messages = [message for node in root.walk() for message in _list_mismatches(node)]
     if root.kind not in {_Kind.COLUMN, _Kind.COMPARISON}:
         messages.append(f"a filter must be true or false; this one returns {root.kind.value}")
     if messages:
@@ -184,7 +186,7 @@ def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
     for name in sorted(numeric & textual):
         message = f"the column {name!r} is compared with a number and with a text"
         raise PlanError([PlanFault(message)])
-    dated = _dated([call for call in calls if call.name in _COMPARE], declared)
+    dated = _find_dated([call for call in calls if call.name in _COMPARE], declared)
     pairs = [
         (call.inner[0].name, call.inner[1].name)
         for call in calls
@@ -205,10 +207,10 @@ def _checked(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
 
 
 def _find_uses(calls: list[_Node]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """The columns that are compared with texts for equality alone, and those asked for a value."""
+    """The columns only compared with texts for equality, and the columns only tested for null."""
     texts: dict[str, tuple[str, ...]] = {}
     tested = set[str]()
-    # What leaves a text out by name keeps the others: they do not vanish.
+    # A column below `not` keeps all texts that the filter does not name, so it has other uses.
     others = set[str]().union(*(call.columns() for call in calls if call.name == "Not"))
     for call in calls:
         for side in call.inner:
@@ -227,10 +229,10 @@ def _find_uses(calls: list[_Node]) -> tuple[dict[str, tuple[str, ...]], frozense
     return only_texts, frozenset(tested - compared_too)
 
 
-def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
+def _find_dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
     """The columns of dates, with the length of the longest date that each is compared with.
 
-    Raises `PlanError` for dates that would be compared letter by letter.
+    Raises `PlanError` for dates that would be compared in alphabetical order.
     """
     texts = [(call, value) for call in comparisons for side in call.inner for value in side.texts]
     dated: dict[str, int] = {}
@@ -254,13 +256,13 @@ def _dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
     return dated
 
 
-def _faults(node: _Node) -> Iterator[str]:
-    """What SQL would take without a word, and no spec means: kinds that do not go together."""
+def _list_mismatches(node: _Node) -> Iterator[str]:
+    """Messages on parts of the wrong type, which SQL accepts without an error."""
     kinds = {side.kind for side in node.inner}
     if node.kind is _Kind.OTHER:
         yield f"{node.text} is neither a number nor a text; numbers are written 1000, 2.5 or 1e3"
     elif node.name in _COMPARE:
-        yield from _faults_of_comparison(node, kinds)
+        yield from _list_comparison_mismatches(node, kinds)
     elif node.name in _LOGIC:
         for kind in sorted(kinds - {_Kind.COLUMN, _Kind.COMPARISON, _Kind.BOOLEAN}, key=str):
             word = _LOGIC[node.name]
@@ -278,10 +280,10 @@ def _faults(node: _Node) -> Iterator[str]:
         yield "like, lower and upper need texts, in single quotes"
 
 
-def _faults_of_comparison(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
+def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
     equality = node.name in _EQUAL
     if _Kind.COMPARISON in kinds and not (equality and _Kind.BOOLEAN in kinds):
-        yield "comparisons do not chain: " + _unchained(node)
+        yield "comparisons do not chain: " + _explain_chain(node)
     elif _Kind.NULL in kinds and not node.name.endswith("Validity"):
         yield "nothing is equal to null, or less or more; write `is null` or `is not null`"
     elif _Kind.BOOLEAN in kinds and not equality:
@@ -302,8 +304,8 @@ def _faults_of_comparison(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
                 )
 
 
-def _unchained(node: _Node) -> str:
-    """The fault of a comparison of a comparison, and what to write instead."""
+def _explain_chain(node: _Node) -> str:
+    """The meaning of a chain such as `1 < x < 5`, and the comparisons to write instead."""
     inner = node.inner[0]
     if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
         (low, middle), right = inner.inner, node.inner[1]
@@ -317,8 +319,8 @@ def _unchained(node: _Node) -> str:
     return "the inner one is true or false; write x > 1 and x < 5, or x between 1 and 5"
 
 
-def _read(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
-    """Polars' tree as ours; what is not known becomes a call of its name, to be refused."""
+def _convert(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
+    """The tree of Polars as our own. An unknown node keeps its name, which the messages show."""
     if isinstance(tree, str):
         return _Node(_Kind.OTHER, tree.lower())
     ((kind, body),) = tree.items()
@@ -326,22 +328,23 @@ def _read(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
         case "Column":
             return _Node(_Kind.COLUMN, body, text=body if body.isidentifier() else f'"{body}"')
         case "Literal":
-            return _literal(tree)
+            return _convert_literal(tree)
         case "BinaryExpr":
-            return _call(body["op"], (_read(body["left"]), _read(body["right"])))
+            return _make_call(body["op"], (_convert(body["left"]), _convert(body["right"])))
         case "Function":
-            return _call(
-                _function(body["function"]), tuple(_read(argument) for argument in body["input"])
+            return _make_call(
+                _find_function(body["function"]),
+                tuple(_convert(argument) for argument in body["input"]),
             )
         case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
-            return _read(body["expr"])
+            return _convert(body["expr"])
         case _:
-            # SQL's sum(x) is a case around an aggregate: the inner name says more.
+            # Polars writes sum(x) as a `case` around an aggregate: name the aggregate.
             inside = [name for part, name in _NAMES.items() if f'"{part}"' in json.dumps(body)]
             return _Node(_Kind.OTHER, _NAMES.get(kind) or (inside or [kind.lower()])[0])
 
 
-def _call(name: str, inner: tuple[_Node, ...]) -> _Node:
+def _make_call(name: str, inner: tuple[_Node, ...]) -> _Node:
     if name in _ARITHMETIC:
         return _Node(_Kind.NUMBER, name, inner)
     if name in _LETTERS:
@@ -349,13 +352,13 @@ def _call(name: str, inner: tuple[_Node, ...]) -> _Node:
     return _Node(_Kind.COMPARISON if name in _ALLOWED else _Kind.OTHER, name, inner)
 
 
-def _literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own tree
-    """A literal; the list of an `in (…)` has the kind of its elements."""
+def _convert_literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own tree
+    """A literal. A list in `in (…)` has the kind of its elements."""
     expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
     column = pl.select(expression).to_series()
     if isinstance(column.dtype, pl.List):
         texts = tuple(value for value in column[0] if isinstance(value, str))
-        return _Node(_kind_of(column.dtype.inner), text="a value of the list", texts=texts)
+        return _Node(_find_kind(column.dtype.inner), text="a value of the list", texts=texts)
     value, texts = column[0], ()
     match value:
         case bool() | None:
@@ -366,10 +369,10 @@ def _literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own t
             text = f"0x{value.hex()}"
         case _:
             text = str(value)
-    return _Node(_kind_of(column.dtype), text=text, texts=texts)
+    return _Node(_find_kind(column.dtype), text=text, texts=texts)
 
 
-def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its class
+def _find_kind(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its class
     if dtype.is_numeric():
         return _Kind.NUMBER
     if dtype in {pl.Date, pl.Time} or isinstance(dtype, pl.Datetime):
@@ -378,9 +381,9 @@ def _kind_of(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its clas
     return next((kind for known, kind in kinds.items() if dtype == known), _Kind.OTHER)
 
 
-def _function(tree: Any) -> str:  # noqa: ANN401  # plain data of Polars' own tree
+def _find_function(tree: Any) -> str:  # noqa: ANN401  # plain data of Polars' own tree
     """The innermost name of a nested mapping, as in `{"Sql": {"Binary": "Gt"}}`."""
     if isinstance(tree, str):
         return tree
     ((kind, body),) = tree.items()
-    return _function(body) if kind in {"Boolean", "StringExpr", "Sql", "Binary"} else str(kind)
+    return _find_function(body) if kind in {"Boolean", "StringExpr", "Sql", "Binary"} else str(kind)

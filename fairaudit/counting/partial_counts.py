@@ -17,11 +17,8 @@ from fairaudit.counting.raw_keys import Level, RawKey
 from fairaudit.counting.raw_scores import RawHistogram
 from fairaudit.cube.histogram import Bins
 
-Codes = NDArray[np.integer]
-"""A place among levels for each row."""
-
-Column = tuple[Codes, tuple[Level, ...]]
-"""The codes of a batch, and the level that each stands for."""
+Column = tuple[NDArray[np.integer], tuple[Level, ...]]
+"""The codes of a batch, a place among levels for each row, and the level that each stands for."""
 
 
 class NotServed(Exception):

@@ -1,4 +1,4 @@
-"""`Plan`: what a pass must count; joining plans of several specs; the most cells and levels."""
+"""`Plan`: what one pass over the data counts; merged plans; limits of cells and levels."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ MISSING = -1
 """The code of a missing number (in `RawKey.codes` of a cut column)."""
 
 MASKED = -2
-"""Of `Counts.kept`: people who may exist, because a text such as `<5` hides a count."""
+"""The code in `Counts.kept` of people who may exist: a text such as `<5` hides their count."""
 
 MOST_CELLS = 10_000_000
-"""Most combinations of levels that a pass may count."""
+"""Maximum number of combinations of levels that a pass may count."""
 
 
 MOST_TABLED = 2**24
@@ -36,20 +36,20 @@ MOST_TABLED = 2**24
 
 
 MOST_LEVELS = 10_000
-"""Most levels of a column; with more it does not describe groups of people."""
+"""Maximum number of levels of a column. A column with more does not describe groups of people."""
 
 
 class Edge(Frozen, order=True):
-    """A cut on a number: it counts for x ≥ value, or, where `beyond`, for x > value."""
+    """An edge of bins of numbers. A number x passes it if x ≥ value, or, if `beyond`, x > value."""
 
     value: Decimal
     beyond: bool = False
 
 
 class Key(Frozen):
-    """A column to count by: as text, or cut at the union of all edges the spec declares on it.
+    """A column to count by: as text, or cut at all edges that the spec declares on it.
 
-    The code of a cut number is how many of the ascending edges it has passed.
+    The code of a cut number is the number of edges that it passes.
     """
 
     column: str
@@ -62,31 +62,31 @@ class Key(Frozen):
 
 
 SumName: TypeAlias = tuple[str, ...]
-"""A sum: its kind, by which the engine adds, and its columns."""
+"""A sum: its kind, which says what the engine adds, and its columns."""
 
 
-class Adding(Frozen):
+class CellSums(Frozen):
     """The sums of each cell, in ascending order: `("sum", "x")`, `("product", "x", "y")`.
 
-    The square of a column is its product with itself; every column has its square.
+    The square of a column is its product with itself. Each column with a sum also has its square.
     """
 
     sums: tuple[SumName, ...] = ()
 
-    def __add__(self, other: Adding) -> Adding:
-        return Adding(tuple(sorted({*self.sums, *other.sums})))
+    def __add__(self, other: CellSums) -> CellSums:
+        return CellSums(tuple(sorted({*self.sums, *other.sums})))
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that they are made of."""
+        """The columns of all sums."""
         return tuple(dict.fromkeys(column for _, *columns in self.sums for column in columns))
 
 
-NOTHING_ADDED = Adding()
+NO_SUMS = CellSums()
 
 
 class RowPlan(Frozen):
-    """The columns that are read of people one by one: those that make them similar, and scores.
+    """The columns that are read for each person: features that measure similarity, and scores.
 
     If there are more than `most` people, a sample is read.
     """
@@ -99,18 +99,18 @@ class RowPlan(Frozen):
 class Plan(Frozen):
     """Everything one pass must count.
 
-    `columns` are all columns that it reads, except those of the filter.
-    `unknown` holds the words that mean missing in a column that is read as a number, in addition to
-    the `tokens`, which mean missing in every column. Each level of a column in `capped` would be a
-    group, so it may have at most `MOST_LEVELS`. `scores` are the keys by which each score gets
-    histograms. `tables` are extra tables that count people by a few keys each, which need not be
-    among `keys`: as keys of the cells they would make too many cells. `cluster` is the key of rows
-    that belong together, `sample_strata` the key of the strata that they were drawn from.
-    `medians` are the scores that need an exact median. `cuts` are the quantiles that were found
-    for the plan, if the spec names some, `models` the models that give rows a stratum, by its name.
-    `rows` are the columns that are read of people one by one, `derived` the columns that are made
-    of others, and `counts` columns of counts, a column for each level of an outcome. `masked` are
-    the texts that hide a count. `repeats` chooses the row that counts of a person with several.
+    `columns` are all columns that the pass reads, except those of the filter. `tokens` mean missing
+    in every column; `unknown` holds further words that mean missing in a column of numbers. Each
+    level of a column in `capped` is a group, so the column may have at most `MOST_LEVELS` levels.
+    `scores` are the keys by which each score gets histograms. `tables` are extra tables that count
+    people by a few keys each. These keys need not be in `keys`, where they would make too many
+    cells. `cluster` is the column that says which rows belong together, `sample_strata` the column
+    of the strata that the clusters were drawn from. `medians` are the scores that need an exact
+    median. `cuts` are the values of the quantiles that the spec names. `models` are the fitted
+    models that give rows a stratum, by the name of its column. `rows` are the columns that are read
+    for each person, `derived` the columns that are made of others, and `counts` columns of counts,
+    one for each level of an outcome. `masked` are the texts that hide a count. `repeats` says which
+    row counts for a person with several rows.
     """
 
     keys: tuple[Key, ...]
@@ -123,7 +123,7 @@ class Plan(Frozen):
     unknown: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     capped: tuple[str, ...] = ()
     scores: Mapping[str, tuple[tuple[Key, ...], ...]] = field(default_factory=dict)
-    adding: Adding = NOTHING_ADDED
+    adding: CellSums = NO_SUMS
     tables: tuple[tuple[Key, ...], ...] = ()
     cluster: str | None = None
     sample_strata: str | None = None
@@ -138,17 +138,17 @@ class Plan(Frozen):
 
     @property
     def is_derived(self) -> bool:
-        """Whether it counts by columns that no file holds."""
+        """Whether the plan counts by columns that are not in the files."""
         return bool(self.derived or self.masked) or self.counts is not None
 
     @property
     def is_table(self) -> bool:
-        """Whether a row of the data stands for several people: it is a table of counts."""
+        """Whether the data is a table of counts, where a row stands for several people."""
         return self.count is not None or self.counts is not None
 
     @property
-    def rows_of_each(self) -> int:
-        """How many rows a row of the data stands for: one for each count in it."""
+    def counts_per_row(self) -> int:
+        """The number of counts in a row of the data. Each is counted as one row."""
         return 1 if self.counts is None else len(self.counts.names)
 
     @property
@@ -163,43 +163,43 @@ class Plan(Frozen):
 
     def missing_words(self, column: str) -> tuple[str, ...]:
         """The words that mean missing in a column that is read as a number."""
-        # The tokens are stored values: an age of 99, made of dates, does not mean missing.
+        # Tokens occur only in stored values: a computed age of 99 is an age, even if 99 is a token.
         is_derived = any(column == derivation.name for derivation in self.derived)
         return "", *(() if is_derived else self.tokens), *self.unknown.get(column, ())
 
     def missing_numbers(self, column: str) -> list[float]:
-        """Those of them that are numbers themselves, such as -999."""
+        """The words that mean missing and are numbers, such as -999."""
         return [float(word) for word in self.missing_words(column) if is_finite_number(word)]
 
     @property
     def measures_may_be_missing(self) -> bool:
-        """Whether some weights, or counts of people, may be a number that means missing."""
+        """Whether a weight or a count of people may be a number that means missing."""
         measures = (name for name in (self.weight, self.count) if name is not None)
         return any(map(self.missing_numbers, measures))
 
     def covers(self, other: Plan) -> bool:
-        """Whether the counts for this plan hold all that another one asks."""
+        """Whether the counts for this plan contain all that another plan asks for."""
         own, asked = self.counted(), other.counted()
         scores = all(
             column in own.scores and all(_has_grouping(own, column, keys) for keys in groupings)
             for column, groupings in asked.scores.items()
         )
-        adding = own.adding + asked.adding == own.adding
+        has_sums = own.adding + asked.adding == own.adding
         return (
-            _terms(own) == _terms(asked)
+            _population(own) == _population(asked)
             and {*asked.derived} <= {*own.derived}
             and all(_has_key(own, key, asked) for key in asked.keys)
             and scores
-            and adding
+            and has_sums
             and {*asked.tables} <= {*own.tables}
         )
 
     def counts_like(self, other: Plan) -> bool:
-        """Whether another plan counts the same."""
+        """Whether both plans lead to the same counts."""
         return self.counted() == other.counted()
 
     def counted(self) -> Plan:
-        """The counted columns and sums, without places in the spec and the notation of the data."""
+        """The plan without the parts that do not change the counts, such as the file format."""
         return replace(self, columns=(), capped=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
@@ -210,22 +210,23 @@ class Plan(Frozen):
 _ANY_FORMAT = CsvFormat(separator=",", decimal=".", encoding="utf-8", multiline=False)
 
 
-def united(plans: Sequence[Plan]) -> Plan | None:
-    """One plan that counts for all of them; None where they cannot share a pass.
+def merge_plans(plans: Sequence[Plan]) -> Plan | None:
+    """One plan that counts for all of the plans; None if they cannot share a pass.
 
-    Its cells are finer than each of them asks: recoding rolls them up.
+    Its cells may be finer than a single plan needs. Recoding adds them up.
     """
     first = plans[0]
     keys: dict[str, None] = {}
     edges: dict[str, set[Edge]] = {}
     unknown: dict[str, tuple[str, ...]] = {}
-    adding = NOTHING_ADDED
+    adding = NO_SUMS
     for single in plans:
-        has_other_terms = _terms(single) != _terms(first) or single.derived != first.derived
-        # Extra tables and scores are shared unchanged: their keys are not united.
+        is_other_population = _population(single) != _population(first)
+        has_other_columns = single.derived != first.derived
+        # Scores and extra tables are not merged, so their keys must be the same.
         has_other_scores = (single.scores, single.tables) != (first.scores, first.tables)
         has_other_keys = (first.scores or first.tables) and single.keys != first.keys
-        if has_other_terms or has_other_scores or has_other_keys:
+        if is_other_population or has_other_columns or has_other_scores or has_other_keys:
             return None
         adding += single.adding
         for key in single.keys:
@@ -250,14 +251,14 @@ def united(plans: Sequence[Plan]) -> Plan | None:
 
 
 def _has_grouping(plan: Plan, column: str, keys: Iterable[Key]) -> bool:
-    """Whether one of a score's histograms is by all these columns."""
+    """Whether a score has a histogram by all these columns."""
     needed = {(key.column, key.is_cut) for key in keys}
     groupings = plan.scores[column]
     return any(needed <= {(key.column, key.is_cut) for key in grouping} for grouping in groupings)
 
 
 def _has_key(plan: Plan, key: Key, of: Plan) -> bool:
-    """Whether a key of another plan, or a finer one, is among the keys."""
+    """Whether the plan has this key of another plan, or a key with more edges."""
     if key.edges is None:
         return key in plan.keys
     same_words = plan.unknown.get(key.column, ()) == of.unknown.get(key.column, ())
@@ -265,15 +266,15 @@ def _has_key(plan: Plan, key: Key, of: Plan) -> bool:
     return same_words and any(own is not None and {*key.edges} <= {*own} for own in edges)
 
 
-_terms = attrgetter(
+_population = attrgetter(
     "tokens", "format", "count", "weight", "filter", "cluster", "sample_strata", "rows", "models",
     "counts", "masked", "repeats",
 )  # fmt: skip
-"""What decides who is counted, and as what."""
+"""The parts of a plan that say which rows and people are counted, and how."""
 
 
 def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:
-    """The keys of columns as texts, and of those that are cut at all of their edges."""
+    """The keys of columns of text, then those of columns that are cut, at all their edges."""
     return (
         *(Key(column) for column in texts),
         *(Key(column, tuple(sorted(edges))) for column, edges in cuts.items()),
@@ -281,7 +282,7 @@ def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tupl
 
 
 def is_finite_number(word: str) -> bool:
-    """Whether a word, such as a word that means missing, is a number."""
+    """Whether a text is a finite number."""
     try:
         return math.isfinite(float(word))
     except ValueError:

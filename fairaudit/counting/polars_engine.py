@@ -25,7 +25,7 @@ from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
-from fairaudit.counting.plan import MOST_CELLS, Plan, united
+from fairaudit.counting.plan import MOST_CELLS, Plan, merge_plans
 from fairaudit.counting.routes.merging import merge_counts
 from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
 from fairaudit.counting.sources.dialects import Database
@@ -110,7 +110,7 @@ def _group_plans(
     groups: list[tuple[Plan, list[int]]] = []
     for number, plan in plans.items():
         for place, (old, members) in enumerate(groups):
-            joint = united([old, plan])
+            joint = merge_plans([old, plan])
             if joint is None:
                 continue
             if joint == old or _estimate_cells(joint, ready) <= MOST_CELLS:

@@ -1,8 +1,8 @@
 """`Cube`: counts by the intersections of audited columns, and the group tables cut from it.
 
-A `Cube` holds one row (a cell) for every combination that occurs. Everything in it is an integer,
-so counts add in any order to the same bits (`Counts`), and a coarser grouping is a sum of finer
-cells, never a second scan. `Cube.table` cuts it down to what a metric reads: a `GroupTable`.
+A `Cube` holds one row (a cell) for every combination that occurs. All counts are integers, so the
+order in which they are added does not change a sum. A coarser grouping is a sum of finer cells: the
+data is not read again. `Cube.table` makes what a metric reads: a `GroupTable`.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
-    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that takes no part. Cells that are
-    `optional` hold people who may belong to the cube or not: to its tables they are people of no
-    group that is known, who may be in their own one. `masked` says what masked counts hide.
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. `optional` marks
+    cells of people who may or may not belong to the cube. Its tables count these people as people
+    of unknown group. `masked` says what masked counts hide.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -90,8 +90,8 @@ class Cube(Frozen, eq=False, dict=True):
     ) -> Cube:
         """A cube in canonical form: equal combinations joined, cells in ascending order.
 
-        `cluster` numbers the cluster that the people of each given combination belong to; `strata`
-        are those of the sample, of which the clusters were drawn.
+        `cluster` numbers the cluster that the people of each given combination belong to. `strata`
+        are the strata of the sample from which the clusters were drawn.
         """
         if optional is not None:
             codes = np.column_stack([codes, optional.astype(np.int32)])
@@ -125,9 +125,9 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
     def with_unknown(self, people: int) -> Cube:
-        """The cube with more people of whom no column is known; weights are not possible.
+        """The cube with additional people whose levels are all unknown.
 
-        These people add nothing to sums, and they are in no cluster.
+        The new cube has no weights, sums or clusters.
         """
         nobody = np.full((1, len(self.keys)), NO_LEVEL, dtype=np.int32)
         return Cube.gather(
@@ -143,11 +143,11 @@ class Cube(Frozen, eq=False, dict=True):
         return self.keys[self._places[name]]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """The places of key columns among all of them."""
+        """The places of some columns in `keys`."""
         return [self._places[name] for name in names]
 
     def outcome(self, name: str) -> KeyColumn | None:
-        """The key column of an outcome, None where it has no classes."""
+        """The key column of an outcome; None if the outcome has no classes."""
         key = self.key(name) if name in self._places else None
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
@@ -166,25 +166,25 @@ class Cube(Frozen, eq=False, dict=True):
         return every_subset(self.protected)
 
     def table(
-        self, by: Grouping, given: Grouping, of: str, beside: str | None = None
+        self, by: Grouping, given: Grouping, of: str, second: str | None = None
     ) -> GroupTable:
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
-        Rows set aside in one of those columns are left out, and groups without people do not exist.
-        A group is empty if the outcome applies to none of its people. With a second outcome
-        `beside`, only people who have both outcomes count.
+        Rows that are set aside in one of these columns are left out, and groups without people are
+        not listed. The counts of a group are 0 if the outcome applies to none of its people. With a
+        `second` outcome, only people who have both outcomes count.
         """
-        cut = _Cut.begin(self, by, given, of, beside)
+        layout = _TableLayout.of_columns(self, by, given, of, second)
         label, audited = self.outcome("label"), self.outcome(of)
-        inside = cut.inside
+        inside = layout.inside
         people = inside.add(self.people)
         squares = self.squares and inside.add_sum(self.squares)
         return GroupTable(
             by=by,
             given=given,
             of=of,
-            groups=name_groups(cut.group_keys, cut.groups),
-            strata=name_groups(cut.stratum_keys, cut.strata),
+            groups=name_groups(layout.group_keys, layout.groups),
+            strata=name_groups(layout.stratum_keys, layout.strata),
             labels=label.levels if label else (),
             classes=audited.levels if audited else (),
             positive_label=label.positive_classes(inside.shape[1]) if label else None,
@@ -194,27 +194,27 @@ class Cube(Frozen, eq=False, dict=True):
             mass=inside.add(self.weight.values) if self.weight else people,
             scale=self.weight.scale if self.weight else 1,
             squares=squares.plain() / squares.scale if squares else None,
-            known=known_groups(cut.group_keys, cut.groups),
-            known_strata=known_groups(cut.stratum_keys, cut.strata),
+            known=known_groups(layout.group_keys, layout.groups),
+            known_strata=known_groups(layout.stratum_keys, layout.strata),
             amounts={
                 name: amount.transform(inside.add, inside.add_sum)
                 for (outcome, name), amount in self.amounts.items()
                 if outcome == of
             },
-            ungrouped=cut.find_ungrouped(),
-            pairs=cut.count_pairs(beside),
-            clusters=cut.place_clusters(),
+            ungrouped=layout.count_ungrouped(),
+            pairs=layout.count_pairs(second),
+            clusters=layout.place_clusters(),
             masked=self.masked,
         )
 
     def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
-        """The people one by one at their places in a table of the cube; `score` is their column."""
-        cut = _Cut.begin(self, table.by, table.given, table.of, None)
+        """The stratum, group and outcome of each person of `rows` in a table, and their `score`."""
+        layout = _TableLayout.of_columns(self, table.by, table.given, table.of, None)
         group = np.full(len(self.codes), NOWHERE, dtype=np.int64)
-        group[cut.inside.marks] = cut.inside.place % max(len(cut.groups), 1)
+        group[layout.inside.marks] = layout.inside.place % max(len(layout.groups), 1)
         stratum = np.full(len(self.codes), NOWHERE, dtype=np.int64)
-        if len(cut.strata):
-            stratum = cut.find_strata(self.codes[:, cut.columns[1]])
+        if len(layout.strata):
+            stratum = layout.find_strata(self.codes[:, layout.columns[1]])
         outcome, key = np.full(len(self.codes), np.nan), self.outcome(table.of)
         if key is not None and key.positive is not None:
             codes = self.codes[:, self.places([table.of])[0]]
@@ -227,16 +227,16 @@ class Cube(Frozen, eq=False, dict=True):
             group[rows.cells],
             outcome[rows.cells],
             None if score is None else rows.scores.get(score),
-            (len(cut.strata), len(cut.groups)),
+            (len(layout.strata), len(layout.groups)),
             rows,
         )
 
 
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
-    """The groups that are less than a share of the people in a grouping.
+    """The groups of a grouping that are smaller than a share of the people.
 
-    The rule takes the share of the people with known levels, or of everybody, in all strata and
-    outcomes. Survey weights do not count.
+    The share is of the people with known levels, or of all people if the rule says so. All strata
+    and outcomes count, and survey weights are ignored.
     """
     columns = cube.places(by)
     inside = np.all(cube.codes[:, columns] != NO_LEVEL, axis=1) & (cube.people > 0)
@@ -270,16 +270,20 @@ class _Selection(Frozen, eq=False):
         return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
 
     def add(self, values: Ints) -> Ints:
-        """The table of what the cells add up to."""
+        """The sums of the values of the cells, in the shape of the table."""
         return add_up(values[self.marks], self.place, int(np.prod(self.shape))).reshape(self.shape)
 
     def add_sum(self, total: Sum) -> Sum:
-        """The table of what a sum of the cells adds up to."""
+        """The same for values in fixed point."""
         return Sum(self.add(total.values), total.scale)
 
 
-class _Cut(Frozen, eq=False):
-    """The groups and strata of a table, and the cells of the cube that it counts."""
+class _TableLayout(Frozen, eq=False):
+    """The groups and strata of a table, and the cells of the cube that it counts.
+
+    `columns` are the places of the columns of groups and of strata. `applies` marks the cells to
+    which the outcomes apply.
+    """
 
     cube: Cube
     columns: tuple[list[int], list[int]]
@@ -291,12 +295,14 @@ class _Cut(Frozen, eq=False):
     inside: _Selection
 
     @classmethod
-    def begin(cls, cube: Cube, by: Grouping, given: Grouping, of: str, beside: str | None) -> _Cut:
-        """The cells of a grouping: people whose group, stratum and paired outcomes are known."""
+    def of_columns(
+        cls, cube: Cube, by: Grouping, given: Grouping, of: str, second: str | None
+    ) -> _TableLayout:
+        """The cells of people whose group and stratum are known, and both outcomes if paired."""
         columns, conditions = cube.places(by), cube.places(given)
-        names = [of] if beside is None else [of, beside]
+        names = [of] if second is None else [of, second]
         outcomes = cube.places([name for name in names if cube.outcome(name) is not None])
-        known = [] if beside is None else outcomes
+        known = [] if second is None else outcomes
         needed = cube.codes[:, [*columns, *conditions, *known]]
         marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
         applies = np.all(cube.codes[:, outcomes] != OUTSIDE, axis=1)
@@ -305,7 +311,7 @@ class _Cut(Frozen, eq=False):
         codes = cube.codes[marks]
         groups, g = distinct_rows(codes[:, columns])
         strata, z = distinct_rows(codes[:, conditions])
-        # Without a row with known levels in these columns the stratum is missing, too.
+        # With no conditions, `distinct_rows` returns one stratum even if no cell is marked.
         strata = strata[: len(codes)]
         axes, sizes = (z[applies[marks]], g[applies[marks]]), (len(strata), len(groups))
         inside = _Selection.of(cube, of, marks & applies, axes, sizes)
@@ -321,8 +327,8 @@ class _Cut(Frozen, eq=False):
         """The columns that name the strata."""
         return [self.cube.keys[column] for column in self.columns[1]]
 
-    def find_ungrouped(self) -> Ungrouped | None:
-        """Those of the strata who lack a level that would name their group, or are optional."""
+    def count_ungrouped(self) -> Ungrouped | None:
+        """The people in the strata whose group is unknown, and those in optional cells."""
         cube, (columns, conditions) = self.cube, self.columns
         lacking = np.any(cube.codes[:, columns] == NO_LEVEL, axis=1)
         if cube.optional is not None:
@@ -345,15 +351,15 @@ class _Cut(Frozen, eq=False):
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
 
     def find_strata(self, codes: NDArray[np.int32]) -> Ints:
-        """The number of the stratum of each row, `NO_LEVEL` where the table has none for it."""
+        """The number of the stratum of each row; `NO_LEVEL` if it is not in the table."""
         _, index = distinct_rows(np.concatenate([self.strata, codes]))
         numbers = np.full(index.max() + 1, NO_LEVEL)
         numbers[index[: len(self.strata)]] = np.arange(len(self.strata))
         return np.asarray(numbers[index[len(self.strata) :]])
 
-    def count_pairs(self, beside: str | None) -> Pairs | None:
-        """The cells by the classes of a second outcome, too, where that has positive ones."""
-        other = None if beside is None else self.cube.outcome(beside)
+    def count_pairs(self, second: str | None) -> Pairs | None:
+        """The counts divided by the classes of a second outcome; None without positive classes."""
+        other = None if second is None else self.cube.outcome(second)
         positive = None if other is None else other.positive_classes(len(other.levels))
         marks = self.inside.marks
         if other is None or positive is None or not marks.any():
@@ -366,7 +372,7 @@ class _Cut(Frozen, eq=False):
         return Pairs(np.moveaxis(counts.reshape(*self.inside.shape, classes), -1, 3), positive)
 
     def place_clusters(self) -> ClusteredTable | None:
-        """The clusters, with the place in the table of each cell that is in it."""
+        """The clusters, and the place of each cell in the table (-1: not counted)."""
         if self.cube.clusters is None:
             return None
         place = np.full(len(self.cube.codes), -1, dtype=np.int64)
@@ -375,7 +381,7 @@ class _Cut(Frozen, eq=False):
 
 
 def _slots(cube: Cube, outcome: str, codes: NDArray[np.int32]) -> tuple[Ints, int]:
-    """The class of each row for an outcome, the unknown ones last, and how many classes it has."""
+    """The class of each row for an outcome, unknown ones last, and the number of classes."""
     key = cube.outcome(outcome)
     if key is None:
         return np.zeros(len(codes), dtype=np.int64), 1

@@ -16,19 +16,19 @@ from fairaudit.base.arrays import Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen
 
 NO_LEVEL = -1
-"""The code of a row that takes no part where its column is used; for an outcome: not known."""
+"""The code of a row that is left out where its column is used; for an outcome: not known."""
 
 OUTSIDE = -2
 """The code of a row to which an outcome does not apply: no table of this outcome counts it."""
 
 UNKNOWN = "(unknown)"
-"""How the level of those whose protected value or stratum is not known is written."""
+"""The level of people whose protected value or stratum is not known."""
 
 NO_COUNTERPART = "(no counterpart)"
-"""How the level of those is written whom no propensity stratum has people of both sides for."""
+"""The level of people for whom no propensity stratum holds people of both sides."""
 
 MOST_ATTRIBUTES = 12
-"""With more attributes not every subset is audited: there are 4,095."""
+"""Maximum number of attributes of which every subset is audited (4,095 subsets)."""
 
 _Integer = TypeVar("_Integer", np.int32, np.int64)
 
@@ -102,12 +102,12 @@ def every_subset(names: Sequence[str]) -> list[Grouping]:
 def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
     """The distinct rows of `codes` in ascending order, and for each row its number among them.
 
-    Without columns all rows are the same one, which is there even where no row is.
+    If there are no columns, all rows are equal; one distinct row is returned even for no rows.
     """
     if not codes.shape[1]:
         return codes[:0].reshape(1, 0), np.zeros(len(codes), dtype=np.int64)
     if len(codes):
-        # As one number each they are sorted several times as fast.
+        # Sorting one number for each row is several times as fast as sorting rows.
         low = codes.min(axis=0)
         spans = (codes.max(axis=0) - low + 1).tolist()
         radix = [math.prod(spans[place + 1 :]) for place in range(len(spans))]

@@ -116,9 +116,9 @@ def _consistency(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mea
     sides = sides.one_by_one
     table, k = sides.table, parameters.k or NEIGHBOURS
     neighbours = find_neighbours(table.features, table.in_stratum(z), k, without_self=True)
-    if not neighbours.is_enough:
+    if not neighbours.has_enough_people:
         return NOTHING
-    people = neighbours.ask(choose_asked(table, z, sides.members(z, g)))
+    people = neighbours.search(choose_asked(table, z, sides.members(z, g)))
     return consistency(table.outcome, neighbours, people)
 
 

@@ -16,7 +16,7 @@ from fairaudit.counting.columns import (
     Quantile,
     SimilarityColumns,
 )
-from fairaudit.counting.plan import NOTHING_ADDED, Adding, Edge, Key, Plan, RowPlan, unite_keys
+from fairaudit.counting.plan import NO_SUMS, CellSums, Edge, Key, Plan, RowPlan, unite_keys
 from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (
@@ -68,7 +68,7 @@ def plan(
             if not attribute.is_cut and attribute.keep is None and attribute.model is None
         ),
         scores=_score_keys(spec, all_keys),
-        adding=_adding(spec),
+        adding=_sum_cells(spec),
         tables=(*_tables(spec, all_keys), *described),
         cluster=value_of(spec.cluster),
         sample_strata=value_of(spec.sample_strata),
@@ -209,7 +209,7 @@ def plan_to_fit(
         columns=(*counted.columns, *features.columns),
         scores={},
         medians=(),
-        adding=NOTHING_ADDED,
+        adding=NO_SUMS,
         rows=RowPlan(features, most=most),
     )
 
@@ -287,28 +287,28 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     return {column: tuple(groupings) for column, groupings in groupings_of.items()}
 
 
-def _adding(spec: Spec) -> Adding:
+def _sum_cells(spec: Spec) -> CellSums:
     """The sums of numeric outcomes, of scores and of numeric attributes."""
-    added = NOTHING_ADDED
+    added = NO_SUMS
     for outcome in spec.outcomes:
         label = spec.label if outcome is not spec.label else None
         if outcome.kind is OutcomeKind.NUMBER:
-            added += _of_columns(outcome.column)
+            added += _sum_column(outcome.column)
             if label is not None and label.kind is OutcomeKind.NUMBER:
                 pair = (label.column.value, outcome.column.value)
-                added += Adding((("product", *pair), ("distance", *pair)))
+                added += CellSums((("product", *pair), ("distance", *pair)))
         if spec.adds_score(outcome) and outcome.score is not None:
-            added += _of_columns(outcome.score)
+            added += _sum_column(outcome.score)
         for attribute in spec.attributes_measured(outcome):
-            added += _of_columns(attribute.column)
+            added += _sum_column(attribute.column)
             if outcome.kind is OutcomeKind.NUMBER:
                 pair = (attribute.column.value, outcome.column.value)
-                added += Adding((("product", *pair),))
+                added += CellSums((("product", *pair),))
     return added
 
 
-def _of_columns(text: LocatedText) -> Adding:
-    return Adding((("sum", text.value), ("product", text.value, text.value)))
+def _sum_column(text: LocatedText) -> CellSums:
+    return CellSums((("sum", text.value), ("product", text.value, text.value)))
 
 
 def edges_of(threshold: Threshold) -> tuple[Edge, ...]:

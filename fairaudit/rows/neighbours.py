@@ -1,4 +1,4 @@
-"""Nearest-neighbour search among people (k-d trees), with all who tie; places and distances.
+"""Nearest-neighbour search among people, with ties: places and distances (k-d trees).
 
 The distance of two people is √(Σ (difference in standard deviations)² + categories that differ):
 a category that differs counts as much as a difference of one standard deviation. People who are
@@ -61,7 +61,7 @@ class Space(Frozen, eq=False):
 
 @memoize
 def locate(features: Features) -> Space:
-    """The space of people with complete features, standardised by all of them."""
+    """The space of people with complete features, standardised over all these people."""
     numbers, scales, categories = list[Floats](), list[tuple[float, float]](), list[Ints]()
     constant = list[str]()
     profile, person = np.zeros(len(features), dtype=np.int64), np.arange(min(len(features), 1))
@@ -97,7 +97,7 @@ def square_distances(points: Points, others: Points) -> Floats:
 
 
 def square_gaps(numbers: Floats, others: Floats) -> Floats:
-    """The part of the squared distances of points that is from their numbers."""
+    """The squared distances of points by their numbers alone, without categories."""
     from scipy.spatial.distance import cdist  # SciPy waits until it is called
 
     return np.asarray(cdist(numbers, others, "sqeuclidean"), dtype=np.float64)
@@ -112,19 +112,19 @@ def count_differing(points: Points, others: Points) -> Ints:
 
 
 _FEW = 2**14
-"""Most points among which all distances are measured."""
+"""Maximum number of points for which all distances are computed, without trees."""
 
 _LEAST_IN_TREE = 2048
-"""Fewest points of a combination with a tree."""
+"""Minimum number of points of a combination that gets a tree."""
 
 _LEAST_AT_ONCE = 1024
-"""Fewest points that are examined before the search checks whether to go on."""
+"""Minimum number of points to examine before the search checks whether it has finished."""
 
 _MOST_DISTANCES = 2**20
-"""Most distances in memory."""
+"""Maximum number of distances in memory at a time."""
 
 _MANY = 256
-"""Fewest points for which a tree is searched on all cores."""
+"""Minimum number of searched points for which a tree is searched on all cores."""
 
 
 class _Step(NamedTuple):
@@ -142,12 +142,13 @@ class _Step(NamedTuple):
 
 
 class NearestPoints:
-    """Points that can be searched for the nearest, by the combinations of their categories.
+    """Points sorted by their combination of categories, to search for the nearest of them.
 
     Points that differ in h categories are at least √h apart. So the search begins with points of
     the same combination, then examines points that differ in one category, and so on, until the
     next are farther away than those found. Large combinations have a k-d tree of their numbers.
-    `order` lists the points by combination, as do the `numbers`; combinations begin at `starts`.
+    `order` holds the places of the sorted points, `numbers` their numbers, and `starts` the place
+    where each combination begins in both.
     """
 
     def __init__(self, points: Points) -> None:
@@ -159,7 +160,7 @@ class NearestPoints:
         self._trees = dict[int, Any]()
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The `most` nearest of each of some points, nearest first: squared distances, places."""
+        """The squared distances and places of the `most` nearest to each point, nearest first."""
         if len(self.order) <= _FEW:
             return self._find_among_few(points, most)
         squares = np.full((len(points), most), np.inf)
@@ -170,7 +171,7 @@ class NearestPoints:
         )
         for everybody, example in zip(alike[: len(first)], first.tolist(), strict=True):
             people = everybody
-            for step in self._steps(points.take(slice(example, example + 1))):
+            for step in self._list_steps(points.take(slice(example, example + 1))):
                 people = people[squares[people, -1] >= step.differing[0]]
                 if not len(people):
                     break
@@ -180,37 +181,35 @@ class NearestPoints:
         return squares, places
 
     def _find_among_few(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The `most` nearest of each of some points, by all distances."""
+        """The same as `find`, by computing all distances."""
         combination = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
         found, block = list[tuple[Floats, Ints]](), max(_MOST_DISTANCES // len(self.order), 1)
         for start in range(0, len(points), block):
             chunk = points.take(slice(start, start + block))
             squares = square_gaps(chunk.numbers, self.numbers)
             squares += count_differing(chunk, self.combinations)[:, combination]
-            nobody = np.full((len(chunk), most), np.inf), np.zeros((len(chunk), most), np.int64)
-            found.append(
-                _keep_nearest(*nobody, squares, np.broadcast_to(self.order, squares.shape))
-            )
+            none = np.full((len(chunk), most), np.inf), np.zeros((len(chunk), most), np.int64)
+            found.append(_keep_nearest(*none, squares, np.broadcast_to(self.order, squares.shape)))
         squares, places = (np.concatenate(part) for part in zip(*found, strict=True))
         return squares, places
 
     def list_within(self, point: Points, square: float) -> Ints:
         """The places of all points within a squared distance of one point."""
         places = [np.zeros(0, dtype=np.int64)]
-        for step in self._steps(point):
+        for step in self._list_steps(point):
             near, _ = step.split(step.differing <= square)
             if not len(near.combinations):
                 break
             large, small = near.split(self._is_large(near))
             for number, differing in zip(*large, strict=True):
-                tree, rows = self._plant(int(number))
+                tree, rows = self._find_tree(int(number))
                 ball = tree.query_ball_point(point.numbers[0], (square - differing) ** 0.5)
                 places.append(rows[ball])
             places += [rows for _, rows in self._measure(point.numbers, small, np.array([square]))]
         return np.sort(np.concatenate(places))
 
-    def _steps(self, point: Points) -> Iterator[_Step]:
-        """The combinations by how far they are from that of a point, some at a time."""
+    def _list_steps(self, point: Points) -> Iterator[_Step]:
+        """The combinations in steps, those that differ least from a point first."""
         differing = count_differing(point, self.combinations)[0]
         order = np.argsort(differing, kind="stable")
         differing = differing[order]
@@ -219,7 +218,7 @@ class NearestPoints:
         while start < len(order):
             enough = (seen[start - 1] if start else 0) + _LEAST_AT_ONCE
             last = min(int(np.searchsorted(seen, enough)), len(order) - 1)
-            # Points that differ in as many categories stay together.
+            # Combinations that differ in the same number of categories stay in one step.
             end = int(np.searchsorted(differing, differing[last], side="right"))
             yield _Step(order[start:end], differing[start:end])
             start = end
@@ -233,7 +232,7 @@ class NearestPoints:
         large, small = step.split(self._is_large(step))
         limit, most = known[:, -1], known.shape[1]
         for combination, differing in zip(*large, strict=True):
-            tree, rows = self._plant(int(combination))
+            tree, rows = self._find_tree(int(combination))
             bound = max(float(limit.max()) - differing, 0.0) ** 0.5 * (1 + 1e-9) + 1e-9
             distance, link = tree.query(
                 numbers,
@@ -246,7 +245,7 @@ class NearestPoints:
         for squares, rows in self._measure(numbers, small, limit):
             yield squares, np.broadcast_to(rows, squares.shape)
 
-    def _plant(self, combination: int) -> tuple[Any, Ints]:
+    def _find_tree(self, combination: int) -> tuple[Any, Ints]:
         """The k-d tree of a combination, and the places of its points."""
         from scipy.spatial import cKDTree  # SciPy waits until it is called
 
@@ -287,7 +286,7 @@ def _combine(points: Points) -> tuple[Ints, Ints]:
 def _keep_nearest(
     squares: Floats, places: Ints, other_squares: Floats, other_places: Ints
 ) -> tuple[Floats, Ints]:
-    """As many as are known already, the nearest of these and others."""
+    """The nearest of the known points and others, as many as are known."""
     most = squares.shape[1]
     if other_squares.shape[1] > most:
         near = np.argpartition(other_squares, most - 1, axis=1)[:, :most]
@@ -300,22 +299,23 @@ def _keep_nearest(
 
 
 _SAME = 1e-9
-"""Relative difference below which distances are equal, in spite of rounding."""
+"""Relative difference below which distances count as equal, because of rounding."""
 
 _CHUNK = 4096
 _MOST_HELD = 2
-"""Size of all remembered searches together, in multiples of all people."""
+"""Maximum size of all remembered searches together, as a multiple of the number of people."""
 
 MOST_LINKS = 2 * 10**7
-"""Most neighbours in memory."""
+"""Maximum number of neighbours in memory."""
 
 
 class Neighbours:
-    """The neighbours of people among `base`, searched on request, by profile.
+    """The neighbours of people among the people in `base`, searched when they are needed.
 
-    `among` [U] are the profiles of the base, `people` the number of people with each; a row of
-    `links` holds the places in `among` of the profiles within the k-th distance, in the row `row`
-    of the requested profile. `sizes` counts the neighbours, `without_self` without the person.
+    `among` [U] are the profiles of the base, `people` the number of people with each. `row` is the
+    row of each profile that has been searched, else -1. Row r of `links` begins at `starts[r]`. It
+    holds the places in `among` of the profiles within the distance of the k-th neighbour. `sizes`
+    are the numbers of neighbours; with `without_self` people do not count as their own neighbours.
     """
 
     def __init__(
@@ -330,26 +330,23 @@ class Neighbours:
         self.sizes = np.zeros(0, dtype=np.int64)
 
     @property
-    def is_enough(self) -> bool:
-        """Whether there are k neighbours."""
+    def has_enough_people(self) -> bool:
+        """Whether the base is large enough for k neighbours of each person."""
         return len(self.base) >= self.k + self.without_self
 
-    def ask(self, people: Ints) -> Ints:
-        """The first people of a request, whose neighbours are searched now.
-
-        Fewer than all if there are too many neighbours for the memory.
-        """
+    def search(self, people: Ints) -> Ints:
+        """Searches the neighbours of people until memory is full; returns the people searched."""
         profiles = self.space.profile[people]
         new, first = np.unique(profiles[self.row[profiles] < 0], return_index=True)
         new = new[np.argsort(first)]
         start = 0
         while start < len(new) and len(self.links) < MOST_LINKS:
-            start += self._search(new[start : start + _CHUNK])
+            start += self._search_profiles(new[start : start + _CHUNK])
         unknown = np.flatnonzero(self.row[profiles] < 0)
         return people[: unknown[0]] if len(unknown) else people
 
-    def _search(self, profiles: Ints) -> int:
-        """Searches the neighbours of the first of some profiles that fit into memory; how many."""
+    def _search_profiles(self, profiles: Ints) -> int:
+        """Searches the neighbours of profiles until memory is full; returns their number."""
         if self.nearest is None:
             self.nearest = NearestPoints(self.space.points(self.among))
         points, most = self.space.points(profiles), min(len(self.among), self.k + 2)
@@ -360,11 +357,11 @@ class Neighbours:
         reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
         limit = (squares[np.arange(len(points)), reached] ** 0.5 * (1 + _SAME) + _SAME**2) ** 2
         within = squares <= limit[:, None]
-        # If the last point found ties too, there may be more of them.
-        open_ = within[:, -1] & (most < len(self.among))
+        # If even the last point found is within the limit, more points may be.
+        may_miss = within[:, -1] & (most < len(self.among))
         links_of, room = list[Ints](), MOST_LINKS - len(self.links)
         for place in range(len(points)):
-            if open_[place]:
+            if may_miss[place]:
                 point = points.take(slice(place, place + 1))
                 found = self.nearest.list_within(point, float(limit[place]))
             else:
@@ -376,7 +373,7 @@ class Neighbours:
         profiles = profiles[: len(links_of)]
         lengths = np.array([len(links) for links in links_of])
         links = np.concatenate(links_of)
-        # A person of the base is among its own nearest points, at distance 0.
+        # People in the base are found as their own neighbours, at distance 0.
         own = np.isin(profiles, self.among)
         sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
         self.row[profiles] = np.arange(len(profiles)) + len(self.sizes)
@@ -386,7 +383,7 @@ class Neighbours:
         return len(links_of)
 
     def mean_of(self, outcome: Floats, people: Ints) -> Floats:
-        """The mean outcome of the neighbours of each of some people."""
+        """The mean outcome of the neighbours of each person."""
         profile = self.space.profile
         place = np.searchsorted(self.among, profile[self.base])
         positives = np.bincount(place, outcome[self.base], minlength=len(self.among))
@@ -394,21 +391,21 @@ class Neighbours:
         rows, own = self.row[profile[people]], outcome[people] * self.without_self
         return np.asarray((of_rows[rows] - own) / self.sizes[rows])
 
-    def spread(self, rows: Ints, values: Floats) -> Floats:
-        """The sum of the `values` of all `rows` with a profile [U] as a neighbour."""
+    def sum_by_neighbour(self, rows: Ints, values: Floats) -> Floats:
+        """For each profile [U], the sum of the `values` of the `rows` that it is a neighbour of."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))
         repeated = np.repeat(per_row, np.diff(self.starts))
         return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)
 
 
 @memoize
-def _known(features: Features) -> dict[tuple[bytes, int, bool], Neighbours]:  # noqa: ARG001  # what it remembers for
+def _remember(features: Features) -> dict[tuple[bytes, int, bool], Neighbours]:  # noqa: ARG001  # the key of `memoize`
     return {}
 
 
 def find_neighbours(features: Features, base: Ints, k: int, *, without_self: bool) -> Neighbours:
     """The neighbours of people among `base`; the latest searches are remembered."""
-    known, digest = _known(features), blake2b(base.tobytes(), digest_size=16).digest()
+    known, digest = _remember(features), blake2b(base.tobytes(), digest_size=16).digest()
     search = known.pop((digest, k, without_self), None)
     if search is None:
         alike = (other.nearest for key, other in known.items() if key[0] == digest)

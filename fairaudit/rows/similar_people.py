@@ -82,7 +82,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     people would be neighbours of their copies. Each person has two influences: through the own
     distance, and through the distances of neighbours.
     """
-    if not len(people) or not neighbours.is_enough:
+    if not len(people) or not neighbours.has_enough_people:
         return NOTHING
     base, place = neighbours.base, np.searchsorted(neighbours.among, neighbours.space.profile)
     rows = neighbours.row[neighbours.space.profile[people]]
@@ -94,7 +94,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     with np.errstate(divide="ignore", invalid="ignore"):
         others = np.where(size > 1, (among * size - either) / (size - 1), 0.5)
     pulls = (1 - 2 * others) * (either - others) / size
-    on_profiles = np.stack([neighbours.spread(rows, pull) for pull in pulls])
+    on_profiles = np.stack([neighbours.sum_by_neighbour(rows, pull) for pull in pulls])
     positive = (outcome > 0).astype(np.int64)
     influence = np.zeros(len(neighbours.space.profile))
     influence[base] = on_profiles[positive[base], place[base]]
@@ -114,9 +114,9 @@ def neighbour_gaps(
     """
     own = find_neighbours(features, members, k, without_self=True)
     other = find_neighbours(features, others, k, without_self=False)
-    if not own.is_enough or not other.is_enough:
+    if not own.has_enough_people or not other.has_enough_people:
         return np.zeros(0)
-    people = other.ask(own.ask(people))
+    people = other.search(own.search(people))
     return other.mean_of(outcome, people) - own.mean_of(outcome, people)
 
 

@@ -398,7 +398,7 @@ def find_ladders(
             outcomes.add("label")
         for of in sorted(filter(None, outcomes)):
             counts, name = name_counts(check.by, of)
-            # A check that warns and fails has three statuses, so it tells as much as two checks.
+            # A check that warns and fails has three statuses, so it shows as much as two checks.
             number = sum(limit is not None for limit in (check.warn, check.fail))
             judging.setdefault(counts, []).extend([check.metric.id] * number)
             named.setdefault(counts, name)

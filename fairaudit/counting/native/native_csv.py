@@ -26,7 +26,7 @@ from fairaudit.counting import kernel
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.native.native_cells import CellTable
 from fairaudit.counting.partial_counts import PartialCounts
-from fairaudit.counting.plan import Key, Plan, united
+from fairaudit.counting.plan import Key, Plan, merge_plans
 from fairaudit.counting.raw_keys import RawKey, unite_keys
 from fairaudit.counting.sources.column_checks import columns_read, parse_filter
 from fairaudit.counting.sources.sources import (
@@ -166,7 +166,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
     if native is None:
         return None
     work = _Work(native, file, form, progress)
-    plan = plans[0] if len(plans) == 1 else united(plans)
+    plan = plans[0] if len(plans) == 1 else merge_plans(plans)
     checked = None
     try:
         before = _state(file.path)

@@ -1,4 +1,4 @@
-"""Merges counts of several files: unites levels, control total; refuses too many combinations."""
+"""Counts of several files merged into one: united levels, the control total, the limit of cells."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from fairaudit.base.arrays import MOST_PEOPLE
 from fairaudit.base.errors import DataError
 from fairaudit.base.names import quoted
-from fairaudit.counting.counts import Counts, RawWeights
+from fairaudit.counting.counts import CountedFile, Counts, RawWeights
 from fairaudit.counting.partial_counts import (
     HistogramPart,
     PartialCounts,
@@ -32,10 +32,13 @@ from fairaudit.cube.histogram import Bins
 def merge_counts(
     plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
 ) -> Counts:
-    """The counts of files as one; levels are united by their text."""
+    """The counts of several files as one `Counts`; equal texts are the same level.
+
+    Raises `DataError` if the rows differ from the control total, or if there are too many cells.
+    """
     measures = [part.measures for part in parts]
     rows = np.concatenate([measure.rows for measure in measures])
-    read = sum(checked.records for checked in ready) * plan.rows_of_each
+    read = sum(checked.records for checked in ready) * plan.counts_per_row
     repeated = sum(len(checked.source.repeated or ()) for checked in ready)
     if int(rows.sum()) != read - repeated:
         raise DataError(
@@ -48,7 +51,7 @@ def merge_counts(
         unite_keys([part.keys[number] for part in parts]) for number in range(len(plan.keys))
     )
     if len(rows) > MOST_CELLS:
-        raise _too_many(plan, keys, len(rows))
+        raise _report_too_many_cells(plan, keys, len(rows))
     levels = {key.key: key.levels for key in keys}
     tabled = [key for part in parts for table in part.tables for key in table.keys]
     for key in plan.table_keys:
@@ -70,7 +73,7 @@ def merge_counts(
         people=np.concatenate([measure.people for measure in measures]),
         read=read,
         repeated=repeated,
-        sources=tuple(checked.counted for checked in ready),
+        sources=tuple(CountedFile(one.source.file, one.records, one.blank) for one in ready),
         route=route,
         weights=weights,
         scores={
@@ -91,7 +94,7 @@ def merge_counts(
 def _merge_tables(
     plan: Plan, levels: Mapping[Key, tuple[str | None, ...]], counts: Sequence[PartialCounts]
 ) -> Iterator[RawTable]:
-    """The extra tables of all threads and files, one after the other."""
+    """Each extra table of the plan, with the counts of all threads and files."""
     for number, keys in enumerate(plan.tables):
         tables = [part.tables[number] for part in counts if part.tables]
         codes = [np.zeros((0, len(keys)), dtype=np.int64)]
@@ -108,9 +111,9 @@ def _merge_tables(
 def _merge_score(
     plan: Plan, keys: Sequence[RawKey], column: str, parts: Sequence[ScoreHistograms]
 ) -> RawScores:
-    """The histograms of all threads and files as one, with bins that the room for them chooses.
+    """The histograms of a score, with the counts of all threads and files.
 
-    They are empty if no row has the score.
+    They share bins, as narrow as `MOST_ENTRIES` allows. They are empty if no row has the score.
     """
     most = MOST_ENTRIES // len(plan.scores)
     numbers = [tuple(map(plan.keys.index, grouping)) for grouping in plan.scores[column]]
@@ -138,7 +141,7 @@ def _merge_histogram(
     bins: Bins,
     shift: int,
 ) -> RawHistogram:
-    """The pieces of one grouping as one, by the united levels and bins."""
+    """The parts of one histogram as one, by the united levels and bins."""
     lookups = [
         [
             np.array(levels, np.int64)
@@ -155,7 +158,7 @@ def _merge_histogram(
     return join_histograms(numbers, [piece.histogram for piece in pieces], lookups, bins_of_pieces)
 
 
-def _too_many(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:
+def _report_too_many_cells(plan: Plan, keys: Sequence[RawKey], cells: int) -> DataError:
     if plan.cluster is not None:
         return DataError(
             f"{cells:,} combinations of levels and clusters, the budget is {MOST_CELLS:,}",

@@ -70,20 +70,27 @@ class RowGroups:
                 self.missing[feature] = self.missing.get(feature, nobody) + lacking
         complete = rows.drop_nulls(names)
         self.complete += self._count(complete)
-        complete = complete.with_columns(
-            *map(self._code, self._categories(complete)), pl.lit(1, pl.Int64).alias(own("n"))
-        )
         # A hash of the features of each row: of values, not of codes.
         profiles = np.zeros(complete.height, dtype=np.uint64)
         for name in self.plan.similarity.numeric:
             numbers = complete[own(f"feature {name}")].to_numpy().astype(np.float64)
             profiles = mix(profiles, (numbers + 0.0).view(np.uint64))  # -0 is 0
-        for name, codes in self._categories(complete):
-            known = map(hash_text, self.levels[name])
-            hashes = np.fromiter(known, np.uint64, len(self.levels[name]))
+        coded = []
+        for name, values in self._categories(complete):
+            # The levels of a category become codes, in the order in which they are met.
+            known, levels = self.levels.setdefault(name, {}), values.unique().to_list()
+            places = [known.setdefault(level, len(known)) for level in levels]
+            if len(known) > MOST_LEVELS:
+                what = f"{name!r} has over {MOST_LEVELS:,} levels, which is too many to match"
+                raise PlanError([PlanFault(f"{what}: is it an id?", name)])
+            # Without a row Polars gives no type.
+            codes = values.replace_strict(levels, places, return_dtype=pl.Int32).cast(pl.Int32)
+            hashes = np.fromiter(map(hash_text, known), np.uint64, len(known))
             profiles = mix(profiles, hashes[codes.to_numpy()])
+            coded.append(codes)
         part = np.where(is_below(profiles, self.halvings), profiles % np.uint64(_PARTS), _PARTS)
-        hashed = complete.with_columns(pl.Series(own("profile"), profiles))
+        of_one = pl.lit(1, pl.Int64).alias(own("n"))
+        hashed = complete.with_columns(*coded, of_one, pl.Series(own("profile"), profiles))
         for number, frames in enumerate(self.parts):
             frames.append(hashed.filter(pl.Series(part == number)))
             self.held += frames[-1].height
@@ -96,18 +103,6 @@ class RowGroups:
     def _categories(self, rows: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
         for name in self.plan.similarity.categorical:
             yield name, rows[own(f"feature {name}")]
-
-    def _code(self, column: tuple[str, pl.Series]) -> pl.Series:
-        """The levels of a category as codes, in the order in which they are met."""
-        name, values = column
-        known = self.levels.setdefault(name, {})
-        levels = values.unique().to_list()
-        codes = [known.setdefault(level, len(known)) for level in levels]
-        if len(known) > MOST_LEVELS:
-            what = f"{name!r} has over {MOST_LEVELS:,} levels, which is too many to match"
-            raise PlanError([PlanFault(f"{what}: is it an id?", name)])
-        # Without a row Polars gives no type.
-        return values.replace_strict(levels, codes, return_dtype=pl.Int32).cast(pl.Int32)
 
     def _group(self) -> None:
         """Joins rows that are equal, and halves the profiles while there are too many."""

@@ -29,7 +29,6 @@ from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import Progress, count_cores
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.counts import CountedFile
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.files import name_file
@@ -108,11 +107,6 @@ class CheckedFile(Frozen):
     records: int
     blank: int = 0
     counts: tuple[Plan, PartialCounts] | None = None
-
-    @property
-    def counted(self) -> CountedFile:
-        """What counts say of it."""
-        return CountedFile(self.source.file, self.records, self.blank)
 
 
 class Reader(Protocol):

@@ -105,7 +105,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         _refuse_missing(axis, counts)
     cells = Cells(counts, axes, spec)
     cube = cells.cube()
-    _refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.rows_of_each)
+    _refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.counts_per_row)
     left_out = cells if cells.are_left_out else None
     scores: dict[str, Distribution] = {}
     if counts.scores:
@@ -239,7 +239,7 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())
         possible = int(counts.people[counts.kept == MASKED].sum())
         listed = ", ".join(f"{quoted(m.text)} is {m.least:,} to {m.most:,}" for m in masked)
-        whom = [f"{hidden:,} people of unknown outcome"] if hidden else []
+        whom = [f"{hidden:,} people with unknown outcome"] if hidden else []
         whom += [f"up to {possible:,} people who may not exist"] if possible else []
         yield Notice(
             f"masked counts ({listed}): {' and '.join(whom) or 'no people'} are "
@@ -248,9 +248,9 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
             "inconclusive, and Simpson's reversals are not searched",
             Subjects.NEVER,
         )
-    count = counts.plan.rows_of_each
+    count = counts.plan.counts_per_row
     if count > 1:
-        what = f"each row of the data holds {count} counts of people, and is {count} rows here"
+        what = f"each row of the data holds {count} counts of people and is counted as {count} rows"
         yield Notice(what, Subjects.NOBODY)
     people = sum(cells.people for cells in counts.hidden)
     if people:

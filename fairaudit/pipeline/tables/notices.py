@@ -365,9 +365,9 @@ def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[st
     """Notices on ties among neighbours, and on the sample whose neighbours were searched."""
     k, people = request.terms.parameters.k or NEIGHBOURS, table.in_stratum(0)
     neighbours = find_neighbours(table.features, people, k, without_self=True)
-    if not neighbours.is_enough:
+    if not neighbours.has_enough_people:
         return
-    sample = neighbours.ask(choose_asked(table, 0, people))
+    sample = neighbours.search(choose_asked(table, 0, people))
     sizes = neighbours.sizes[neighbours.row[locate(table.features).profile[sample]]]
     tied = int((sizes > k).sum())
     name = f"{request.metric.id} of the {request.of}, k {k}"

@@ -62,7 +62,7 @@ def test_neighbours_are_those_within_the_kth_distance(
         for name, size in zip(("_FEW", "_LEAST_IN_TREE", "_LEAST_AT_ONCE"), sizes, strict=True):
             patch.setattr(search, name, size)
         neighbours = find_neighbours(features, np.arange(people), k, without_self=True)
-        neighbours.ask(np.arange(people))
+        neighbours.search(np.arange(people))
     profile = neighbours.space.profile
     for person, squares in enumerate(squares_of(features)):
         others = sorted(squares[:person] + squares[person + 1 :])

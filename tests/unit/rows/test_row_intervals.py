@@ -29,7 +29,7 @@ def of_consistency(draw: np.random.Generator, n: int, *, lattice: bool) -> Mean:
     outcome = (draw.random(n) < chance).astype(float)
     everybody = np.arange(n)
     neighbours = find_neighbours(features_of(numbers), everybody, 5, without_self=True)
-    return consistency(outcome, neighbours, neighbours.ask(everybody))
+    return consistency(outcome, neighbours, neighbours.search(everybody))
 
 
 def of_pairs(draw: np.random.Generator, n: int, kind: str) -> Mean:
@@ -111,7 +111,7 @@ def test_ties_at_the_last_distance_are_all_neighbours() -> None:
     """On a lattice of unit steps a person has four nearest; with k of 1 all of them count."""
     points = np.array([(x, y) for x in range(5) for y in range(5)], dtype=float)
     neighbours = find_neighbours(features_of(points), np.arange(25), 1, without_self=True)
-    neighbours.ask(np.arange(25))
+    neighbours.search(np.arange(25))
     sizes = neighbours.sizes[neighbours.row[neighbours.space.profile]].reshape(5, 5)
     assert sizes[2, 2] == 4
     assert sizes[0, 0] == 2
@@ -122,7 +122,7 @@ def test_rounding_breaks_no_tie() -> None:
     """0.1 + 0.2 is not 0.3 in floats; the distances are equal all the same."""
     points = np.array([[0.3], [0.0], [0.1 + 0.2 + 0.3], [9.0]])
     neighbours = find_neighbours(features_of(points), np.arange(4), 1, without_self=True)
-    neighbours.ask(np.arange(4))
+    neighbours.search(np.arange(4))
     assert neighbours.sizes[neighbours.row[neighbours.space.profile[0]]] == 2
 
 
@@ -138,6 +138,6 @@ def test_a_sample_of_those_asked_is_the_beginning_of_one_order(
         features_of(draw.normal(size=(200, 2))), everybody, 5, without_self=True
     )
     order = draw.permutation(200)
-    asked = neighbours.ask(order)
+    asked = neighbours.search(order)
     assert 0 < len(asked) < 200
     assert asked.tolist() == order[: len(asked)].tolist()
