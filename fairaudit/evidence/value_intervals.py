@@ -158,13 +158,13 @@ def _asked_intervals(evaluation: Evaluation) -> Intervals:
     return _intervals_at(evaluation, evaluation.terms.inference.alpha)
 
 
+@np.errstate(all="ignore")  # undefined is NaN
 def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     unknown = clusters.explain_unknown_variance(evaluation)
     if unknown is not None:
         return Intervals.none(evaluation, unknown)
     try:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            interval = _find_interval(evaluation, alpha)
+        interval = _find_interval(evaluation, alpha)
     except NoInterval as error:
         return Intervals.none(evaluation, str(error))
     # No interval without a value, or if it does not contain the value.
@@ -356,24 +356,19 @@ def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, 
         return None
     if len(evaluation.parts) != 2 or evaluation.subtracts or evaluation.attained is None:
         return None
-    try:
-        with np.errstate(invalid="ignore", divide="ignore"):
-            both = [_find_comparison_interval(part, alpha, 2) for part in evaluation.parts]
-    except NoInterval:
-        return None
+    both = [_find_comparison_interval(part, alpha, 2) for part in evaluation.parts]
     ends = [np.stack([interval[side] for interval in both]) for side in (0, 1)]
     decides, center = evaluation.attained[None], float(disparity.ideal)
     first, other = (
         [np.take_along_axis(end, index, axis=0)[0] for end in ends]
         for index in (decides, 1 - decides)
     )
-    with np.errstate(invalid="ignore"):
-        nearest = np.where(
-            (first[0] <= center) & (center <= first[1]),
-            0.0,
-            np.fmin(abs(first[0] - center), abs(first[1] - center)),
-        )
-        farthest = np.fmax(abs(other[0] - center), abs(other[1] - center))
+    nearest = np.where(
+        (first[0] <= center) & (center <= first[1]),
+        0.0,
+        np.fmin(abs(first[0] - center), abs(first[1] - center)),
+    )
+    farthest = np.fmax(abs(other[0] - center), abs(other[1] - center))
     may_decide = farthest >= nearest
     return np.where(may_decide, other[0], np.nan), np.where(may_decide, other[1], np.nan)
 
