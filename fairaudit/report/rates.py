@@ -236,14 +236,14 @@ def legend(result: AuditResult) -> Paragraph:
         set_aside += f"; excluded: {names.line(describe_rule(provenance.exclude_below))}"
     return Paragraph(
         "of known: the group's share of the people with a known group; count: numerator and "
-        "denominator of the rate; diff. (points) and ratio: to the group marked as reference "
-        "(the group that the spec declares, the largest group with the declared levels, or the "
-        f"largest group); {level}: the interval (Wilson's for a share) of each group separately; "
-        "p: of no difference to the reference, by a z test, or by Fisher's test (F) "
-        f"{FEW_EXPECTED}, with * if it is below {result.provenance.inference.alpha:g} after "
-        f"correction over its own table ({correction}); the p-value of a check is corrected over "
-        "the checks; small: fewer than `min_size` in the denominator, not "
-        f"compared{set_aside}.",
+        "denominator of the rate; diff. (points) and ratio: compared with the reference group "
+        "(declared in the spec, or the largest group with the declared levels, or the largest "
+        f"group); {level}: the interval (Wilson's for a share) of each group separately; "
+        "p: test of no difference from the reference, by z, or by Fisher's test (F) "
+        f"{FEW_EXPECTED}; *: p is below {result.provenance.inference.alpha:g} "
+        f"after correction ({correction}) for the tests of its table; the p-value of a check is "
+        "corrected for the number of checks; small: fewer than `min_size` people in the "
+        f"denominator, not compared{set_aside}.",
         Tone.MUTED,
     )
 
@@ -259,7 +259,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
             ),
         ),
         text_column(
-            "of the",
+            "outcome",
             lambda row: metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the "),
         ),
         Column("count", lambda row: numbers.counts(row.estimate)),
