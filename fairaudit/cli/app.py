@@ -32,7 +32,7 @@ Quiet = Annotated[
         "--quiet",
         count=True,
         show_default=False,
-        help="Print the headlines only; -qq: nothing.",
+        help="Print only the headlines; -qq prints nothing.",
     ),
 ]
 Settings = Annotated[
@@ -40,12 +40,12 @@ Settings = Annotated[
     typer.Option(
         "--set",
         metavar="PATH=VALUE",
-        help="Change the spec for this run: metrics[0].fail.below=0.75.",
+        help="Change the spec for this run, such as metrics[0].fail.below=0.75.",
     ),
 ]
 Timeout = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="How long a database may take to answer; then exit 2."),
+    typer.Option(metavar="SECONDS", help="End with exit code 2 if a database takes longer."),
 ]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
@@ -55,7 +55,7 @@ Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not 
 Untrusted = Annotated[
     bool,
     typer.Option(
-        "--untrusted", help="Read only files of this repository or folder: for a stranger's spec."
+        "--untrusted", help="Read only this repository or folder; for a spec you do not trust."
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]

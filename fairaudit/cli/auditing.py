@@ -58,15 +58,15 @@ SpecsArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="SPEC",
-        help=f"The audit spec, a YAML file, or - (stdin); without it, {_SPECS_HERE[0]} here.",
+        help=f"The spec, a YAML file, or - (stdin); default: {_SPECS_HERE[0]} in this folder.",
     ),
 ]
 DataOption = Annotated[
     str | None,
-    typer.Option(help="Audit this file, folder or glob in place of the spec's, or - (stdin)."),
+    typer.Option(help="Audit this file, folder, glob or - (stdin) instead of the spec's `data`."),
 ]
 _FOLDER_HELP = (
-    "FOLDER/: a page and a JSON report for each audit, and an index; pictures/: SVG files."
+    "FOLDER/ gets a page and a JSON report for each audit, and an index; pictures/ gets SVG files."
 )
 _Output = Annotated[
     list[str] | None, typer.Option("-o", "--output", help=f"{FILE_HELP} {_FOLDER_HELP}")
@@ -85,19 +85,19 @@ _FailFrom = Annotated[FailOn, typer.Option(help="The lowest status that gives ex
 _ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
 _Only = Annotated[
     list[str] | None,
-    typer.Option(help="Judge only the check of this id, or all of a glob; a part will do."),
+    typer.Option(help="Judge only this check: its id, a part of the id, or a glob of ids."),
 ]
 _Baseline = Annotated[
-    str | None, typer.Option(help="Fail only where worse than in this JSON report.")
+    str | None, typer.Option(help="Fail only checks that are worse than in this JSON report.")
 ]
 _Tolerance = Annotated[
-    str | None, typer.Option(help="Tolerated worsening against the baseline: 0.01.")
+    str | None, typer.Option(help="How much worse than the baseline is accepted, such as 0.01.")
 ]
 
 _ForEach = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Audit each level of this column alone; small ones together."
+        metavar="COLUMN", help="Audit each level of this column alone, small levels together."
     ),
 ]
 _Jobs = Annotated[
@@ -107,11 +107,11 @@ _Jobs = Annotated[
         "--jobs",
         min=1,
         metavar="N",
-        help="How many processes judge several files; by default one per core, from 32 files on.",
+        help="Number of processes for several files; default: one per core for 32 files or more.",
     ),
 ]
 DrawsOption = Annotated[
-    str | None, typer.Option(help="Draws of a posterior, for `model: draws`: theta.parquet.")
+    str | None, typer.Option(help="File of posterior draws, for `model: draws`.")
 ]
 
 
@@ -147,7 +147,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     color: ColorChoice = "auto",
     debug: Debug = False,
 ) -> None:
-    """Audit the data of a spec and gate by the exit code."""
+    """Audit the data of a spec; the exit code is the verdict."""
     from fairaudit.base.processes import Workers, choose_jobs
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.audit_task import RunOptions

@@ -63,10 +63,10 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     color: ColorChoice = "auto",
     debug: Debug = False,
 ) -> None:
-    """Check a spec against its data without an audit: levels, groups, evaluable checks.
+    """Show groups and checks of a spec, without a verdict.
 
-    `run` accepts everything that is accepted here. The exit code is 0, or for a fault the exit code
-    of `run`.
+    It lists levels, groups, and whether each check can be evaluated. `run` accepts every spec that
+    `check` accepts. The exit code is 0, or the exit code of `run` if there is an error.
     """
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.audit_task import RunOptions
@@ -181,10 +181,11 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Verify published tables: rates, ratios and totals that contradict each other.
+    """Find contradictions in published tables.
 
-    The exit code is 1 where something cannot be true, 3 where nothing could be contradicted. An
-    empty group column, or a total, is a row of all its levels.
+    It compares rates, ratios and totals. The exit code is 1 if something cannot be true, and 3 if
+    the tables hold nothing that can be compared. An empty group column, or "total" in it, stands
+    for all levels of this column.
     """
     check_page_outputs(format_name, [], "a verification")
     from fairaudit import codec

@@ -50,7 +50,7 @@ def count(  # the options of the command
     suppress: _Suppress = None,
     debug: Debug = False,
 ) -> None:
-    """Count the data of a spec into a small file that holds no row."""
+    """Count the data of a spec into a file without rows."""
     from fairaudit.counting.sources.files import Files, find_files
     from fairaudit.counting.stored import counts_file
     from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
@@ -85,7 +85,7 @@ def merge(
     repeated: _Repeated = False,
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Add up files of counts: of several sites, months or machines."""
+    """Add up counts files of several sites or months."""
     from fairaudit.counting.sources.files import find_files
     from fairaudit.counting.stored import counts_file
 

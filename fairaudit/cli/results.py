@@ -65,9 +65,9 @@ def render(
     color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Write the reports of a run again, from its JSON report.
+    """Write any report format from a JSON report.
 
-    The exit code is 0 if they are written; the verdict does not change it.
+    The exit code is 0 if all reports are written, also for an audit that failed.
     """
     request: Request = context.obj
     paths = check_outputs(format_name or "terminal", output or [])
@@ -89,9 +89,10 @@ def show(
     color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Open one finding of a JSON report: its counts, its formula filled in, how sure it is.
+    """Show one check of a JSON report, with its formula.
 
-    Without a check it lists them, the worst first.
+    It shows the counts, the formula with its numbers, and the evidence. If no check is named, it
+    lists all checks, the worst first.
     """
     from fairaudit.report import check_page
 
@@ -121,9 +122,10 @@ def publish(
     color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Print the tables of a JSON report that are to be published: people, rates, impact ratios.
+    """Print tables for publication from a JSON report.
 
-    As CSV they are one table, which `fairaudit verify` reads.
+    The tables have people, rates and impact ratios. In CSV they are one table, which `fairaudit
+    verify` reads.
     """
     from fairaudit.report import publication
 
@@ -275,7 +277,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
-    """Compare two JSON reports: what got better or worse, and whether chance explains it."""
+    """Compare two JSON reports: what got better or worse."""
     from fairaudit.report import asked_comparisons
     from fairaudit.report.changes import summary
 

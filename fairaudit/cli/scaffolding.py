@@ -84,7 +84,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     debug: Debug = False,
 ) -> None:
-    """Write a first spec for a data file: commented, runnable, and without a limit.
+    """Write a first spec for a data file, without limits.
 
     Columns are proposed by their names and values. Name the protected columns with --protected.
     """
@@ -209,7 +209,10 @@ def explain(
     ] = False,
     color: ColorChoice = "auto",
 ) -> None:
-    """Explain a metric, an interval or a test: what it says, when it misleads, source."""
+    """Explain a metric, an interval or a test.
+
+    The page says what it measures, when it misleads, and which source defines it.
+    """
     from fairaudit import metrics as catalogue
     from fairaudit.evidence import methods
     from fairaudit.metrics.other_names import find_preset, normalize_name
@@ -252,7 +255,7 @@ def metrics(
     ] = "terminal",
     color: ColorChoice = "auto",
 ) -> None:
-    """List all metrics, or print the page of each in Markdown."""
+    """List all metrics; --format markdown has a page for each."""
     from fairaudit.report import explain as pages
 
     if form == "markdown":
@@ -280,7 +283,7 @@ def schema(
         Literal["json", "markdown"], typer.Option("--format", help="json, or markdown of the spec")
     ] = "json",
 ) -> None:
-    """Print the JSON Schema of the spec, of a JSON report, a comparison or a check."""
+    """Print the JSON Schema of the spec or of a report."""
     import json
 
     from fairaudit.spec import editor_schema

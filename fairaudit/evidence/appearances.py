@@ -87,12 +87,9 @@ def _mark_wide_gaps(first: _People, second: _People) -> Marks:
         exceeding = np.array(gap > float(LEAST_GAP))
         undecided = np.flatnonzero(np.abs(gap - float(LEAST_GAP)) < _CLOSE)
     for index in undecided.tolist():
-        shares = [
-            Fraction(int(side.over[0, index]), int(side.under[0, index]))
-            for side in (first.values, second.values)
-            if side.over is not None and side.under is not None
-        ]
-        exceeding[index] = abs(shares[0] - shares[1]) > LEAST_GAP
+        pairs = (side.values.ratio_at(0, index) for side in (first, second))
+        own, other = (Fraction(*pair) for pair in pairs if pair)
+        exceeding[index] = abs(own - other) > LEAST_GAP
     return exceeding
 
 

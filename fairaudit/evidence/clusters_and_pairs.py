@@ -213,11 +213,10 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
     spared = [(1 - values.value, (1 - high, 1 - low)) for values, (low, high) in
               ((second, lows), (first, highs))]  # fmt: skip
     of_misses = proportions.mover_ratio(*spared[0], *spared[1], r)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        low, high = (
-            np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
-            for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
-        )
+    low, high = (
+        np.log(np.maximum(end_of_hits, end_of_misses)[:, :1])
+        for end_of_hits, end_of_misses in zip(of_hits, of_misses, strict=True)
+    )
     return Interval(np.maximum(low, 0.0), high, f"MOVER, {CLUSTER_ROBUST}")
 
 

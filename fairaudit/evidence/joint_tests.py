@@ -164,8 +164,7 @@ def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
 def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
     """The share of one class in each group of a table [K, G]."""
     size = counts.sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        share = counts[y] / size
+    share = counts[y] / size
     if weighted:
         return Sample(share, size, None, None)
     over, under = (np.rint(count).astype(np.int64) for count in (counts[y], size))
@@ -261,8 +260,7 @@ def compare_means(values: GroupValues, z: int, among: Marks, inference: Inferenc
         statistic, first, second, joint = (float(part) for part in means.welch_anova(*sides))
         if large.all():
             return JointTest(joint, "Welch's F", ("F", statistic, (first, second)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        precision = np.nan_to_num(size[members] ** 2 / deviation[members])
+    precision = np.nan_to_num(size[members] ** 2 / deviation[members])
     pairs = _AllPairs(
         [lambda i, j: test(members[i], members[j])], [value[members]], [value[members]], precision
     )
@@ -412,8 +410,7 @@ def find_sparse_interval(
     n, m = (np.where(averaged.support, side.effective_n, 0.0) for side in sides)
     # Most of the weight is in sparse strata, of which there are many.
     mix = np.nan_to_num(weights)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        is_many = mix.sum(axis=0) ** 2 / np.square(mix).sum(axis=0) >= _MANY
+    is_many = mix.sum(axis=0) ** 2 / np.square(mix).sum(axis=0) >= _MANY
     few = np.where(np.minimum(n, m) < _FEW, mix, 0.0).sum(axis=0)
     a, c = (np.nan_to_num(side.value) * size for side, size in zip(sides, (n, m), strict=True))
     is_sparse = is_many & (few > mix.sum(axis=0) / 2) & stratified.are_enough(a, n, c, m)

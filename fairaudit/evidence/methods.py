@@ -110,7 +110,7 @@ def _name_disparity_test(metric: Disparity) -> str:
     )
     test = ", or of shares ".join(tests)
     if metric.reference in EXTREME_REFERENCES:
-        return f"{test}, of every group that lies farther out, over pairs (Tukey–Kramer)"
+        return f"{test}; against each group with a more extreme value, over pairs (Tukey–Kramer)"
     return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
 
 
@@ -129,15 +129,15 @@ class Method(Frozen):
 METHODS = (
     Method(
         "Wilson",
-        "Interval of one share: all shares from which the observed one is not surprising; it stays "
-        "within 0 and 1 and serves small groups.",
+        "Interval of one share: all shares for which the observed share would not be unusual. It "
+        "stays within 0 and 1 and suits small groups.",
         Citation("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
     ),
     Method(
         "jackknife",
-        "Interval by the variance that leaving out each person in turn gives a number (one by one, "
-        "everybody keeps the same neighbours); of a share, or an average precision, Wilson's for "
-        "as many people as have that variance.",
+        "Each person is left out in turn, and the interval follows from how much the number then "
+        "changes (everybody keeps the same neighbours). For a share or an average precision it is "
+        "Wilson's interval of as many people as have that variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
         ("jackknife of people", "Wilson, jackknife"),
     ),
@@ -148,27 +148,27 @@ METHODS = (
     ),
     Method(
         "Newcombe, paired",
-        "Interval of the difference of two models on the same people: from that of each, less what "
-        "both have in common (their correlation, by the delta method over the joint counts).",
+        "Interval of the difference of two models on the same people, made of the interval of "
+        "each. Their correlation narrows it (by the delta method over the joint counts).",
         Citation("Newcombe, Stat Med 17:2635, method 10", 1998),
         ("MOVER, paired",),
     ),
     Method(
         "unpaired, conservative",
         "Interval of a difference of two models whose correlation is unknown: the ends of both "
-        "intervals, subtracted; it holds however the models depend.",
+        "intervals, subtracted. It is valid for every correlation.",
         Citation("Dunn, JASA 56:52", 1961),
     ),
     Method(
         "Koopman",
-        "Interval of the ratio of two shares: all ratios that a score test does not reject; it has "
-        "an end where a share is 0.",
+        "Interval of the ratio of two shares: all ratios that a score test does not reject. It "
+        "exists even if one of the shares is 0.",
         Citation("Koopman, Biometrics 40:513", 1984),
     ),
     Method(
         "Katz",
-        "Interval of the ratio of two shares by the normal distribution of its logarithm; too "
-        "narrow in small groups, so only on request.",
+        "Interval of the ratio of two shares by the normal distribution of its logarithm. It is "
+        "too narrow in small groups, so it is used only on request.",
         Citation("Katz et al., Biometrics 34:469", 1978),
     ),
     Method(
@@ -189,7 +189,7 @@ METHODS = (
     ),
     Method(
         "Student",
-        "Interval of one mean; as a test of two means it takes the groups' variances to be equal.",
+        "Interval of one mean. As a test of two means it assumes equal variances of the groups.",
         Citation("Student, Biometrika 6:1", 1908),
     ),
     Method(
@@ -212,27 +212,28 @@ METHODS = (
     ),
     Method(
         "Clopper–Pearson",
-        "Exact interval of one share: it covers at least as often as it says, in groups of any "
-        "size.",
+        "Exact interval of one share: in groups of any size it contains the true share at least as "
+        "often as it says.",
         Citation("Clopper & Pearson, Biometrika 26:404", 1934),
     ),
     Method(
         "concentration of all bins",
-        "Interval of a calibration error: as far on either side as the shares of all bins together "
-        "can be from the true ones. It allows for the bias of the error by chance.",
+        "Interval of a calibration error. Each side is as wide as the distance that the shares of "
+        "all bins together can have from the true shares by chance, so it allows for the bias of "
+        "the error in small groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(
         "consistency resampling",
-        "Test that a score is calibrated, by the error of labels drawn 9,999 times with the "
-        "probabilities that the scores say; p is the share of draws with as large an error. The "
-        "seed is fixed.",
+        "Test that a score is calibrated. Labels are drawn 9,999 times with the scores as "
+        "probabilities; p is the share of draws with an error at least as large. The seed is "
+        "fixed.",
         Citation("Bröcker & Smith", 2007, "https://doi.org/10.1175/WAF993.1"),
     ),
     Method(
         "binomial over all bins",
-        "Exact test that a score is calibrated: the chance that any bin of any group departs as "
-        "far, by the binomial distribution of each.",
+        "Exact test that a score is calibrated: the probability that any bin of any group is this "
+        "far from its score, by the binomial distribution of each bin.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
@@ -243,8 +244,8 @@ METHODS = (
     ),
     Method(
         "standardised mean difference",
-        "How far apart two sides are in a feature: the difference of their means in standard "
-        "deviations. What is left within strata of equal propensity is residual confounding.",
+        "How much two sides differ in a feature: the difference of their means in standard "
+        "deviations. The difference that remains at equal propensity is residual confounding.",
         Citation("Austin, Stat Med 28:3083", 2009),
         ("residual confounding", "SMD"),
     ),
@@ -256,7 +257,7 @@ METHODS = (
     ),
     Method(
         "credible",
-        "Central interval of a posterior, of the named model.",
+        "Central interval of the posterior distribution of the named model.",
         Citation("Foulds, Islam, Keya & Pan", 2020, "https://arxiv.org/abs/1811.07255"),
     ),
     Method(
@@ -268,13 +269,14 @@ METHODS = (
     ),
     Method(
         "Sato",
-        "Interval of a difference that is averaged over strata, for few large strata and for many "
-        "small ones.",
+        "Interval of a difference that is averaged over strata; valid for few large strata and for "
+        "many small ones.",
         Citation("Sato, Biometrics 45:1323", 1989),
     ),
     Method(
         "Robins–Breslow–Greenland",
-        "Interval of the Mantel-Haenszel odds ratio, for few large strata and for many small ones.",
+        "Interval of the Mantel-Haenszel odds ratio; valid for few large strata and for many small "
+        "ones.",
         Citation("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
         ("Robins, Breslow & Greenland",),
     ),
@@ -285,45 +287,49 @@ METHODS = (
     ),
     Method(
         "Fieller",
-        "Interval of the ratio of two estimates that may depend on each other; without an end "
-        "where the lower one may be 0.",
+        "Interval of the ratio of two estimates that may depend on each other. It has no upper end "
+        "if the divisor may be 0.",
         Citation("Fieller, JRSS B 16:175", 1954),
     ),
     Method(
         "delta",
-        "Interval by the normal distribution, with the variance of a smooth formula of means.",
+        "Interval by the normal distribution; the variance is that of a smooth formula of means.",
         Citation("Oehlert, Am Stat 46:27", 1992),
         ("delta method",),
     ),
     Method(
         "simultaneous over pairs",
-        "The intervals of all pairs hold together, so that the widest of them may be picked.",
+        "The intervals of all pairs of groups are valid at the same time, so the widest of them "
+        "may be selected.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "z",
         "Test that two shares are equal: their difference in standard errors, compared with the "
-        "normal distribution; the variance is of both groups together, or (unpooled) of each.",
+        "normal distribution. The standard error is that of both groups joined or, if unpooled, "
+        "that of each group.",
         Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
         ("z test", "unpooled"),
     ),
     Method(
         "Fisher",
-        "Exact test that two shares are equal: over all tables with the same totals; for groups "
-        "where few are expected, and where the normal tail of z is off by a tenth (p below .025), "
-        "by the saddle point of Barndorff-Nielsen, Biometrika 73:307.",
+        "Exact test that two shares are equal, over all tables with the same totals. It is used "
+        "for small expected counts, and if the p-value of z is off by a tenth (p below .025; by "
+        "the saddle point of Barndorff-Nielsen, Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
     Method(
         "mid-p",
-        "Fisher's test that counts tables as likely as the observed one half, by default.",
+        "Fisher's test in which tables that are exactly as likely as the observed table count half "
+        "(the default).",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
         "χ²",
-        "Test that the shares of several groups, or their outcomes, are equal: observed against "
-        "expected counts; G where p is below .01 and G gives more than twice as much.",
+        "Test that the shares of several groups, or their outcomes, are equal: it compares "
+        "observed with expected counts. G is used if p is below .01 and the p of G is more than "
+        "twice as large.",
         Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),
@@ -335,21 +341,21 @@ METHODS = (
     ),
     Method(
         "permutations",
-        "Test by how often groups of the same sizes, drawn from everybody, differ by as much; for "
-        "groups where few are expected.",
+        "Groups of the same sizes are drawn at random from all people; p is the share of draws "
+        "that differ as much. Used for small expected counts.",
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
         ("permutation",),
     ),
     Method(
         "McNemar",
-        "Test of two answers on the same people: whether as many change one way as the other; over "
-        "pairs of groups, whether the rates of both change by the same amount, or factor.",
+        "Test of two decisions on the same people: whether equal numbers of people change in both "
+        "directions. Over two groups: whether both rates change by the same amount, or factor.",
         Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(
         "Cochran–Mantel–Haenszel",
-        "Test over strata that the odds ratio is 1 in all of them, or that the gap at the weights "
-        "of Mantel and Haenszel is 0.",
+        "Test that the odds ratio is 1 in all strata, or that the gap averaged with the weights of "
+        "Mantel and Haenszel is 0.",
         Citation("Mantel & Haenszel, J Natl Cancer Inst 22:719", 1959),
         ("CMH", "Mantel–Haenszel"),
     ),
@@ -365,8 +371,8 @@ METHODS = (
     ),
     Method(
         "Mann–Whitney",
-        "Test of two scores by ranks: whether a person of one group scores higher than one of the "
-        "other as often as lower.",
+        "Test of scores by ranks: whether a person of one group has the higher score as often as a "
+        "person of the other group.",
         Citation("Mann & Whitney, Ann Math Stat 18:50", 1947),
         ("Wilcoxon",),
     ),
@@ -378,14 +384,14 @@ METHODS = (
     ),
     Method(
         "Holm",
-        "Correction of a family of p-values: any false alarm among them is as rare as alpha says, "
-        "however they depend on each other.",
+        "Correction of a family of p-values: the probability of one or more false alarms among "
+        "them is at most alpha, however they depend on each other.",
         Citation("Holm, Scand J Stat 6:65", 1979),
     ),
     Method(
         "over pairs",
-        "Correction for picking the clearest of all pairs of groups: the distribution of the "
-        "studentized range, or Bonferroni where that is smaller.",
+        "Correction for selecting the pair of groups with the smallest p-value: the distribution "
+        "of the studentized range, or Bonferroni if that p is smaller.",
         Citation("Kramer, Biometrics 12:307", 1956),
         ("Tukey–Kramer",),
     ),
@@ -405,29 +411,30 @@ METHODS = (
     ),
     Method(
         "effective counts",
-        "Under survey weights a share counts as that of as many unweighted people as have its "
-        "linearised variance, which holds where weights go with the outcome too. Fisher's test "
-        "rounds them: an approximation.",
+        "With survey weights a share is treated as that of the number of unweighted people who "
+        "would give the same (linearised) variance, also if weights depend on the outcome. "
+        "Fisher's test rounds this number, which is an approximation.",
         Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
         ("linearised variance",),
     ),
     Method(
         "cluster-robust",
-        "Interval or test by how much whole clusters vary (CR2 at the largest leverage), or "
-        "clusters within the declared strata. Degrees of freedom are the effective clusters, "
-        "n² / Σ n_c², less 1.",
+        "Interval or test by how much whole clusters differ (CR2 at the largest leverage), or "
+        "clusters within the declared strata. The degrees of freedom are the effective number of "
+        "clusters, n² / Σ n_c², minus 1.",
         Citation("Carter, Schnepel & Steigerwald, Rev Econ Stat 99:698", 2017),
         ("CR2",),
     ),
     Method(
         "Yates",
-        "The z test of two shares, drawn in by half a person on either side; on request.",
+        "The z test of two shares, with the counts half a person closer to each other; used on "
+        "request.",
         Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(
         "Benjamini–Hochberg",
-        "Correction of a family of p-values: among those called significant the expected share "
-        "of false alarms is at most alpha.",
+        "Correction of a family of p-values: the expected share of false alarms among those called "
+        "significant is at most alpha.",
         Citation("Benjamini & Hochberg, JRSS B 57:289", 1995),
         ("BH", "FDR correction"),
     ),

@@ -33,10 +33,10 @@ Of the pairs with the same first group, only the smallest p-value is needed; oth
 LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
-FEW_EXPECTED = f"where a count below {LEAST_EXPECTED} is expected or z is off by a tenth"
+FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or the p of z is off by a tenth"
 FEW_GROUPS = (
-    f"with groups in which fewer than {LEAST_EXPECTED} are expected: of the other groups and of "
-    "every pair (z, or Fisher, mid-p), corrected for both"
+    f"if groups have expected counts below {LEAST_EXPECTED}: of the other groups, and of every "
+    "pair (z, or Fisher, mid-p), corrected for both tests"
 )
 
 _TEST_ALL_PAIRS = 64
@@ -252,15 +252,15 @@ PAIR_METHODS = {
             for exact in (False, True)
         ),
         f"z, or Fisher, mid-p, {FEW_EXPECTED}",
-        f"χ², or G far out in the tail; {FEW_GROUPS}",
+        f"χ², or G if p is very small; {FEW_GROUPS}",
     ),
     ValueKind.MEAN: PairMethod(
         lambda values: values.summary,
         _compare_means,
         lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
         "Welch (Student on request)",
-        f"Welch's F; with groups of fewer than {LARGE_GROUP} people: of the other groups and of "
-        "every pair (Welch), corrected for both",
+        f"Welch's F; if groups have fewer than {LARGE_GROUP} people: of the other groups, and of "
+        "every pair (Welch), corrected for both tests",
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),
@@ -283,7 +283,7 @@ PAIR_METHODS = {
         ),
         f"G, or where a count below {LEAST_EXPECTED} is expected Fisher, mid-p, or permutations of "
         "more than two classes",
-        "G, or χ² far out in the tail",
+        "G, or χ² if p is very small",
     ),
 }
 """All tests of two sides. The first that applies runs; if none does, an interval is inverted."""

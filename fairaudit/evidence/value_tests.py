@@ -57,13 +57,13 @@ EQUAL_CHANGES = "McNemar over pairs"
 """The test that the rates of all groups change equally from one outcome to another."""
 
 
+@np.errstate(all="ignore")  # undefined is NaN
 def run_tests(evaluation: Evaluation) -> Tests:
     """The test of disparity for each value of an evaluation."""
     unknown = clusters.explain_unknown_variance(evaluation)
     if unknown is not None:
         return Tests.none(evaluation, unknown)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        tests = _choose_tests(evaluation)
+    tests = _choose_tests(evaluation)
     masked = mark_masked(evaluation)
     lacking = np.isnan(evaluation.value) | clusters.has_few_clusters(evaluation) | masked
     tests = replace(tests, p=np.where(lacking, np.nan, tests.p))
@@ -293,25 +293,24 @@ def _test_equal_changes(
     found: list[tuple[int, Floats, Floats]] = []
     for pairs in rates:
         first, second = pairs.both + pairs.first, pairs.both + pairs.second
-        with np.errstate(divide="ignore", invalid="ignore"):
-            n = first + pairs.second + pairs.neither
-            high = low = pairs.difference
-            variance = (pairs.first + pairs.second) / n**2
-            if of_ratio is not None:
-                one_of_none = (np.minimum(first, second) < 1) & (np.maximum(first, second) >= 1)
-                one, other = np.maximum(first, one_of_none), np.maximum(second, one_of_none)
-                moved = one - first + other - second
-                variance = (pairs.first + pairs.second - moved) / (one * other)
-                change = np.log(one / other)
-                # An infinite change is at least this large: it is not evidence of a smaller change.
-                high = np.where(one_of_none & (first < second), -np.inf, change)
-                low = np.where(one_of_none & (first > second), np.inf, change)
-            for stratum, row in enumerate(takes_part & (n > 0)):
-                spread = variance[stratum, row]
-                z = high[stratum, row][:, None] - low[stratum, row]
-                z /= np.sqrt(spread[:, None] + spread)
-                sides = (_find_gaps((side / n)[stratum, row], of_ratio) for side in (first, second))
-                found.append((stratum, np.nan_to_num(z, posinf=0.0), np.subtract(*sides)))
+        n = first + pairs.second + pairs.neither
+        high = low = pairs.difference
+        variance = (pairs.first + pairs.second) / n**2
+        if of_ratio is not None:
+            one_of_none = (np.minimum(first, second) < 1) & (np.maximum(first, second) >= 1)
+            one, other = np.maximum(first, one_of_none), np.maximum(second, one_of_none)
+            moved = one - first + other - second
+            variance = (pairs.first + pairs.second - moved) / (one * other)
+            change = np.log(one / other)
+            # An infinite change is at least this large: it is not evidence of a smaller change.
+            high = np.where(one_of_none & (first < second), -np.inf, change)
+            low = np.where(one_of_none & (first > second), np.inf, change)
+        for stratum, row in enumerate(takes_part & (n > 0)):
+            spread = variance[stratum, row]
+            z = high[stratum, row][:, None] - low[stratum, row]
+            z /= np.sqrt(spread[:, None] + spread)
+            sides = (_find_gaps((side / n)[stratum, row], of_ratio) for side in (first, second))
+            found.append((stratum, np.nan_to_num(z, posinf=0.0), np.subtract(*sides)))
 
     def smallest(is_beyond: IsBeyond | None = None) -> Floats:
         p = np.full((len(evaluation.value), 1), 1.0 if is_beyond is None else np.nan)

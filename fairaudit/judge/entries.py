@@ -67,24 +67,8 @@ def collect_entries(
     """The values that can be judged, and the reasons why others cannot, over strata and groups."""
     table = evaluation.table
     entries: list[JudgedValue] = []
-    # Groups that `exclude_below` excludes from all strata.
-    missing = [
-        exclude_group(table.groups[g], (), explain_exclusion(table, g))
-        for g in np.flatnonzero(table.known & ~table.eligible).tolist()
-    ]
+    missing = list(_list_groups_left_out(check, evaluation))
     in_strata = evaluation.strata or table
-    minimum = check.terms.minimum.size
-    nobody = table.eligible & (table.n.sum(axis=0) == 0) & ~evaluation.takes_part.any(axis=0)
-    missing += [
-        NotEvaluated(
-            table.groups[g],
-            (),
-            f"no people to count in {describe_group(table.groups[g])}",
-            blocks=not minimum,
-            standing=Eligibility.SMALL if minimum else None,
-        )
-        for g in np.flatnonzero(nobody).tolist()
-    ]
     occurs = in_strata.people[in_strata.known_strata].sum(axis=(1, 3))[:, :-1] > 0
     decides = (occurs.sum(axis=1) <= 1).all() and occurs.any(axis=0).sum() > 1
     reading = evaluation.group_values
@@ -133,6 +117,19 @@ def collect_entries(
         reason = reason or "no group could be judged"
         missing.append(NotEvaluated((), (), reason, blocks=True))
     return entries, missing
+
+
+def _list_groups_left_out(check: Check, evaluation: Evaluation) -> Iterator[NotEvaluated]:
+    """The groups that no stratum has: with too small a share of the grouping, or without people."""
+    table, minimum = evaluation.table, check.terms.minimum.size
+    for g in np.flatnonzero(table.known & ~table.eligible).tolist():
+        yield exclude_group(table.groups[g], (), explain_exclusion(table, g))
+    nobody = table.eligible & (table.n.sum(axis=0) == 0) & ~evaluation.takes_part.any(axis=0)
+    standing = Eligibility.SMALL if minimum else None
+    for g in np.flatnonzero(nobody).tolist():
+        group, blocks = table.groups[g], not minimum
+        why = f"no people to count in {describe_group(group)}"
+        yield NotEvaluated(group, (), why, blocks=blocks, standing=standing)
 
 
 def _explain_unsettled(
@@ -278,20 +275,19 @@ def _find_people(evaluation: Evaluation) -> Ints:
 _INFINITE = "infinite for only one of both outcomes: the change is undefined"
 
 
-def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEvaluated]:
     """The strata where small groups hide that a difference of two maxima is over its limit.
 
     A small group may have the largest gap under both outcomes by chance. Then the difference of the
     two gaps is near 0, and gaps of other groups do not show. A check that would fail among large
     groups cannot be evaluated, nor can a stratum where one of the two gaps is infinite.
     """
-    limit, terms = check.fail or check.warn, evaluation.terms
-    whole = evaluation.table_value
+    terms, whole = evaluation.terms, evaluation.table_value
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
     part = evaluation.parts[0] if evaluation.parts else evaluation
     is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
-    if limit is None or not (is_maximum and is_difference) or terms.minimum.events:
-        return []
+    if not (is_maximum and is_difference) or terms.minimum.events:
+        return
     large = replace(
         terms,
         at=None,  # the table is counted at this threshold already
@@ -302,41 +298,37 @@ def find_hidden_by_few(check: Check, evaluation: Evaluation) -> list[NotEvaluate
         among_large = evaluate_against(evaluation.metric, first, large, second)
     else:
         among_large = evaluate(evaluation.metric, evaluation.table, large)
-    left_open = [
-        NotEvaluated((), evaluation.table.strata[z], _INFINITE, blocks=True)
-        for z in np.flatnonzero(
-            (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
-            & evaluation.table.known_strata
-        )
-    ]
+    strata, known = evaluation.table.strata, evaluation.table.known_strata
+    infinite = (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
+    for z in np.flatnonzero(infinite & known).tolist():
+        yield NotEvaluated((), strata[z], _INFINITE, blocks=True)
     fewer = (among_large.takes_part != evaluation.takes_part).any(axis=1)
-    for z in np.flatnonzero(fewer & evaluation.table.known_strata).tolist():
+    for z in np.flatnonzero(fewer & known).tolist():
         beyond = limit.mark_reached(among_large.value[z]) & among_large.judged[z]
         for value in among_large.value[z][beyond][:1].tolist():
             reason = (
                 f"{value:.4f}, over the limit, among the groups of {LARGE_GROUP} people and more "
                 f"where {LEAST_EXPECTED} of every outcome are expected: smaller groups hide it"
             )
-            left_open.append(NotEvaluated((), evaluation.table.strata[z], reason, blocks=True))
-    return left_open
+            yield NotEvaluated((), strata[z], reason, blocks=True)
 
 
 def find_hidden_by_smoothing(
-    check: Check, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
-) -> list[NotEvaluated]:
+    limit: Limit, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
+) -> Iterator[NotEvaluated]:
     """The strata where pseudo-counts hide a value that is significantly over the limit.
 
     Infinite values are not reported, because pseudo-counts are made to avoid them, unless the
     pseudo-counts outnumber the people of a group.
     """
-    limit, found, table = check.fail or check.warn, list[NotEvaluated](), evaluation.table
+    table = evaluation.table
     pseudo = evaluation.terms.parameters.per_outcome(len(table.classes)) * len(table.classes)
     for entry in entries:
         unsmoothed = write_unsmoothed(evaluation, entry.z)
         raw = math.nan if unsmoothed is None else unsmoothed.value
         sides = (int(side[entry.z, entry.w]) for side in (evaluation.first, evaluation.second))
         outnumbers = any(pseudo > table.n[entry.z, g] for g in sides if g != NO_GROUP)
-        if limit is None or math.isnan(raw) or (math.isinf(raw) and not outnumbers):
+        if math.isnan(raw) or (math.isinf(raw) and not outnumbers):
             continue
         is_smoothed_away = limit.is_crossed(raw, None) and not limit.is_crossed(entry.value, None)
         if is_smoothed_away and evidence.is_significant(entry.z, entry.w):
@@ -344,22 +336,18 @@ def find_hidden_by_smoothing(
                 f"{raw:.4f} without pseudo-counts, beyond the limit and significant: the "
                 "pseudo-counts hide it; use fewer, or remove them"
             )
-            found.append(NotEvaluated((), table.strata[entry.z], reason, blocks=True))
-    return found
+            yield NotEvaluated((), table.strata[entry.z], reason, blocks=True)
 
 
 def find_opposite_strata(
-    check: Check, evaluation: Evaluation, evidence: Evidence
-) -> list[NotEvaluated]:
+    limit: Limit, evaluation: Evaluation, evidence: Evidence
+) -> Iterator[NotEvaluated]:
     """The pairs of groups with gaps over the limit in both directions, which the average hides.
 
     For example, the average over strata of +0.6 and -0.6 is 0. Only pairs that are significant by
     Gail and Simon's test count, corrected for the number of pairs (Bonferroni). Otherwise chance in
     small strata would leave checks open.
     """
-    limit, found = check.fail or check.warn, list[NotEvaluated]()
-    if limit is None:
-        return []
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
         if table is None or leaf.averaged is None or not _compares_shares(metric):
@@ -397,8 +385,7 @@ def find_opposite_strata(
                 f"the gaps between {names} have opposite directions in {strata} (Gail–Simon's "
                 f"test, p = {p[at]:.2g}), which the average over strata does not show"
             )
-            found.append(NotEvaluated((), (), reason, blocks=True))
-    return found
+            yield NotEvaluated((), (), reason, blocks=True)
 
 
 def _compares_shares(metric: Metric) -> bool:
@@ -426,20 +413,19 @@ def _mark_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, sprea
 
 
 def find_cancelling_parts(
-    check: Check, evaluation: Evaluation, entries: Sequence[JudgedValue]
-) -> list[NotEvaluated]:
+    limit: Limit, evaluation: Evaluation, entries: Sequence[JudgedValue]
+) -> Iterator[NotEvaluated]:
     """The values that are within a limit because their two parts cancel each other.
 
     For example, a gap of 0.5 against women minus a gap of 0.5 against men is 0, although men gain
     1.0 on women. The mean of the differences 0.4 and -0.4 is 0, too. If the limit requires
     evidence, these values do not block the check.
     """
-    limit, metric, found = check.fail or check.warn, evaluation.metric, list[NotEvaluated]()
-    whole = evaluation.table_value
+    metric, whole = evaluation.metric, evaluation.table_value
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
     is_mean = isinstance(metric, Disparity) and len(metric.parts) == 2 and metric.is_two_sided
-    if limit is None or isinstance(metric, GroupMetric) or not (is_difference or is_mean):
-        return []
+    if isinstance(metric, GroupMetric) or not (is_difference or is_mean):
+        return
     ideal, most = float(metric.ideal), max(abs(float(bound)) for bound in limit.bounds)
     for entry in entries:
         parts = find_parts(evaluation, entry.z, entry.w)
@@ -459,5 +445,4 @@ def find_cancelling_parts(
         stratum = evaluation.table.strata[entry.z]
         reason = f"{describe_group(groups[0][0])} against {describe_group(groups[0][1])}: {why} "
         reason += f"({', '.join(named)})"
-        found.append(NotEvaluated((), stratum, reason, blocks=not limit.asks))
-    return found
+        yield NotEvaluated((), stratum, reason, blocks=not limit.asks)

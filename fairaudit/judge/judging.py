@@ -243,11 +243,12 @@ def judge(
     if chosen is not None:
         missing = judge_missing(bounded or evaluation, chosen.z, chosen.w, check.fail, check.warn)
     if outcome.status is not Status.FAIL:
-        doubts = [*doubts, *find_hidden_by_few(check, evaluation)]
-        doubts += find_hidden_by_smoothing(check, evaluation, entries, evidence)
-        doubts += find_cancelling_parts(check, evaluation, entries)
-        doubts += find_opposite_strata(check, evaluation, evidence)
-        doubts += _find_on_other_side(check, evaluation, entries, evidence)
+        doubts = [*doubts, *find_hidden_by_few(limit, evaluation)]
+        doubts += find_hidden_by_smoothing(limit, evaluation, entries, evidence)
+        doubts += find_cancelling_parts(limit, evaluation, entries)
+        doubts += find_opposite_strata(limit, evaluation, evidence)
+        if check.against is None:
+            doubts += _find_on_other_side(limit, evaluation, entries, evidence)
     is_open = bool(doubts) and outcome.status not in failing
     is_open |= bool(outcome.untested)
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
@@ -277,7 +278,7 @@ def judge(
 
 
 def _find_on_other_side(
-    check: Check, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
+    limit: Limit, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> list[NotEvaluated]:
     """A value on the side that a limit of one side ignores, unless it is known to do no harm.
 
@@ -285,10 +286,8 @@ def _find_on_other_side(
     a group at -0.5 would pass. So would one at -0.5 where neither direction is better in general.
     A change from one outcome to another gets a notice instead.
     """
-    limit, metric = check.fail or check.warn, evaluation.metric
-    if limit is None or len(limit.bounds) > 1 or check.against is not None:
-        return []
-    if isinstance(metric, GroupMetric) or not metric.is_two_sided:
+    metric = evaluation.metric
+    if len(limit.bounds) > 1 or isinstance(metric, GroupMetric) or not metric.is_two_sided:
         return []
     (bound,) = limit.bounds
     ratio = isinstance(metric, Disparity) and metric.comparison.is_ratio

@@ -174,8 +174,8 @@ TABLE_METRICS = (
         **_OF_SCORES,
         other_tools="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln "
         "2. Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
-        formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); each value of at most twenty is a bin b, "
-        "else tenths of the people",
+        formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); a bin b is a value if there are at most "
+        "twenty values, else a tenth of the people",
         value_of=_value_by(lambda counts: _information(counts)[0], _read_bins),
     ),
     TableMetric(

@@ -205,11 +205,10 @@ def _join_few(
     """
     few = values.n < _FEW
     weight = np.where(few, in_strata[3], 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        total = weight.sum(axis=0)
-        share = np.asarray((weight * in_strata[0]).sum(axis=0) / total)
-        square = np.where(weight > 0, weight**2 / values.effective_n, 0.0).sum(axis=0)
-        ends = proportions.share_interval(share[None], (total**2 / square)[None], alpha)
+    total = weight.sum(axis=0)
+    share = np.asarray((weight * in_strata[0]).sum(axis=0) / total)
+    square = np.where(weight > 0, weight**2 / values.effective_n, 0.0).sum(axis=0)
+    ends = proportions.share_interval(share[None], (total**2 / square)[None], alpha)
     rest = (*in_strata[:3], np.where(few, 0.0, in_strata[3]))
     return [
         np.concatenate([of_strata, np.reshape(of_few, (1, -1))])

@@ -306,15 +306,8 @@ def _values_of(
 def _pairs_of(both_values: tuple[GroupValues, GroupValues], g: int) -> list[Pair]:
     """Numerators and denominators of a group and its reference, of every stratum that has both."""
     first, second = (values.strata for values in both_values)
-    if first is None or second is None or first.over is None or second.over is None:
+    if first is None or second is None:
         return []
-    assert first.under is not None
-    assert second.under is not None
     strata = np.flatnonzero(~np.isnan(first.value[:, g])).tolist()
-    return [
-        (
-            (int(first.over[z, g]), int(first.under[z, g])),
-            (int(second.over[z, g]), int(second.under[z, g])),
-        )
-        for z in strata
-    ]
+    pairs = [(first.ratio_at(z, g), second.ratio_at(z, g)) for z in strata]
+    return [(own, other) for own, other in pairs if own and other]

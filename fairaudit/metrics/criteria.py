@@ -94,7 +94,7 @@ CRITERIA = (
         short="DP ratio",
         caution=IGNORES_THE_LABEL + " The four-fifths rule is US employment guidance, not a law.",
         source=citations.FAIRLEARN,
-        other_tools="Fairlearn prints the same number if it is defined.",
+        other_tools="Fairlearn prints the same number if the ratio is defined.",
         parts=((r.SELECTION_RATE, MIN_RATIO),),
     ),
     Disparity(
@@ -208,7 +208,7 @@ CRITERIA = (
         id="disparate_impact_ratio",
         short="DI ratio",
         aliases=("disparate_impact", "slift"),
-        caution=IGNORES_THE_LABEL + " Exaggerates at small rates.",
+        caution=IGNORES_THE_LABEL + " Looks large if rates are small.",
         source=citations.AIF360,
         other_tools="Žliobaitė's impact ratio; `impact_ratio` here compares with the highest group."
         "",
@@ -295,8 +295,8 @@ CRITERIA = (
         short="impact ratio",
         aliases=("four_fifths_ratio", "adverse_impact_ratio"),
         description="The group's selection rate divided by the highest rate of any group.",
-        caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
-        "evidence, and it is unstable for small groups.",
+        caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
+        "is not evidence alone, and the ratio varies a lot by chance if a group is small.",
         source=citations.UGESP,
         other_tools="The ratio that New York City's Local Law 144 requires. If the positive "
         "outcome is a burden, it compares the rates of not being selected.",
@@ -308,8 +308,8 @@ CRITERIA = (
         id="scoring_impact_ratio",
         short="scoring impact",
         description="The group's scoring rate divided by the highest rate of any group.",
-        caution="The four-fifths rule is guidance for US employment selection; crossing it is not "
-        "evidence, and it is unstable for small groups.",
+        caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
+        "is not evidence alone, and the ratio varies a lot by chance if a group is small.",
         source=citations.LL144,
         other_tools="The ratio that New York City's Local Law 144 requires for tools that score "
         "people.",
@@ -475,8 +475,9 @@ DISPARITIES = (
         description="The group's selection rate divided by the rate of all people.",
         caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
         source=citations.PEDRESCHI,
-        other_tools="Žliobaitė prints the general group on top, though the limits of her Table 4 "
-        "need the protected one. The limit of reverse discrimination is 1 / p(group), not ∞.",
+        other_tools="Žliobaitė's formula has all people in the numerator, but the limits in her "
+        "Table 4 need the protected group there. The largest possible value is 1 / p(group), not "
+        "∞.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.OVERALL,
     ),
@@ -542,8 +543,8 @@ DISPARITIES = (
         short="slope, contr.",
         aliases=("least_squares_slope",),
         family="conditional",
-        description="The difference of the group's score (or number, or selection rate) from the "
-        "reference's at equal `controls`, in one least-squares fit of all groups.",
+        description="The group's score (or number, or selection rate) minus the reference's, for "
+        "people with equal `controls`; from one least-squares fit of all groups.",
         caution="A control that results from the disparity hides it. The effects of the controls "
         "are additive. People without a control value are left out.",
         source=citations.ZLIOBAITE,

@@ -405,13 +405,14 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "and the report says so. A small value is not a guarantee: read the interval and the strata. "
     "It does not show why groups differ.",
     source=citations.FOULDS,
-    other_tools="As long as a utility is not negative, no two groups' expected utilities differ by "
-    "more than the factor e^ε (Eq. 5); an outcome moves the odds of any two groups by e^ε at most "
-    "(Eq. 4), for priors in Θ; any subset of the attributes is within 2ε (Theorem 3.2), of one "
-    "distribution within ε. "
-    "AIF360's `smoothed_empirical_differential_fairness` adds concentration 1, that is 1/|Y| "
-    "to each outcome; `smoothing: 1` is Eq. 7's α = 1 for each outcome. `towards: overall` spreads "
-    "them as the outcomes of all groups, so that equal groups of unequal size stay equal.",
+    other_tools="ε limits three things. The expected utilities of two groups differ at most by the "
+    "factor e^ε, if no utility is negative (Eq. 5). An outcome changes the odds of two groups at "
+    "most by the factor e^ε, for priors in Θ (Eq. 4). ε of a subset of the attributes is at most "
+    "2ε (Theorem 3.2), and at most ε for a single distribution. "
+    "Smoothing: AIF360's `smoothed_empirical_differential_fairness` adds a concentration of 1, "
+    "that is 1/|Y| to each outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: "
+    "overall` divides this amount in proportion to the outcomes of all groups, so that groups of "
+    "unequal size with equal rates keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

@@ -332,13 +332,8 @@ def _to_reference(
 
     def exact(z: int, g: int) -> Fraction | None:
         if comparison.exact_of is not None:
-            pairs = [(side.over, side.under) for side in (values, against)]
-            ints = [
-                (int(over[z, g]), int(under[z, g]))
-                for over, under in pairs
-                if over is not None and under is not None
-            ]
-            return comparison.exact_of(ints[0], ints[1]) if len(ints) == 2 else None
+            own, other = values.ratio_at(z, g), against.ratio_at(z, g)
+            return own and other and comparison.exact_of(own, other)
         return compare_exactly(comparison, own_exactly(z, g), others_exactly(z, g))
 
     both_sides, place = (values, against), (index, usable)

@@ -12,7 +12,6 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Amount, GroupTable, Ints, RowTable, Sum
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.cube.rows import Features
-from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.confusion_counts import collapse_strata
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
@@ -37,23 +36,25 @@ _YEARS = {"tp": 50, "fp": 40, "fn": 35, "tn": 30}
 _UTILITIES = tuple(
     (cell, Decimal(value)) for cell, value in (("tp", 1), ("fp", -1), ("fn", 0), ("tn", 0))
 )
-PEOPLE = "women tp 20, fp 10, fn 10, tn 60; men tp 40, fp 20, fn 10, tn 30"
-IN_STRATA = (
-    "by day women tp 10, fp 5, fn 5, tn 20 and men tp 30, fp 15, fn 5, tn 10; "
-    "at night women tp 10, fp 5, fn 5, tn 40 and men tp 10, fp 5, fn 5, tn 20"
+PEOPLE = (
+    "women 20 true positives (tp), 10 false positives (fp), 10 false negatives (fn), 60 true "
+    "negatives (tn); men tp 40, fp 20, fn 10, tn 30"
 )
-SCORED = "; all tp score .8, fp .6, fn .4, tn .2"
-NUMBERED = "; predicted are 8, 6, 4 and 2, the label 10 or 0"
+IN_STRATA = (
+    "by day women 10 true positives (tp), 5 false positives (fp), 5 false negatives (fn), 20 true "
+    "negatives (tn) and men tp 30, fp 15, fn 5, tn 10; at night women tp 10, fp 5, fn 5, tn 40 "
+    "and men tp 10, fp 5, fn 5, tn 20"
+)
+SCORED = "; the score of all tp is .8, of fp .6, of fn .4, of tn .2"
+NUMBERED = "; the predictions are 8, 6, 4 and 2, the label is 10 or 0"
 FEATURED = "; the label is their only feature"
-AGED = "; aged 50, 40, 35 and 30"
+AGED = "; they are 50, 40, 35 and 30 years old"
 
 
 def describe_example(record: Metric | Comparison) -> str:
-    """The values of a record on the example, in words; empty for records that only others use."""
+    """The values of a record on the example, in words; a comparison is one of selection rates."""
     metric: Metric
     if isinstance(record, Comparison):
-        if record not in COMPARISONS:
-            return ""
         metric = Disparity(
             **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
             parts=((SELECTION_RATE, record),),

@@ -188,6 +188,12 @@ class GroupValues(Frozen, eq=False):
         ends = self.ends
         return None if ends is None else lambda alpha: change(*ends(alpha))
 
+    def ratio_at(self, z: int, g: int) -> tuple[int, int] | None:
+        """Numerator and denominator of one value; None for a formula of several rates."""
+        if self.over is None or self.under is None:
+            return None
+        return int(self.over[z, g]), int(self.under[z, g])
+
     @property
     def scaled_n(self) -> Ints:
         """The weights in an average over strata, as integers, times `scale` under weights."""

@@ -35,7 +35,8 @@ _FEWEST = 5
 _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
 _CAUTION = (
-    "Weighs each false positive against a false negative in a fixed way; says nothing of who."
+    "Weighs false positives against false negatives in a fixed way. It does not show which people "
+    "gain or lose."
 )
 
 

@@ -269,8 +269,8 @@ TEST_FAIRNESS = TableMetric(
     caution="Bins with few people have wide gaps by chance, so a limit without evidence fails "
     "equal groups: set `significant` or `conclusive`. `min_size` applies to each bin.",
     source=citations.CHOULDECHOVA,
-    formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or each value "
-    "of at most twenty",
+    formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or one for "
+    "each value if there are at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
@@ -295,7 +295,7 @@ MULTICALIBRATION = TableMetric(
     "small exception in each; here use the subsets of the attributes. `well_calibration` is the "
     "largest mean over bins.",
     formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
-    "each value of at most twenty",
+    "one for each value if there are at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people, or scores outside [0, 1]",

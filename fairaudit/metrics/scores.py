@@ -357,14 +357,14 @@ CALIBRATION_ERROR = Ranked(
     aliases=("expected_calibration_error",),
     family="sufficiency",
     description="The mean distance between a bin's share of positives and its mean score.",
-    caution="Biased upwards in small groups: a perfect model shows .137, .032 and .010 at 50, "
-    "1,000 and 10,000 people. A limit without evidence fails perfect scores by chance: say "
+    caution="Too high in small groups: a perfect model has an error of .137 with 50 people, .032 "
+    "with 1,000 and .010 with 10,000. A limit without evidence fails perfect scores by chance: use "
     "`significant` or `conclusive`.",
     hypothesis="calibration",
     source=citations.GUO,
     better=Better.LOWER,
-    formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or each value of at "
-    "most twenty",
+    formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or one for each "
+    "value if there are at most twenty",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,

@@ -131,16 +131,16 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
     for title, entries_of_subsets in by_title.items():
         subsets = [numbers.subset(row.by) for row, _ in entries_of_subsets]
         listed = numbers.first_few(subsets, most or len(subsets), "; ")
-        text = f"no limit on {title} covers {listed}"
+        text = f"{title} by {listed}"
         known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if known:
             row, worst = max(known, key=lambda pair: pair[1].departure)
             pair = checks.worst_pair(worst)
             hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
             there = "the worst published value is" if hidden else "the worst value is"
-            text += f"; {there} {numbers.number(worst.estimate.value)} by "
+            text += f"; {there} {numbers.number(worst.estimate.value)}, by "
             text += f"{numbers.subset(row.by)}: {pair}{describe_set_aside(entries_of_subsets)}"
-        rows.append((Cell("not covered", Tone.MUTED), text))
+        rows.append((Cell("no limit", Tone.MUTED), text))
     if rows:
         yield Entries(rows)
 
@@ -313,8 +313,9 @@ def _multiplicity(result: AuditResult) -> str:
         return ""
     return (
         f"{numbers.whole(count)} numbers in this report compare groups. The more numbers, the "
-        "more are far from parity by chance. P-values of checks are corrected over the checks, "
-        "and stars in a table over that table; each interval is separate."
+        "more are far from parity by chance. P-values of checks are corrected for the number of "
+        "checks, and stars in a table for the tests of that table; intervals of single groups are "
+        "not corrected."
     )
 
 

@@ -247,7 +247,7 @@ def _sure(finding: Finding) -> list[str]:
     if test is not None:
         p = numbers.probability(test.adjusted, inference.alpha)
         method = numbers.corrected_over(test) if test.family > 1 else test.test
-        parts.append(f"p {p} against {finding_facts.hypothesis(finding)} ({method})")
+        parts.append(f"test of {finding_facts.hypothesis(finding)}: p {p} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", for all groups, not for these two"
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
@@ -278,7 +278,7 @@ def _missing(finding: Finding) -> str:
     if bounds is None:
         return ""
     lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
-    who = " and ".join(f"{describe_people(n)} of unknown {what}" for n, what in lacking if n)
+    who = " and ".join(f"{describe_people(n)} with unknown {what}" for n, what in lacking if n)
     if not who:
         return ""
     if bounds.low is None or bounds.high is None:
@@ -289,8 +289,8 @@ def _missing(finding: Finding) -> str:
     )
     is_open = bounds.missing_group and not is_worst
     same = "same verdict in these groups" if is_open else "same verdict"
-    turn = "the verdict could turn" if bounds.turns else same
-    return f"{who} could make it {_ends(finding, bounds.low, bounds.high)}: {turn}"
+    turn = "the verdict could change" if bounds.turns else same
+    return f"{who}: the value could be {_ends(finding, bounds.low, bounds.high)}, {turn}"
 
 
 def _people(finding: Finding) -> list[str]:
@@ -300,18 +300,19 @@ def _people(finding: Finding) -> list[str]:
         return []
     way = "fewer" if affected.burden else "more"
     worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
-    participle = metric_titles.participle(finding.parts[0].metric, finding.check.of)
-    is_burden = isinstance(finding.check, Check) and finding.check.burden and participle
-    who = f"{way} {'with the outcome' if is_burden else participle}".rstrip()
+    outcome = finding_facts.outcome_of_gap(finding)
+
+    def who(count: int) -> str:
+        noun = "person" if count == 1 else "people"
+        return f"{numbers.whole(count)} {way} {noun}{outcome}"
+
     texts = []
     if affected.to_limit:
-        texts.append(
-            f"{numbers.whole(affected.to_limit)} {who} would bring {worse} within the limit"
-        )
+        texts.append(f"{who(affected.to_limit)} would bring {worse} within the limit")
     if affected.to_parity:
-        end = f"to the rate of {better}"
-        would = f"{who} would bring {worse}" if not texts else f"{way} would bring it"
-        texts.append(f"{numbers.whole(affected.to_parity)} {would} {end}")
+        alone = f"{who(affected.to_parity)} would bring {worse}"
+        would = f"{numbers.whole(affected.to_parity)} {way} would bring it" if texts else alone
+        texts.append(f"{would} to the rate of {better}")
     if affected.flips:
         texts.append("one different decision reverses the gap")
     return ["; ".join(texts)]

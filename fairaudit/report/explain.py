@@ -35,6 +35,8 @@ _FACTS = (
     "id", "also", "family", "compares", "use", "formula", "values", "direction", "needs", "takes",
     "interval", "test", "example", "caution", "elsewhere", "source",
 )  # fmt: skip
+_TITLES = {"takes": "options", "elsewhere": "notes"}
+"""Facts of a page whose title is not the name of the field."""
 
 
 def page(definition: Definition) -> Document:
@@ -107,7 +109,8 @@ def facts(definition: Definition) -> list[tuple[str, str]]:
     """What there is to say of a metric, by name."""
     joined = {"also": ", ".join(definition.aliases), "takes": ", ".join(definition.takes)}
     facts = [
-        (name, joined[name] if name in joined else getattr(definition, name)) for name in _FACTS
+        (_TITLES.get(name, name), joined[name] if name in joined else getattr(definition, name))
+        for name in _FACTS
     ]
     return [fact for fact in facts if fact[1]]
 
@@ -218,6 +221,6 @@ _WORSE_OFF = {
 
 
 def _as_code(name: str, text: str) -> str:
-    if name in {"id", "also", "takes"}:
+    if name in {"id", "also", "options"}:
         return ", ".join(f"`{word}`" for word in text.split(", "))
     return f"`{text}`" if name == "formula" else text.replace("<", "\\<").replace("|", "\\|")

@@ -180,8 +180,15 @@ def _shortfall(finding: Finding) -> str:
         return ""
     amount = "more" if affected.burden else "fewer"
     worse, _ = map(headlines.side, sides_of_gap(finding))
-    people = f"{affected.shortfall:,.1f} {amount} people"
+    people = f"{affected.shortfall:,.1f} {amount} people{outcome_of_gap(finding)}"
     return f"{worse}: {people} than at the joint rate of both groups"
+
+
+def outcome_of_gap(finding: Finding) -> str:
+    """What happens to the people of a gap, after a space: ` selected`, ` with the outcome`."""
+    outcome = metric_titles.participle(finding.parts[0].metric, finding.check.of)
+    is_burden = isinstance(finding.check, Check) and finding.check.burden
+    return outcome and (" with the outcome" if is_burden else f" {outcome}")
 
 
 def _reversal(reversal: Reversal, finding: Finding) -> str:
@@ -215,7 +222,7 @@ def backing(finding: Finding) -> str:
 
 
 def hypothesis(finding: Finding) -> str:
-    """The hypothesis of a finding's test, in words that follow "against"."""
+    """The hypothesis of a finding's test, in words that follow "test of"."""
     check = finding.check
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 
@@ -252,15 +259,15 @@ def few_people(finding: Finding) -> str:
     size = f"{numbers.whole(gap.n)} against {describe_people(gap.m)}"
     sides_of_part = (finding.parts[0].first, finding.parts[0].second)
     if any(side is not None and side.estimate.weighted for side in sides_of_part):
-        size += " (effective sizes)"
-    level = "" if gap.level is None else f", at level {f'{gap.level:.3g}'.removeprefix('0')}"
+        size += ", effective sizes"
+    level = "" if gap.level is None else f" (test level {f'{gap.level:.3g}'.removeprefix('0')})"
     gap_words = (
         f"a gap of less than {' or '.join(sides)}"
         if sides
         else "even the widest possible gap to the other rate"
     )
-    power = f"would be found in fewer than {100 * gap.power:g} % of such samples"
-    return f"{groups}, {size}: {gap_words} {power}{level}"
+    power = f"would be found in fewer than {100 * gap.power:g} % of samples of this size"
+    return f"{groups} ({size}): {gap_words} {power}{level}"
 
 
 def not_judged(finding: Finding) -> Iterator[str]:

@@ -53,11 +53,11 @@ _WITHIN = {
     EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
 }
 _LEFT_OUT = {
-    LeftOutReason.UNKNOWN_GROUP: "of unknown group",
+    LeftOutReason.UNKNOWN_GROUP: "with unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
     LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
-    LeftOutReason.UNKNOWN_OUTCOME: "of unknown outcome",
+    LeftOutReason.UNKNOWN_OUTCOME: "with unknown outcome",
     LeftOutReason.WEIGHTLESS: "in cells of weight 0",
     LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",

@@ -23,7 +23,6 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
-    side_by_side,
     tabulate,
     text_column,
 )
@@ -68,8 +67,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Paragraph(text, Tone.MUTED)
     # The meaning of the columns of the table.
     legend = (
-        "fewest: people in the smallest group; worst pair: the two groups farthest apart by "
-        f"{lead}, with their numbers of people"
+        "smallest: the number of people in the smallest group; worst pair: the two groups farthest "
+        f"apart by {lead}, with their numbers of people"
     )
     entries = [entry for row in rows for entry in row.entries if entry.title == lead]
     comparison = checks.comparison_of(entries[0]) if entries else None
@@ -90,7 +89,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     else:
         subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
         columns = [text_column(title, partial(_value, title)) for title in others]
-        for few in side_by_side(columns, _NUMBERS_BESIDE):
+        for at in range(0, len(columns), _NUMBERS_BESIDE):
+            few = columns[at : at + _NUMBERS_BESIDE]
             yield tabulate("other measures", (subset, *few), rows, slim=True)
     for reading in result.epsilons:
         yield Paragraph(_reading_aid(reading))
@@ -129,7 +129,7 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
     columns: list[Column[LatticeRow]] = [
         text_column("subset", lambda row: numbers.subset(row.by)),
         Column("groups", lambda row: numbers.whole(row.groups)),
-        Column("fewest", lambda row: numbers.whole(row.smallest)),
+        Column("smallest", lambda row: numbers.whole(row.smallest)),
         *(
             text_column(head, partial(_value, title))
             for head, title in zip(heads, chosen, strict=True)
@@ -317,10 +317,10 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     if not is_found:
         meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
         return (
-            f"No gap of more than {least} was found that appears only in an intersection: no "
-            f"group of two or more attributes{describe_set_aside(meeting)} differs "
-            f"significantly (p < {inference.alpha:g}) "
-            f"from all other people unless a larger group that contains it does ({corrected}). "
+            f"No gap of more than {least} was found that appears only in an intersection: if a "
+            f"group of two or more attributes{describe_set_aside(meeting)} differs significantly "
+            f"from all other people (p < {inference.alpha:g}, {corrected}), then a larger group "
+            "that contains it differs, too. "
             "An intersection may still have a wide gap that a larger group shows in part."
         )
     return (

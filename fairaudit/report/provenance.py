@@ -120,9 +120,7 @@ def profiles(result: AuditResult) -> Iterator[Block]:
 
 
 _PROFILE: tuple[Column[str], ...] = (
-    text_column(
-        "merged under the spec", lambda line: names.line(line).replace("  ", "\u00a0\u00a0")
-    ),
+    text_column("text of the profile", lambda line: names.line(line).replace("  ", "\u00a0\u00a0")),
 )
 
 

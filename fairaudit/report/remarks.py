@@ -83,7 +83,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         yield f"Read why {noun} could not be evaluated: more data of the same kind may not help."
     if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
         noun = numbers.counted(turning, "check")
-        yield f"Complete the missing groups and outcomes: they could turn the verdict of {noun}."
+        yield f"Complete the missing groups and outcomes: they could change the verdict of {noun}."
 
 
 _MOST_STEPS = 2
@@ -98,7 +98,8 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
         is_told = math.isfinite(distance(closest))
         value = headlines.value(closest.finding)
         beside = "" if value in closest.headline else f"{value}; "
-        text = f"; the closest: {closest.headline} ({beside}{closest.limit})" if is_told else ""
+        text = f"{closest.headline} ({beside}{closest.limit})"
+        text = f"; closest to its limit: {text}" if is_told else ""
         yield f"{count_passes(every)}{text}"
     elif gaps := [row.finding for row in passed if finding_facts.few_people(row.finding)]:
         widest = max(gaps, key=_detectable)
@@ -130,7 +131,7 @@ def uncovered(result: AuditResult) -> Iterator[str]:
         word = "the worst published value" if is_hidden else "the worst"
         pair = checks.worst_pair(worst)
         text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
-        text += f"{f' ({pair})' if pair else ''} by {numbers.subset(row.by)}"
+        text += f" by {numbers.subset(row.by)}{f' ({pair})' if pair else ''}"
         text += describe_set_aside(open_)
     yield text
 
@@ -160,8 +161,7 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
         return
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
-    word = "this reversal" if widest.kind.reverses else "these opposite gaps"
-    text = f"no check covers {word}: {headlines.reversal_headline(widest, title)}"
+    text = f"not covered by a check: {headlines.reversal_headline(widest, title)}"
     if widest.significance is not None:
         text += f", {numbers.adjusted_p(widest.significance, alpha, 'comparison')}"
     more = len(evident) - 1

@@ -182,17 +182,17 @@ def _reading(result: AuditResult) -> str:
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; gaps with other weights are below the "
-        "strata. Share of people: both groups together, not the Mantel–Haenszel weights. A "
-        "reversal is only as certain as the less certain of its two gaps, overall and in the "
-        "strata."
+        "strata. Share of people: the stratum's share of both groups together (not its "
+        "Mantel–Haenszel weight). A reversal is only as certain as the less certain of its two "
+        "gaps: overall, and in the strata."
     )
     minimum = result.provenance.minimum
     minimums = {"min_size": minimum.size, "min_events": minimum.events}
     if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
         looks = "applies" if len(rules) == 1 else "apply"
         text += (
-            f" {' and '.join(rules)} {looks} to both groups as a whole, not to strata: see their "
-            "counts."
+            f" {' and '.join(rules)} {looks} to both groups as a whole; strata may be smaller, see "
+            "the counts."
         )
     return text
 
@@ -220,10 +220,10 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
-        f"the gap after adjustment with other weights: {mixed} points with the people of both "
-        f"groups together, {within} points with the mean of both mixes; the overall gap of "
-        f"{numbers.points(reversal.crude)} points is the sum of the latter and "
-        f"{numbers.points(reversal.composition)} points from the mix of strata; this does not show "
+        f"with other weights, the gap after adjustment is {mixed} points (weighted by the people "
+        f"of both groups together) or {within} points (by the mean of both mixes); the second of "
+        f"these plus {numbers.points(reversal.composition)} points from the different mixes of "
+        f"strata is the overall gap of {numbers.points(reversal.crude)} points; this does not show "
         "causes"
     )
     notes = [other_weights, *_tests(reversal, inference)]
@@ -251,8 +251,9 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
     gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} over {family} strata)"
-    way = "in the direction of the gap overall" if reversal.crude else "higher"
-    yield f"{gaps}: {with_it} {way}, {against} {'in the other' if reversal.crude else 'lower'}"
+    way = "in the direction of the overall gap" if reversal.crude else "higher"
+    other = "in the opposite direction" if reversal.crude else "lower"
+    yield f"{gaps}: {with_it} {way}, {against} {other}"
     text = f"Mantel–Haenszel odds ratio {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
     if joined is None:
         yield text
@@ -261,8 +262,8 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
         text += f" {numbers.bounds(joined.odds_low, joined.odds_high)}"
     yield text
     tests = {
-        "the same odds ratio in all strata": (joined.homogeneity, "Breslow–Day"),
-        "gaps of opposite signs": (joined.interaction, "Gail–Simon"),
+        "test of equal odds ratios in all strata": (joined.homogeneity, "Breslow–Day"),
+        "test of no opposite gaps": (joined.interaction, "Gail–Simon"),
     }
     for what, (p, name) in tests.items():
         if p is not None:
@@ -400,7 +401,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     if reversal.kind is ReversalKind.MASKED or not reversal.crude:
         return f"{after} {text}"
     if gap * reversal.crude <= 0 and sure:
-        return f"{after} reversed, {text}"
+        return f"reversed {after}: {text}"
     if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
         # A gap that may be zero overall cannot be called left or gone.
         return f"{after} {text}"

@@ -468,5 +468,5 @@ def _direction(record: Metric | Comparison) -> str:
         return f"at parity {record.parity}"
     ideal = f"{record.ideal} at parity"
     if isinstance(record, Disparity) and record.is_two_sided:
-        return f"{ideal}, either side departs from it"
+        return f"{ideal}; both higher and lower values are a disparity"
     return ideal

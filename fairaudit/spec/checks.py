@@ -451,7 +451,7 @@ def _expand_presets(
     profiles = context.reader.document.profiles
     if left_out:
         names = ", ".join(profile.name for profile in profiles)
-        what = f"of the profile {names} this data has nothing for {', '.join(left_out)}"
+        what = f"the data has no columns for these measures of {names}: {', '.join(left_out)}"
         notices.append(Notice(what, Subjects.NOBODY))
     return entries, notices
 

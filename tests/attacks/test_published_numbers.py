@@ -32,7 +32,8 @@ SEEDS = round(30 * ATTACKS)
 BELOW = 11
 LIMITS = (0.02, 0.05, 0.8, 0.9, 0.1, 0.5)
 PLACES = re.compile(
-    r"^\s*(?:-->|\d+ \||\|).*$|^(?:next:|\s+fairaudit ).*$|\S+\.yaml\S*|of unknown group\b.*bounds",
+    r"^\s*(?:-->|\d+ \||\|).*$|^(?:next:|\s+fairaudit ).*$|\S+\.yaml\S*"
+    r"|with unknown group\b.*bounds",
     re.MULTILINE,
 )
 NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?(?:e-?\d+)?|(?<![\w.])\.\d+")
@@ -194,8 +195,8 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
 
     text = re.sub(r"([\d,]*\d)/([\d,]*\d)", count, text)
     text = re.sub(r"n = ([\d,]*\d)", count, text)
-    text = re.sub(r"(\d[\d,]*) (?:more|fewer) (?:\w+ )?(?:would bring|level with)", count, text)
-    text = re.sub(r"(\d[\d,]*) (?:people |person )?of unknown", count, text)
+    text = re.sub(r"(\d[\d,]*) (?:more|fewer) (?:[\w ]+ )?(?:would bring|level with)", count, text)
+    text = re.sub(r"(\d[\d,]*) (?:people |person )?with unknown", count, text)
     # How many checks, pairs and groups there are; the ledger's rows are in the document.
     text = re.sub(r"\d+ (?:more )?(?:checks?|groups?|tests?|comparisons?|warnings?)\b", " ", text)
     text = re.sub(r"\d+ (?:failed|warned|passed|inconclusive|over a limit|strata)\b", " ", text)

@@ -169,7 +169,7 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     tree = tree_of("loans")
     (steps,) = [one for one in tree.all("section") if one.attributes.get("id") == "next"]
     texts = [one.text for one in steps.all("li")]
-    assert texts[0].startswith("Review the prediction for female × Black: 149 more selected")
+    assert texts[0].startswith("Review the prediction for female × Black: 149 more people selected")
     assert texts[1].startswith("Compare people with the same branch before you act")
     heads = [one.text for one in tree.all("h2")]
     order = [heads.index(word) for word in ("For the auditor", "Findings", "For the record")]

@@ -239,7 +239,7 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())
         possible = int(counts.people[counts.kept == MASKED].sum())
         listed = ", ".join(f"{quoted(m.text)} is {m.least:,} to {m.most:,}" for m in masked)
-        whom = [f"{hidden:,} people of unknown outcome"] if hidden else []
+        whom = [f"{hidden:,} people with unknown outcome"] if hidden else []
         whom += [f"up to {possible:,} people who may not exist"] if possible else []
         yield Notice(
             f"masked counts ({listed}): {' and '.join(whom) or 'no people'} are "
@@ -250,7 +250,7 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         )
     count = counts.plan.counts_per_row
     if count > 1:
-        what = f"each row of the data holds {count} counts of people, and is {count} rows here"
+        what = f"each row of the data holds {count} counts of people and is counted as {count} rows"
         yield Notice(what, Subjects.NOBODY)
     people = sum(cells.people for cells in counts.hidden)
     if people:

@@ -178,7 +178,7 @@ def test_few_are_counted_and_not_told_in_the_headline(tmp_path: Path) -> None:
     assert counted(finding) == {"unknown_group": 813}
     explanation = diagnose_by_id(result)[finding.check.id]
     assert "left out" not in explanation.headline
-    assert "the verdict could turn" in explanation.sentence
+    assert "the verdict could change" in explanation.sentence
 
 
 def test_outcomes_that_cannot_turn_the_verdict_leave_nothing_open(tmp_path: Path) -> None:
@@ -201,10 +201,10 @@ def test_the_same_verdict_is_that_of_the_groups_there_are(tmp_path: Path) -> Non
     result = audit(rows, {}, tmp_path)
     assert only(result).status is Status.PASS
     sentence = diagnose_by_id(result)[only(result).check.id].sentence
-    assert ": same verdict in these groups" in sentence
+    assert ", same verdict in these groups" in sentence
     failed = audit([*rows, "c,0,500"], {}, tmp_path)
     sentence = diagnose_by_id(failed)[only(failed).check.id].sentence
-    assert ": same verdict" in sentence
+    assert ", same verdict" in sentence
     assert "in these groups" not in sentence
 
 
@@ -213,7 +213,7 @@ def test_a_failure_stays_one_and_says_whom_it_leaves_out(tmp_path: Path) -> None
     result = audit(rows, {}, tmp_path)
     assert only(result).status is Status.FAIL
     headline = diagnose_by_id(result)[only(result).check.id].headline
-    assert headline.endswith("; 2,500 of 2,620 people (95.4 %) are left out: of unknown group")
+    assert headline.endswith("; 2,500 of 2,620 people (95.4 %) are left out: with unknown group")
 
 
 @pytest.mark.parametrize(

@@ -427,9 +427,10 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     assert "1.8 points higher" in text
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
-        "the gap after adjustment with other weights: +4.3 points with the people of both groups "
-        "together, +3.6 points with the mean of both mixes; the overall gap of -14.2 points is the "
-        "sum of the latter and -17.8 points from the mix of strata" in text
+        "with other weights, the gap after adjustment is +4.3 points (weighted by the people of "
+        "both groups together) or +3.6 points (by the mean of both mixes); the second of these "
+        "plus -17.8 points from the different mixes of strata is the overall gap of -14.2 points"
+        in text
     )
     assert "accounts for" not in text
 
@@ -582,8 +583,8 @@ def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
     )
     assert "not established after The overall gap is significant (p below 0.05" in text
     assert "share of people" in text
-    assert "the strata. Share of people: both groups together, not the Mantel–Haenszel" in text
-    assert "gaps of opposite signs: p " in text
+    assert "Share of people: the stratum's share of both groups together (not its" in text
+    assert "test of no opposite gaps: p " in text
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -236,7 +236,7 @@ def test_the_headline_is_about_the_value_that_fails_and_not_about_a_worse_one_as
     assert (dict(finding.first), dict(finding.worse_off)) == ({"race": "c"}, {"race": "c"})
     assert f"race=c is selected {100 * c // 80} % as often as race=a" in text
     # 80 % of 80 of 100 people are 64.
-    assert f"{64 - c} more selected would bring race=c within the limit" in text
+    assert f"{64 - c} more people selected would bring race=c within the limit" in text
     assert f"worse than before: race=c {c / 80:.4f} (0.8750 before)" in text
     assert "over the limit: race=b 0.625" in text
     assert [dict(breach.group)["race"] for breach in finding.crossed] == ["b", "c"]

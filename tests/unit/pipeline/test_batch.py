@@ -275,7 +275,7 @@ def test_the_command_answers_for_each_file(
     assert cli.run_line(line) == 2
     assert "Summary" in capsys.readouterr().out
     assert cli.run_line([*line, "-q"]) == 2
-    assert "1 of 6 people (16.7 %) are left out: of unknown group" in capsys.readouterr().out
+    assert "1 of 6 people (16.7 %) are left out: with unknown group" in capsys.readouterr().out
 
 
 def test_the_command_answers_for_each_spec(

@@ -149,7 +149,10 @@ def test_a_name_that_none_has_is_a_fault(tmp_path: Path) -> None:
 def test_a_measure_without_data_is_left_out_but_no_limit_is(tmp_path: Path) -> None:
     spec = loaded(tmp_path, f"{ABOUT}metrics: [impact_ratio, scoring_rate]\n")
     assert [request.metric.id for request in spec.requests] == ["selection_rate", "impact_ratio"]
-    assert any("this data has nothing for scoring_rate" in notice for notice in spec.notices)
+    assert any(
+        "the data has no columns for these measures of ours: scoring_rate" in notice
+        for notice in spec.notices
+    )
     told = refused(tmp_path, f"{ABOUT}metrics: [{{metric: scoring_rate, fail: '< 0.5'}}]\n")
     assert "scoring_rate needs" in told
 
