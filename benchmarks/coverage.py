@@ -51,7 +51,7 @@ def _singles(random: Generator, scale: float) -> Iterator[str]:
         *singles.pairs(random, runs),
         *singles.composites(random, runs),
         *averages.in_strata(random, max(runs // 4, 10)),
-        *averages.in_sparse_strata(random, max(runs // 4, 10)),
+        *averages.in_sparse_strata(random, max(runs // 16, 10)),
         *averages.numbers(random, runs),
         *averages.ranks(random, runs),
     ]

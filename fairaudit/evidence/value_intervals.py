@@ -42,6 +42,7 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION
+from fairaudit.metrics.average_arrays import StratifiedAverages
 from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
@@ -77,8 +78,8 @@ class Intervals(Frozen, eq=False):
 
     `other` are the bounds of a second possible interval: if the value is the larger of two
     differences, that of the difference which is smaller in the sample; NaN if it cannot be the
-    larger one. `few` marks values of fewer people than `least`, the smallest number with an
-    interval, `masked` those that masked counts could change.
+    larger one. `few` marks values of too few people for an interval, for the reason `why_few`,
+    `masked` those that masked counts could change.
     """
 
     low: Floats
@@ -87,7 +88,7 @@ class Intervals(Frozen, eq=False):
     why: str = ""
     other: tuple[Floats, Floats] | None = None
     few: Marks | None = None
-    least: int = 0
+    why_few: str = ""
     masked: Marks | None = None
 
     @classmethod
@@ -104,7 +105,7 @@ class Intervals(Frozen, eq=False):
     def explain(self, z: int, w: int) -> str:
         """Why one value has no interval."""
         if self.few is not None and self.few[z, w]:
-            return f"none: fewer than {self.least} people"
+            return self.why_few
         if self.masked is not None and self.masked[z, w]:
             return f"none: {MASKED_COUNTS}"
         return self.why or TOO_LITTLE_VARIATION
@@ -169,33 +170,55 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     # No interval without a value, or if it does not contain the value.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
     masked = mark_masked(evaluation)
-    lacking |= clusters.has_few_clusters(evaluation) | masked
+    few, why_few = _mark_few_people(evaluation)
+    lacking |= clusters.has_few_clusters(evaluation) | masked | few
     why = TOO_LITTLE_VARIATION
     if clusters.is_clustered(evaluation):
         why = f"none: {FEW_CLUSTERS}"
     low = np.where(lacking, np.nan, np.fmin(interval.low, evaluation.value))
     high = np.where(lacking, np.nan, np.fmax(interval.high, evaluation.value))
     other = _find_other_interval(evaluation, alpha)
-    few, least = _mark_few_people(evaluation)
     why = why if lacking.all() else ""
-    return Intervals(low, high, interval.method, why, other, few, least, masked)
+    return Intervals(low, high, interval.method, why, other, few, why_few, masked)
 
 
-def _mark_few_people(evaluation: Evaluation) -> tuple[Marks | None, int]:
-    """Marks of values with fewer people than an interval needs, and the number it needs."""
-    metric, values = evaluation.metric, evaluation.group_values
-    if isinstance(metric, GroupMetric):
-        few = values is not None and metric.min_people and values.n < metric.min_people
-        return (few, metric.min_people) if isinstance(few, np.ndarray) else (None, 0)
+def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
+    """Marks of values with fewer people than an interval needs, [Z, W], and the reason."""
+    metric, few = evaluation.metric, np.zeros(evaluation.value.shape, dtype=np.bool_)
+    values, others = evaluation.group_values, evaluation.reference_values
+    if evaluation.averaged is not None:
+        why = f"none: most of the weight is in strata of fewer than {_LARGE_STRATUM} people"
+        return few | _mark_sparse_averages(evaluation, evaluation.averaged), why
+    if isinstance(metric, GroupMetric) and metric.min_people and values is not None:
+        few |= values.n < metric.min_people
+        return few, f"none: fewer than {metric.min_people} people"
     comparison = metric.comparison if isinstance(metric, Disparity) else None
-    others = evaluation.reference_values
     if comparison is None or comparison.sides_of is None or values is None or others is None:
-        return None, 0
-    few = np.zeros(evaluation.value.shape, dtype=np.bool_)
+        return few, ""
     for z, w in np.argwhere(~np.isnan(evaluation.value)).tolist():
         sides = comparison.sides_of(values, others, z, w)
         few[z, w] = min(side.n or 0 for side in sides if side is not None) < comparison.min_people
-    return few, comparison.min_people
+    return few, f"none: fewer than {comparison.min_people} people"
+
+
+_LARGE_STRATUM = 20
+"""From this number of people on, the intervals of strata have an average that covers."""
+
+
+def _mark_sparse_averages(evaluation: Evaluation, averaged: StratifiedAverages) -> Marks:
+    """Marks of averages, [1, W], of neither shares nor means, mostly over strata of few people."""
+    sides = (evaluation.group_values, averaged.first_weights), (
+        evaluation.reference_values, averaged.second_weights
+    )  # fmt: skip
+    few = np.zeros(averaged.first.shape, dtype=np.bool_)
+    for values, weights in sides:
+        strata = None if values is None else values.strata
+        if strata is None or strata.binomial or strata.deviation is not None:
+            continue
+        if not strata.metric.is_biased:
+            few |= np.where(strata.n < _LARGE_STRATUM, weights, 0.0).sum(axis=0) > 1 / 2
+    among = few & evaluation.takes_part
+    return np.asarray(among.any(axis=1, keepdims=True) if evaluation.spread else few)
 
 
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:

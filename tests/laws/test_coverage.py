@@ -219,8 +219,20 @@ def test_averages_of_matched_pairs(bench: Any, compare: str) -> None:
     assert covered / runs >= bar(runs)
 
 
-def compared(by: str) -> Any:
-    rate, how = find_metric("selection_rate"), find_comparison(by)
+def test_averages_of_formulas_over_few_people_have_no_interval(bench: Any) -> None:
+    """F1 of five people in a stratum: by the interval of each stratum it covers .85."""
+    samples = bench("samples")
+    table = samples.cells(drawn(16), np.full((4, 2), 0.25), (5, 5), 40)
+    terms = MetricOptions(samples.TO_FIRST, average=Average(Weights.POOLED))
+    found = find_intervals(evaluate(compared("difference", "f1"), table, terms))
+    assert found.at(0, 1) is None
+    assert found.explain(0, 1) == "none: most of the weight is in strata of fewer than 20 people"
+    table = samples.cells(drawn(17), np.full((4, 2), 0.25), (50, 50), 40)
+    assert find_intervals(evaluate(compared("difference", "f1"), table, terms)).at(0, 1)
+
+
+def compared(by: str, name: str = "selection_rate") -> Any:
+    rate, how = find_metric(name), find_comparison(by)
     assert how is not None
     return build_disparity(rate, how)  # type: ignore[arg-type]
 

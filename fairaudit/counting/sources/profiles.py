@@ -53,8 +53,7 @@ def guess_format(
     A first line that holds a number is a row; columns without names are `column_1` and so on.
     Raises `UsageError` if a comma or point can be a decimal sign or a thousands separator.
     """
-    form = format_of(path)
-    if form != CSV:
+    if format_of(path) != CSV:
         return CsvFormat(",", ".", "utf-8", multiline=False, sheet=sheet)
     inspect_file(path, str(path))
     try:
@@ -81,7 +80,6 @@ def guess_format(
     if decimal is None and thousands is None:
         decimal, thousands = _guess_signs([field.strip(_AROUND) for field in fields], separator)
     rows = rows[:_HEAD_LINES]
-    decimal = decimal or ("," if thousands == "." else ".")
     names = tuple(header)
     if names and rows and len(names) != len(rows[0]):
         what = f"--header names {len(names)} columns, and the first line has {len(rows[0])}"
@@ -91,7 +89,7 @@ def guess_format(
         names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))
     return CsvFormat(
         separator,
-        decimal,
+        decimal or ("," if thousands == "." else "."),
         encoding,
         multiline=False,
         header=names,
