@@ -52,10 +52,10 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     try:
         counts, smoothing = np.asarray(table, dtype=np.float64), float(smoothing)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidArgument(what, "such as [[30, 70], [40, 60]]") from error
+        raise InvalidArgument(what, "for example [[30, 70], [40, 60]]") from error
     sound = np.isfinite(counts).all() and (counts >= 0).all() and 0 <= smoothing < np.inf
     if counts.ndim != 2 or not sound:
-        raise InvalidArgument(what, "such as [[30, 70], [40, 60]]")
+        raise InvalidArgument(what, "for example [[30, 70], [40, 60]]")
     n = counts.sum(axis=1)
     values = compute_epsilon(
         counts.T[None], n[None], n[None] > 0, smoothing, [str(y) for y in range(counts.shape[1])]

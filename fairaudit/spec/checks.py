@@ -197,7 +197,8 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
-        entry.fault(side, f"this limit can never be crossed: {metric.id} is always in {span}")
+        what = f"this limit can never be crossed: {metric.id} is always in {span}"
+        entry.fault(side, f"{what}; choose a limit in this range")
     limit = _limit_of(bound)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
     if entry.shape.against is not None:
