@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
@@ -28,7 +28,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
-    side_by_side,
+    cross_table,
     tabulate,
     text_column,
 )
@@ -329,10 +329,6 @@ def _is_about(finding: Finding, rows: Sequence[ComparisonRow]) -> bool:
 _LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
 """No models: the label, and what a spec without `models` calls its one prediction."""
 
-_Measure: TypeAlias = tuple[str, dict[str, LatticeEntry]]
-_BESIDE = 4
-"""The number of measures, or models, in a table that leaves room for names in 80 columns."""
-
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The grid of models, where there are several, and the table of flags, where it is asked."""
@@ -353,7 +349,7 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
     shown = result.lattice if most is None else [row for row in result.lattice if len(row.by) == 1]
     tables: list[Table] = []
     for row in shown:
-        # The measures that several outcomes have, with as many models per table as fit.
+        # The measures that several outcomes have.
         measures: dict[str, dict[str, LatticeEntry]] = {}
         of_models = [entry for entry in row.entries if entry.of != _LABEL]
         if any(entry.of in _ALONE for entry in of_models):
@@ -361,13 +357,15 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
         for entry in of_models:
             title = "".join(entry.title.rsplit(f" of {entry.of}", 1))
             measures.setdefault(title, {})[entry.of] = entry
-        shared = {title: values for title, values in measures.items() if len(values) > 1}
-        outcomes = [*dict.fromkeys(of for values in shared.values() for of in values)]
-        columns = [Column[_Measure](names.name(of), partial(_value, of)) for of in outcomes]
-        measure: Column[_Measure] = text_column("measure", lambda pair: pair[0])
-        for few in side_by_side(columns, _BESIDE):
-            by = f"By {numbers.subset(row.by)}"
-            tables.append(tabulate(by, (measure, *few), [*shared.items()]))
+        cells = {
+            (title, of): _value(entry, values.values())
+            for title, values in measures.items()
+            if len(values) > 1
+            for of, entry in values.items()
+        }
+        titles = {of: names.name(of) for _, of in cells}
+        measure: Column[str] = text_column("measure", lambda title: title)
+        tables += cross_table(f"By {numbers.subset(row.by)}", measure, titles, cells)
     if tables:
         yield Heading("Comparison of the models")
         yield from tables
@@ -380,13 +378,9 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Paragraph(text, Tone.MUTED)
 
 
-def _value(of: str, measure: _Measure) -> str:
-    """The value of one model, marked where it is the nearest to parity."""
-    _, values = measure
-    entry = values.get(of)
-    if entry is None:
-        return ""
-    departures = {value.departure for value in values.values() if not math.isnan(value.departure)}
+def _value(entry: LatticeEntry, entries: Collection[LatticeEntry]) -> str:
+    """The value of one model, marked if it is the nearest to parity."""
+    departures = {one.departure for one in entries if not math.isnan(one.departure)}
     is_nearest = len(departures) > 1 and entry.departure == min(departures)
     return numbers.value_of(entry.estimate) + (" ‹" if is_nearest else "")
 
@@ -404,7 +398,16 @@ def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
         key=lambda row: (row.of, row.by, row.stratum),
     ):
         where = numbers.in_stratum(stratum, ", ")
-        yield from _of_groups(f"{names.name(of)} by {numbers.subset(by)}{where}", [*run], most)
+        cells = {(row.group, (row.metric, row.compare)): _flag(row) for row in run}
+        titles = {
+            (name, how): f"{metric_titles.short_name(name)} {how or ''}".strip()
+            for _, (name, how) in cells
+        }
+        who: Column[Group | None] = text_column(
+            "", lambda group: "all groups" if group is None else numbers.group(group)
+        )
+        caption = f"{names.name(of)} by {numbers.subset(by)}{where}"
+        yield from cross_table(caption, who, titles, cells, most)
     low, high = ranges.ratio
     yield Paragraph(
         f"!: outside the range that {ranges.source.authors} ({ranges.source.year}) call fair: "
@@ -416,31 +419,6 @@ def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
     )
 
 
-def _of_groups(caption: str, rows: Sequence[ComparisonRow], most: int | None) -> Iterator[Table]:
-    """The tables of one subset: a row per group, and as many measures per table as fit."""
-    measures = [*dict.fromkeys((row.metric, row.compare) for row in rows)]
-    groups = [*dict.fromkeys(row.group for row in rows)]
-    row_of = {(row.group, (row.metric, row.compare)): row for row in rows}
-    shown = groups[:most]
-    who: Column[Group | None] = text_column(
-        "", lambda group: "all groups" if group is None else numbers.group(group)
-    )
-
-    def flagged(measure: tuple[str, str | None], group: Group | None) -> Cell:
-        row = row_of.get((group, measure))
-        if row is None:
-            return Cell("")
-        text = numbers.value_of(row.estimate)
-        return Cell(text) if row.flag is None else Cell(f"{text} !", Tone.WARN)
-
-    for few in side_by_side(measures, _BESIDE):
-        columns = [
-            Column[Group | None](
-                f"{metric_titles.short_name(name)} {how or ''}".strip(),
-                partial(flagged, (name, how)),
-            )
-            for name, how in few
-        ]
-        listed = [group for group in shown if any((group, measure) in row_of for measure in few)]
-        table = tabulate(caption, (who, *columns), listed)
-        yield replace(table, more=numbers.more_groups(len(groups) - len(shown)))
+def _flag(row: ComparisonRow) -> Cell:
+    text = numbers.value_of(row.estimate)
+    return Cell(text) if row.flag is None else Cell(f"{text} !", Tone.WARN)

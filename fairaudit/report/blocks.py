@@ -5,7 +5,7 @@ Texts are as they are: each format spells out what would not be seen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from typing import Generic, TypeAlias, TypeVar
 
@@ -14,6 +14,7 @@ from fairaudit.report import numbers
 from fairaudit.report.pictures import Picture, describe
 
 Row = TypeVar("Row")
+Key = TypeVar("Key")
 FEW_ROWS = 12
 """A table of more rows is cut, unless all are asked for."""
 
@@ -124,9 +125,27 @@ def tabulate(
     )
 
 
-def side_by_side(columns: Sequence[Row], most: int) -> Iterator[Sequence[Row]]:
-    """The columns in groups of at most `most`, one group per table."""
-    return (columns[start : start + most] for start in range(0, len(columns), most))
+def cross_table(
+    caption: str,
+    who: Column[Row],
+    titles: Mapping[Key, str],
+    cells: Mapping[tuple[Row, Key], str | Cell],
+    most: int | None = None,
+    across: int = 4,
+) -> Iterator[Table]:
+    """The cells by row and column, in tables of `across` columns, which fit in 80 columns of text.
+
+    A table has the rows that have a cell in it.
+    """
+    keys = [*titles]
+    for start in range(0, len(keys), across):
+        few = keys[start : start + across]
+        columns = [
+            Column[Row](titles[key], lambda row, key=key: cells.get((row, key), ""))  # type: ignore[misc]
+            for key in few
+        ]
+        rows = [*dict.fromkeys(row for row, key in cells if key in few)]
+        yield tabulate(caption, (who, *columns), rows, most=most)
 
 
 class Figure(Frozen):

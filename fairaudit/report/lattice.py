@@ -23,7 +23,6 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
-    side_by_side,
     tabulate,
     text_column,
 )
@@ -90,7 +89,8 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     else:
         subset: Column[LatticeRow] = text_column("subset", lambda row: numbers.subset(row.by))
         columns = [text_column(title, partial(_value, title)) for title in others]
-        for few in side_by_side(columns, _NUMBERS_BESIDE):
+        for at in range(0, len(columns), _NUMBERS_BESIDE):
+            few = columns[at : at + _NUMBERS_BESIDE]
             yield tabulate("other measures", (subset, *few), rows, slim=True)
     for reading in result.epsilons:
         yield Paragraph(_reading_aid(reading))

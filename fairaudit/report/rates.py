@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
 from itertools import groupby, islice
 from typing import TypeAlias
 
@@ -14,7 +13,6 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import Better, Eligibility, GroupMetric, find_metric
-from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures
@@ -26,7 +24,7 @@ from fairaudit.report.blocks import (
     Paragraph,
     Table,
     Tone,
-    side_by_side,
+    cross_table,
     tabulate,
     text_column,
 )
@@ -34,7 +32,6 @@ from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult, RateRow
 
 _Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
-_Reached: TypeAlias = tuple[Group, Mapping[str, Estimate]]
 _MOST_STAGES = 3
 """The number of stages in a table of 80 columns."""
 _WORST, _LOWEST = "worst first", "lowest first"
@@ -113,26 +110,16 @@ def stages(result: AuditResult, most: int | None) -> Iterator[Block]:
     alone = [by for by in subsets if len(by) == 1]
     for by in subsets if most is None else alone or subsets:
         own = [row for row in rows if row.by == by]
-        reached_by: dict[Group, dict[str, Estimate]] = {}
-        for row in own:
-            reached_by.setdefault(row.group, {})[row.of] = row.estimate
         digits = rate_figures.digits_of(own)
-        columns = [
-            Column[_Reached](names.name(stage), partial(_write_stage, stage, digits))
-            for stage in dict.fromkeys(row.of for row in own)
-        ]
-        who: Column[_Reached] = text_column(numbers.subset(by), lambda row: numbers.group(row[0]))
+        cells = {
+            (row.group, row.of): metric_titles.rate(row.metric, row.estimate, digits) for row in own
+        }
+        titles = {stage: names.name(stage) for _, stage in cells}
+        who: Column[Group] = text_column(numbers.subset(by), numbers.group)
         title = f"People who reach each stage, by {numbers.subset(by)}"
-        for few in side_by_side(columns, _MOST_STAGES):
-            yield tabulate(title, [who, *few], [*reached_by.items()], most=most)
+        yield from cross_table(title, who, titles, cells, most, _MOST_STAGES)
         placed = [(names.name(row.of), row) for row in own]
         yield _draw_lines(title, ("stage", "share of all people"), placed, ("stage", "stages"))
-
-
-def _write_stage(stage: str, digits: int, row: _Reached) -> str:
-    """The share of a group that reaches a stage, with its counts."""
-    estimate = row[1].get(stage)
-    return "" if estimate is None else metric_titles.rate(SELECTION_RATE.id, estimate, digits)
 
 
 def _runs(rates: Iterable[RateRow]) -> Iterator[list[RateRow]]:
