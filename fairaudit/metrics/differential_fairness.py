@@ -20,7 +20,12 @@ from fairaudit.metrics import citations, rates
 from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.eligibility import are_comparable, find_extreme, find_extremes, pooled_total
+from fairaudit.metrics.eligibility import (
+    are_comparable,
+    find_extreme,
+    find_extremes,
+    pool_known_groups,
+)
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, MetricOptions, Minimum, Parameters
 from fairaudit.stats import multiplicity, proportions, sample_sizes
@@ -294,7 +299,7 @@ def _of_classes(  # one private function serves both outcomes of a table
 
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
     mass = by_class(table.mass)
-    everybody = pooled_total(table, np.asarray(mass, dtype=np.int64))
+    everybody = pool_known_groups(table, np.asarray(mass, dtype=np.int64))
     counts = mass / table.scale
     if table.squares is not None:
         total = counts.sum(axis=1)

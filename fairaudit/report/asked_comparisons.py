@@ -298,7 +298,7 @@ def comparisons_of(rate: RateRow, compared: Compared) -> list[ComparisonRow]:
 def is_ratio(row: ComparisonRow) -> bool:
     """Whether groups that are equal have the value 1."""
     comparison = _comparison_of(row)
-    return comparison is not None and comparison.quotient
+    return comparison is not None and comparison.is_ratio
 
 
 def _comparison_of(row: ComparisonRow) -> Comparison | None:

@@ -289,7 +289,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     # A ratio of selection rates that the four-fifths rule does not turn round.
     is_rate_ratio = (
         isinstance(metric, Disparity)
-        and metric.comparison.quotient
+        and metric.comparison.is_ratio
         and not metric.four_fifths
         and metric.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
     )
