@@ -237,7 +237,7 @@ class OutOfMemory(FairauditError):
     def __init__(
         self,
         message: str = "out of memory",
-        hint: str | None = "free some, or raise the limit (`ulimit -v`, `ulimit -d`)",
+        hint: str | None = "free some memory, or raise the limit (`ulimit -v`, `ulimit -d`)",
     ) -> None:
         super().__init__(message, hint)
 

@@ -125,8 +125,8 @@ def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
     words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text)))
     if words > _MOST_WORDS:
         message = (
-            f"the filter has {words:,} words and signs, and at most {_MOST_WORDS:,} are read: many "
-            "values of a column are written `column in (1, 2, 3)`"
+            f"the filter has {words:,} words and signs, more than the maximum of {_MOST_WORDS:,}: "
+            "write many values of a column as `column in (1, 2, 3)`"
         )
         raise PlanError([PlanFault(message)])
     faults = [PlanFault(message) for message in _list_misread(text)]

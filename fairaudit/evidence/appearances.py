@@ -44,14 +44,14 @@ _CLOSE = 1e-9
 
 
 class _People(Frozen, eq=False):
-    """Groups of people [G] in one stratum, with a rate of theirs."""
+    """Groups of people [G] in one stratum, with the value of a rate for each group."""
 
     counts: GroupCounts
     values: GroupValues
 
     @classmethod
     def of(cls, rate: Rate, counts: GroupCounts) -> _People:
-        """The groups with the rate of their people."""
+        """The groups, with the rate computed from their counts."""
         return cls(counts, rate.compute(counts))
 
     @property
@@ -64,7 +64,7 @@ class _People(Frozen, eq=False):
         return self._recount(self.counts.changed(lambda cell: cell[..., index]))
 
     def without(self, part: _People) -> _People:
-        """Each group without a group that is part of it."""
+        """The people of each group who are not in its `part`."""
         whole, less = self.counts, part.counts
         squares = whole.squares and less.squares and whole.squares.minus(less.squares)
         people, weighted = whole.people.minus(less.people), whole.weighted.minus(less.weighted)
@@ -80,11 +80,8 @@ class _People(Frozen, eq=False):
         return _People.of(rate, counts)
 
 
-def _exceeds(first: _People, second: _People) -> Marks:
-    """Whether two shares differ by more than `LEAST_GAP`; compared in whole numbers.
-
-    False if one of the two groups is empty.
-    """
+def _mark_wide_gaps(first: _People, second: _People) -> Marks:
+    """Marks of shares that differ by more than `LEAST_GAP`, exactly; False for empty groups."""
     gap = np.abs(first.values.value[0] - second.values.value[0])
     with np.errstate(invalid="ignore"):
         exceeding = np.array(gap > float(LEAST_GAP))
@@ -98,9 +95,9 @@ def _exceeds(first: _People, second: _People) -> Marks:
 
 @declare_subjects(row="other difference low high p test")
 class ShareGap(Frozen):
-    """The difference of a group and a group without common people, with one test.
+    """The difference between a group and `other` people who are not in it, with its test.
 
-    `low` and `high` are Newcombe's bounds of the difference alone.
+    `low` and `high` are Newcombe's bounds of this difference, not corrected for other differences.
     """
 
     other: Estimate
@@ -138,7 +135,10 @@ LEAST_GAP = Fraction(1, 100)
 
 @declare_subjects(row="group estimate apart rest")
 class Parent(Frozen):
-    """A parent of an appearance, compared with all other people, and its rest with the group."""
+    """A parent of an appearance.
+
+    `apart` compares the parent with all other people, `rest` the group with the rest of the parent.
+    """
 
     group: Group
     estimate: Estimate = field(name="*estimate")
@@ -190,10 +190,7 @@ class RateInSubsets(Frozen):
 
 
 class Appearances(Frozen):
-    """The appearances in each subset, the worst first, and the number of tested groups.
-
-    The number is given by outcome.
-    """
+    """The appearances in each subset, the worst first; the number of tested groups by outcome."""
 
     appearances: Mapping[Grouping, tuple[Appearance, ...]]
     tested: Mapping[Grouping, Mapping[str, int]]
@@ -215,7 +212,7 @@ class _SubsetGroups(Frozen, eq=False):
     p: Floats
     exact: Marks
 
-    def apart(self, index: int, inference: Inference) -> ShareGap | None:
+    def compare_with_others(self, index: int, inference: Inference) -> ShareGap | None:
         """A group compared with all other people; None without other people."""
         if np.isnan(self.p[index]):
             return None
@@ -228,8 +225,9 @@ class _SubsetGroups(Frozen, eq=False):
 class _TestedGroups(Frozen, eq=False):
     """The groups of a subset that were tested, as indices [T], with their results.
 
-    `p` is the largest of their p-values, 1 if the first test did not reject. `silent` marks groups
-    whose parents do not show the gap, while the rest of each parent differs in its direction.
+    `p` is the largest p-value of the tests of each group, 1 if the first test did not reject.
+    `is_first` marks groups whose gap no parent shows, and that differ from the rest of each parent
+    in the direction of the gap.
     """
 
     searched: RateInSubsets
@@ -237,7 +235,7 @@ class _TestedGroups(Frozen, eq=False):
     by: Grouping
     indices: Ints
     p: Floats
-    silent: Marks
+    is_first: Marks
 
 
 def find_appearances(
@@ -256,7 +254,7 @@ def find_appearances(
         levels = np.split(inference.correction.adjust(p), ends)
         for groups, adjusted in zip(judged, levels, strict=True):
             tested[groups.by][of] += len(adjusted)
-            first = np.flatnonzero((adjusted < inference.alpha) & groups.silent).tolist()
+            first = np.flatnonzero((adjusted < inference.alpha) & groups.is_first).tolist()
             appearances[groups.by] += [
                 _describe_appearance(groups, index, float(adjusted[index]), len(p))
                 for index in first
@@ -281,7 +279,7 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
         table = evaluation.table
         if not len(table.strata):
             continue
-        # People of unknown level are among all others here.
+        # Here all other people include those of unknown level.
         everybody = np.ones_like(table.known)
         plain = replace(count_groups(table), known_groups=everybody, scores=None, rows=None)
         people = _People.of(searched.rate, plain)
@@ -293,7 +291,7 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
             others=others,
             takes_part=evaluation.takes_part[0],
             gap=people.values.value[0] - others.values.value[0],
-            wide=_exceeds(people, others),
+            wide=_mark_wide_gaps(people, others),
             p=p,
             exact=exact,
         )
@@ -318,10 +316,10 @@ def _test_subset(
             whole, part = parent.people.values.scaled_n, subset.people.values.scaled_n
             testable &= whole[0, index] > part[0]
         tested = np.flatnonzero(testable)
-        # Only the number of the other groups matters: they cannot come before these.
+        # The other groups keep a p-value of 1: they only count for the correction.
         wide = tested[subset.wide[tested] & (subset.p[tested] < inference.alpha)]
-        p, silent = np.ones(len(subset.p)), np.zeros(len(subset.p), dtype=np.bool_)
-        p[wide], silent[wide] = subset.p[wide], True
+        p, is_first = np.ones(len(subset.p)), np.zeros(len(subset.p), dtype=np.bool_)
+        p[wide], is_first[wide] = subset.p[wide], True
         child, side = subset.people.at(wide), np.sign(subset.gap[wide])
         for parent in parents if len(wide) else ():
             index = _find_parents(subset.table, parent.table)[wide]
@@ -329,16 +327,16 @@ def _test_subset(
             p_rest, _ = compare_shares(child.sample, rest.sample, inference)
             p[wide] = np.maximum(p[wide], p_rest)
             on_its_side = np.sign(child.sample.share - rest.sample.share) == side
-            silent[wide] &= _exceeds(child, rest) & on_its_side
+            is_first[wide] &= _mark_wide_gaps(child, rest) & on_its_side
             # Parents that differ from all other people on that side, by an uncorrected test.
             shows = parent.wide[index] & (parent.p[index] < inference.alpha)
-            silent[wide] &= ~(shows & (np.sign(parent.gap[index]) == side))
+            is_first[wide] &= ~(shows & (np.sign(parent.gap[index]) == side))
         if len(tested):
-            yield _TestedGroups(searched, subsets, by, tested, p[tested], silent[tested])
+            yield _TestedGroups(searched, subsets, by, tested, p[tested], is_first[tested])
 
 
 def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> list[_SubsetGroups]:
-    """The non-empty proper subsets of a grouping, small ones first."""
+    """The groups by each proper subset of a grouping that was searched, small subsets first."""
     sizes = range(1, len(by))
     every = (names for size in sizes for names in combinations(by, size))
     return [subsets[names] for names in every if names in subsets]
@@ -346,7 +344,7 @@ def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> li
 
 @memoize
 def _find_parents(table: GroupTable, parents: GroupTable) -> Ints:
-    """The index of each group's parent by some of its attributes; it is the same for all rates."""
+    """The index of the parent of each group among `parents`; the same for all rates."""
     codes, numbers = _number_levels(table)
     codes_of_parents, numbers_of_parents = _number_levels(parents)
     columns = []
@@ -361,7 +359,7 @@ def _find_parents(table: GroupTable, parents: GroupTable) -> Ints:
 
 @memoize
 def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str, int]]]:
-    """A number for each level of a column: of the groups [G, K], and the columns of the levels."""
+    """The levels of each group as numbers [G, K], and for each column the number of each level."""
     codes = np.empty((len(table.groups), len(table.by)), dtype=np.int32)
     numbers: list[dict[str, int]] = [{} for _ in table.by]
     for column, known in enumerate(numbers):
@@ -376,23 +374,23 @@ def _describe_appearance(
     """The appearance of a group that was tested."""
     group, terms = int(groups.indices[index]), groups.searched.terms
     subset, inference = groups.subsets[groups.by], terms.inference
-    beside = subset.apart(group, inference)
-    assert beside is not None  # groups without others are not tested
+    gap = subset.compare_with_others(group, inference)
+    assert gap is not None  # groups without others are not tested
     parents = tuple(
         _describe_parent(subset, group, parent, inference)
         for parent in _list_parents(groups.by, groups.subsets)
     )
     favourable = None if terms.of_class is not None else subset.table.favourable
     better = groups.searched.rate.better.given(favourable=favourable)
-    is_lower = beside.difference < 0
-    tests = sorted({beside.test, *(parent.rest.test for parent in parents)}, reverse=True)
+    is_lower = gap.difference < 0
+    tests = sorted({gap.test, *(parent.rest.test for parent in parents)}, reverse=True)
     return Appearance(
         metric=groups.searched.rate.id,
         of=subset.table.of,
         of_class=terms.of_class,
         group=subset.table.groups[group],
         estimate=build_estimate(subset.people.values, 0, group, inference.alpha),
-        apart=beside,
+        apart=gap,
         parents=parents,
         worse_off=None if better is Better.NEITHER else is_lower == (better is Better.HIGHER),
         significance=Significance(
@@ -408,7 +406,7 @@ def _describe_appearance(
 def _describe_parent(
     subset: _SubsetGroups, group: int, parent: _SubsetGroups, inference: Inference
 ) -> Parent:
-    """A parent of a group, compared with all other people, and its rest with the group."""
+    """A parent of a group, compared with all other people, and the group with its rest."""
     index = int(_find_parents(subset.table, parent.table)[group])
     child = subset.people.at(np.array([group]))
     rest = parent.people.at(np.array([index])).without(child)
@@ -416,6 +414,6 @@ def _describe_parent(
     return Parent(
         group=parent.table.groups[index],
         estimate=build_estimate(parent.people.values, 0, index, inference.alpha),
-        apart=parent.apart(index, inference),
+        apart=parent.compare_with_others(index, inference),
         rest=ShareGap.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
     )

@@ -28,10 +28,10 @@ from fairaudit.evidence.pair_tests import (
     choose_pair_test,
     compare_shares,
     correct_over_pairs,
+    find_smallest_p_of_pairs,
     make_pair_filter,
     make_share_test,
     name_share_test,
-    smallest_p_of_pairs,
 )
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
@@ -187,7 +187,7 @@ class _AllPairs(Frozen):
         among = np.ones(len(self.precision), dtype=np.bool_)
         values = self.shares if pair_filter is None else self.values
         p = [
-            smallest_p_of_pairs(test, value, self.precision, among, pair_filter)
+            find_smallest_p_of_pairs(test, value, self.precision, among, pair_filter)
             for test, value in zip(self.tests, values, strict=True)
         ]
         # The second of two classes mirrors the first.

@@ -25,9 +25,9 @@ from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.distributions import normal_two_sided
 
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
-"""The p-values of equal groups, by two arrays of indices, and which of them are exact.
+"""A test of pairs of groups, by two arrays of indices: the p-values, and marks of exact ones.
 
-For pairs with the same first group only the smallest must be known; others may be NaN.
+Of the pairs with the same first group, only the smallest p-value is needed; others may be NaN.
 """
 
 LARGE_GROUP = 10
@@ -40,14 +40,14 @@ FEW_GROUPS = (
 )
 
 _TEST_ALL_PAIRS = 64
-"""Up to this number of groups all pairs are tested; beyond, only pairs that may be farthest."""
+"""Maximum number of groups of which all pairs are tested; of more, those that may differ most."""
 
 _NEAR = 0.25
-"""Roots of G this close below the largest may have the smallest exact p-value."""
+"""A pair whose root of G is at most this far below the largest may have the smallest exact p."""
 
 
 def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
-    """A filter of pairs of values beyond a limit, with the comparison of the disparity."""
+    """A filter that marks the pairs of values whose disparity is beyond a limit."""
     disparity = evaluation.metric
     assert isinstance(disparity, Disparity)
     metric, comparison = disparity.parts[0]
@@ -73,7 +73,7 @@ def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
 
 
 class Sample(NamedTuple):
-    """Shares with the size of the sample behind each; without counts under weights or clusters."""
+    """Shares and the sample size of each, with counts if there are no weights and no clusters."""
 
     share: Floats
     size: Floats
@@ -101,31 +101,31 @@ class Sample(NamedTuple):
 
 
 def compare_shares(
-    first: Sample, second: Sample, inference: Inference, own: Ints | None = None
+    first: Sample, second: Sample, inference: Inference, owner: Ints | None = None
 ) -> tuple[Floats, Marks]:
-    """The p-values of equal shares, in the broadcast shape, and marks of Fisher's.
+    """The p-values of tests that two shares are equal, broadcast, and marks of Fisher's test.
 
-    Tables are counted if an expected count is below 5, or z is off by a tenth far in the tail.
-    Under survey weights they contain rounded effective people: an approximation that does not make
-    single people certain. With `own`, the owner of each pair, only the smallest p-value of each
-    owner is exact.
+    Fisher's test replaces z if an expected count is below 5, or if z is off by a tenth far in the
+    tail. With survey weights its tables hold effective numbers of people, rounded: an
+    approximation. If `owner` numbers the group that each pair belongs to, only the smallest p-value
+    of each group must be right; others may be NaN.
     """
     shares = (first.share, first.size, second.share, second.size)
     z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
     counts = np.broadcast_arrays(*_count_tables(first, second))
     a, n, c, m = counts
-    # By integers: shares in floats put 5 itself below 5.
+    # In integers, because in floats an expected count of 5 could be less than 5.
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
     exact = (fewer * np.minimum(n, m) < float(LEAST_EXPECTED) * (n + m)) & ~np.isnan(z)
-    # Yates' correction does not belong to the tail: without it, z would seem to be off.
+    # Yates' correction makes z seem inexact in the tail, so the tail is measured without it.
     tail = contingency.find_z(*shares) if inference.yates else z
     roots = contingency.find_far_roots(*shares, np.where(exact, np.nan, tail))
     far = ~np.isnan(roots)
-    if own is None:
+    if owner is None:
         p = normal_two_sided(z)
     else:
-        p, places = np.full(z.shape, np.nan), _mark_farthest(np.where(exact | far, np.nan, z), own)
-        p[places], far = normal_two_sided(z[places]), far & _mark_farthest(roots, own, _NEAR)
+        p, marks = np.full(z.shape, np.nan), _mark_farthest(np.where(exact | far, np.nan, z), owner)
+        p[marks], far = normal_two_sided(z[marks]), far & _mark_farthest(roots, owner, _NEAR)
     exact = exact | far
     if exact.any():
         p = np.array(p)
@@ -135,16 +135,16 @@ def compare_shares(
     return p, exact
 
 
-def _mark_farthest(z: Floats, own: Ints, near: float = 0.0) -> Marks:
-    """Marks of the z of each group that are farthest from 0, or nearly so."""
+def _mark_farthest(z: Floats, owner: Ints, near: float = 0.0) -> Marks:
+    """Marks of the z of each owner farthest from 0, and of those up to `near` closer to 0."""
     size = np.nan_to_num(np.abs(z), nan=-1.0)
-    farthest = np.zeros(int(own.max(initial=0)) + 1)
-    np.maximum.at(farthest, own, size)
-    return np.asarray(size >= farthest[own] - near)
+    farthest = np.zeros(int(owner.max(initial=0)) + 1)
+    np.maximum.at(farthest, owner, size)
+    return np.asarray(size >= farthest[owner] - near)
 
 
 def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints]:
-    """Hits and people of both sides; under survey weights their effective numbers."""
+    """Positives and people of both sides; with survey weights, their effective numbers."""
     counts = first.over, first.under, second.over, second.under
     if all(count is not None for count in counts):
         return counts  # type: ignore[return-value]  # all are integers
@@ -182,7 +182,7 @@ AnySide: TypeAlias = Sample | means.Summary | Side
 
 
 class PairResult(NamedTuple):
-    """P-values, the place of each in the names of the method, and the statistic: all [Z, W]."""
+    """P-values, the number of the test behind each (`PairMethod.names`), the statistic: [Z, W]."""
 
     p: Floats
     exact: Marks | Ints | None = None
@@ -192,8 +192,9 @@ class PairResult(NamedTuple):
 class PairMethod(Frozen, eq=False):
     """A test of two sides: its input, its computation, and its names.
 
-    `side=None`: it does not apply to the values. `names` are those of the places of a
-    result. `in_general` is its name for any data, and `of_all` its name if all groups are tested.
+    `side` returns the input, or None for values that the test does not apply to. `names` are the
+    names of the tests that `PairResult.exact` numbers. `in_general` is the name for any data,
+    `of_all` the name of the test of all groups.
     """
 
     side: Callable[[GroupValues], AnySide | None]
@@ -285,7 +286,7 @@ PAIR_METHODS = {
         "G, or χ² if p is very small",
     ),
 }
-"""All tests of two sides; the first that applies runs. Other values invert an interval."""
+"""All tests of two sides. The first that applies runs; if none does, an interval is inverted."""
 
 
 def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> PairMethod | None:
@@ -318,10 +319,10 @@ def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairT
 
 def make_share_test(sample: Sample, inference: Inference) -> PairTest:
     """The test of two of the groups of a sample, [G]."""
-    return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference, own=i)
+    return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference, owner=i)
 
 
-def smallest_p_of_pairs(
+def find_smallest_p_of_pairs(
     test: PairTest,
     value: Floats,
     precision: Floats,
@@ -330,8 +331,8 @@ def smallest_p_of_pairs(
 ) -> float:
     """The smallest p-value over all pairs of groups, corrected for their number.
 
-    `pair_filter` marks, by the higher and the lower value, the pairs that may decide; NaN without
-    any. `precision` [G] is larger for groups that are known more precisely.
+    NaN if no pair may decide: `pair_filter` marks the pairs that may, by the higher and the lower
+    value. `precision` [G] is larger for groups that are known more precisely.
     """
     groups = np.flatnonzero(among)
     i, j = _list_pairs(value[groups], precision[groups])
@@ -345,7 +346,7 @@ def smallest_p_of_pairs(
     return float(multiplicity.tukey_kramer(p, len(groups)))
 
 
-def smallest_p_to_extreme(  # the two sides, the groups that take part, the direction
+def find_smallest_p_to_extreme(
     test: PairTest,
     value: Floats,
     precision: Floats,
@@ -354,9 +355,9 @@ def smallest_p_to_extreme(  # the two sides, the groups that take part, the dire
     *,
     lowest: bool,
 ) -> tuple[Floats, Marks]:
-    """For each group [G] the smallest corrected p-value to a group farther out, and if it is exact.
+    """The smallest corrected p-value of each group [G] to a more extreme group, and if it is exact.
 
-    `pair_filter` marks, by the values of a group and of the other, the pairs that may decide.
+    `pair_filter` marks, by the values of the group and of the other, the pairs that may decide.
     """
     groups, corrected = np.flatnonzero(among), np.full(len(value), np.nan)
     is_exact = np.zeros(len(value), dtype=np.bool_)
@@ -381,7 +382,7 @@ def smallest_p_to_extreme(  # the two sides, the groups that take part, the dire
 
 
 def _list_pairs(value: Floats, precision: Floats) -> tuple[Ints, Ints]:
-    """Pairs of indices, the higher value first: all, or for many groups the possibly farthest."""
+    """Pairs of indices, the higher value first: all pairs, or of many groups the most different."""
     if len(value) <= _TEST_ALL_PAIRS:
         i, j = np.triu_indices(len(value), 1)
         turned = value[i] < value[j]

@@ -173,7 +173,7 @@ def find_detectable_gap(
     comparison = seen.comparison
     if evaluation.spread:
         # Here, the limit only concerns how far the lowest group may be below.
-        is_least = comparison.scale is Scale.RATIO and comparison.rescaling.increases
+        is_least = comparison.scale is Scale.RATIO and comparison.rescaling.is_increasing
         below, above = below if is_least else above, None
     elif not comparison.rises_with_rate:
         below, above = above, below

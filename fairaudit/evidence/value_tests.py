@@ -25,8 +25,8 @@ from fairaudit.evidence.pair_tests import (
     choose_pair_test,
     correct_over_pairs,
     find_pair_method,
+    find_smallest_p_to_extreme,
     make_pair_filter,
-    smallest_p_to_extreme,
 )
 from fairaudit.evidence.records import (
     FEW_CLUSTERS,
@@ -211,7 +211,7 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
     def smallest(pair_filter: PairFilter | None) -> tuple[Floats, Marks]:
         lowest = policy is ReferencePolicy.LOWEST
         rows = [
-            smallest_p_to_extreme(*stratum, pair_filter, lowest=lowest)
+            find_smallest_p_to_extreme(*stratum, pair_filter, lowest=lowest)
             for stratum in zip(tests, values.value, precision, among, strict=True)
         ]
         return np.stack([p for p, _ in rows]), np.stack([exact for _, exact in rows])

@@ -1,4 +1,4 @@
-"""Values that a check judges; values that it cannot judge: undefined, off support, small groups."""
+"""The values that a check judges, and those that it cannot judge, with the reason."""
 
 from __future__ import annotations
 
@@ -45,10 +45,10 @@ from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.strata import gail_simon, pooled_variance
 
 _MOST_UNDERWEIGHTED = 1000
-"""A stratum whose people count less than a thousandth of what they are decides nothing."""
+"""A stratum is not judged if its share of the weight is this many times below that of people."""
 
 _MOST_OFF = 0.5
-"""Largest share of people who are not compared; above it a value cannot be judged."""
+"""Maximum share of people who are not compared. Above it a value cannot be judged."""
 
 
 class JudgedValue(Frozen):
@@ -64,7 +64,7 @@ class JudgedValue(Frozen):
 def collect_entries(
     check: Check, evaluation: Evaluation
 ) -> tuple[list[JudgedValue], list[NotEvaluated]]:
-    """The values that can be judged, and the reasons for others, over strata and groups."""
+    """The values that can be judged, and the reasons why others cannot, over strata and groups."""
     table = evaluation.table
     entries: list[JudgedValue] = []
     missing = list(_list_groups_left_out(check, evaluation))
@@ -79,7 +79,7 @@ def collect_entries(
     if evaluation.strata is not None:
         missing += _list_off_support(evaluation, evaluation.strata)
     values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
-    # Values so near a bound that fractions decide.
+    # Values close to a bound are compared as fractions.
     is_near = np.zeros(evaluation.value.shape, dtype=np.bool_)
     for bound in _list_bounds(check):
         is_near |= np.abs(evaluation.value - bound) <= NEAR
@@ -135,7 +135,7 @@ def _list_groups_left_out(check: Check, evaluation: Evaluation) -> Iterator[NotE
 def _explain_unsettled(
     check: Check, evaluation: Evaluation, group: Group, z: int, w: int
 ) -> NotEvaluated | None:
-    """Why the value of a group cannot be compared with a limit; None if it can."""
+    """The reason why the value of a group cannot be compared with a limit; None if it can."""
     stratum, value = evaluation.table.strata[z], float(evaluation.value[z, w])
     if math.isnan(value):
         return NotEvaluated(group, stratum, explain_undefined(evaluation, z, w), blocks=True)
@@ -152,10 +152,10 @@ def _explain_unsettled(
 
 
 def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
-    """Why a stratum is not estimable; None if it is.
+    """The reason why a stratum has no comparison; None if it has one.
 
-    A stratum with one group has no comparison. A missing reference blocks the check. For an
-    excluded reference the values have the reason.
+    It has one group only, or the named reference is missing, which blocks the check. If the
+    reference is excluded, the result is None, because each value has that reason.
     """
     table, terms = evaluation.table, evaluation.terms
     if isinstance(evaluation.metric, GroupMetric):
@@ -183,7 +183,7 @@ def _explain_unknown_stratum(table: GroupTable, z: int) -> str:
 
 
 def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
-    """The groups with people that are too small to take part, and the rate."""
+    """The groups that have people and are too small to take part, with the rate concerned."""
     table = evaluation.table
     for part in evaluation.leaves:
         rate = f"{part.group_values.metric.id}: " if part.group_values else ""
@@ -206,9 +206,9 @@ def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) ->
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
     """Marks the strata without judged values, [Z, 1].
 
-    They are unknown strata, strata with one group, and strata whose weight is 0 or negligible next
-    to their people. In a fit with several controls a stratum with one group still has information
-    about the others.
+    These are unknown strata, strata with one group, and strata whose weight is negligible for their
+    number of people. If a fit has several controls, strata with one group do count: they inform the
+    estimates of the other strata.
     """
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
@@ -229,8 +229,8 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
 def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
     """The strata that an average leaves out: unknown strata, and strata without one of the sides.
 
-    Each stratum has the share of the weight that it would have had; the other strata make up for
-    it. A fit has no weights of strata: its excluded people are one entry.
+    The reason gives the share of the weight that the stratum would have had. A fit has no weights
+    of strata, so all people whom it leaves out have one reason.
     """
     if evaluation.averaged is None and not table.known_strata.all():
         n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
@@ -262,7 +262,7 @@ def _list_bounds(check: Check) -> list[float]:
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
-    """The people in the denominator of every value, [Z, W]; for a spread those who take part."""
+    """The people in the denominator of every value, [Z, W]; for a spread, of all its groups."""
     among = evaluation.takes_part
     counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
     if evaluation.table_value is not None:
@@ -276,11 +276,11 @@ _INFINITE = "infinite for only one of both outcomes: the change is undefined"
 
 
 def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEvaluated]:
-    """The strata in which small groups keep a difference of maxima within its limit.
+    """The strata where small groups hide that a difference of two maxima is over its limit.
 
-    By chance a small group has the largest gap under both outcomes, so that the difference of both
-    gaps is near 0 and hides the other groups. A check that would fail among large groups cannot be
-    evaluated. Neither can strata in which one of the two values is infinite.
+    A small group may have the largest gap under both outcomes by chance. Then the difference of the
+    two gaps is near 0, and gaps of other groups do not show. A check that would fail among large
+    groups cannot be evaluated, nor can a stratum where one of the two gaps is infinite.
     """
     terms, whole = evaluation.terms, evaluation.table_value
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
@@ -290,7 +290,7 @@ def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEval
         return
     large = replace(
         terms,
-        at=None,  # the table is cut there already
+        at=None,  # the table is counted at this threshold already
         minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED),
     )
     if evaluation.subtracts:
@@ -316,9 +316,10 @@ def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEval
 def find_hidden_by_smoothing(
     limit: Limit, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> Iterator[NotEvaluated]:
-    """The strata whose counts cross a limit significantly that the smoothed value is within.
+    """The strata where pseudo-counts hide a value that is significantly over the limit.
 
-    An infinite value is what pseudo-counts are for, unless they outnumber the people of a group.
+    Infinite values are not reported, because pseudo-counts are made to avoid them, unless the
+    pseudo-counts outnumber the people of a group.
     """
     table = evaluation.table
     pseudo = evaluation.terms.parameters.per_outcome(len(table.classes)) * len(table.classes)
@@ -341,10 +342,11 @@ def find_hidden_by_smoothing(
 def find_opposite_strata(
     limit: Limit, evaluation: Evaluation, evidence: Evidence
 ) -> Iterator[NotEvaluated]:
-    """The groups whose gaps in the strata go both ways beyond the limit, and cancel in the average.
+    """The pairs of groups with gaps over the limit in both directions, which the average hides.
 
-    The average over strata of +0.6 and -0.6 is 0. Gail and Simon's test decides, corrected for the
-    number of pairs (Bonferroni), so that chance in small strata leaves no check open.
+    For example, the average over strata of +0.6 and -0.6 is 0. Only pairs that are significant by
+    Gail and Simon's test count, corrected for the number of pairs (Bonferroni). Otherwise chance in
+    small strata would leave checks open.
     """
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
@@ -360,7 +362,7 @@ def find_opposite_strata(
         if own is None or not pairs or (other is None and not within.spread):
             continue
         first, second = np.transpose(pairs)
-        # The values of a group's reference have the number of the group.
+        # `other` has the values of each group's reference at the index of the group.
         side, places = (own, second) if within.spread or other is None else (other, first)
         r, q = own.value[:, first], side.value[:, places]
         support = leaf.averaged.support & table.known_strata[:, None]
@@ -368,7 +370,7 @@ def find_opposite_strata(
         sizes = own.effective_n[:, first], side.effective_n[:, places]
         _, p = gail_simon(gap, pooled_variance(r, sizes[0], q, sizes[1]))
         for at in np.flatnonzero(p * len(pairs) < evidence.inference.alpha).tolist():
-            is_beyond = _are_beyond(limit, metric, r[:, at], q[:, at], spread=within.spread)
+            is_beyond = _mark_beyond(limit, metric, r[:, at], q[:, at], spread=within.spread)
             turns = [np.where(is_beyond, np.fmax(turn * gap[:, at], 0), 0) for turn in (1, -1)]
             if not all(turn.any() for turn in turns):
                 continue
@@ -387,7 +389,7 @@ def find_opposite_strata(
 
 
 def _compares_shares(metric: Metric) -> bool:
-    """Whether it compares two shares; strata of a fitted propensity serve the adjustment alone."""
+    """Whether it compares two shares, and its strata are more than an adjustment for propensity."""
     return (
         isinstance(metric, Disparity)
         and metric.id != PROPENSITY_STRATIFIED_DIFFERENCE.id
@@ -398,8 +400,8 @@ def _compares_shares(metric: Metric) -> bool:
     )
 
 
-def _are_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
-    """Where two rates, [Z], differ by more than the limit allows, in either direction."""
+def _mark_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
+    """Marks of the strata where two rates [Z] differ by more than the limit, in any direction."""
     ways = [(r, q), (q, r)]
     if spread:
         ends = np.maximum(r, q), np.minimum(r, q)
@@ -413,10 +415,11 @@ def _are_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread
 def find_cancelling_parts(
     limit: Limit, evaluation: Evaluation, entries: Sequence[JudgedValue]
 ) -> Iterator[NotEvaluated]:
-    """The values within a limit whose two parts are beyond it together, and cancel each other.
+    """The values that are within a limit because their two parts cancel each other.
 
-    A gap of 0.5 against women less one of 0.5 against men is 0, and yet men gain 1.0 on women. So
-    is the mean of a difference of 0.4 and one of -0.4. Limits that require evidence list them.
+    For example, a gap of 0.5 against women minus a gap of 0.5 against men is 0, although men gain
+    1.0 on women. The mean of the differences 0.4 and -0.4 is 0, too. If the limit requires
+    evidence, these values do not block the check.
     """
     metric, whole = evaluation.metric, evaluation.table_value
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)

@@ -290,7 +290,7 @@ def _find_on_other_side(
     if len(limit.bounds) > 1 or isinstance(metric, GroupMetric) or not metric.is_two_sided:
         return []
     (bound,) = limit.bounds
-    ratio = isinstance(metric, Disparity) and metric.comparison.quotient
+    ratio = isinstance(metric, Disparity) and metric.comparison.is_ratio
     if ratio and bound <= 0:
         return []
     other = 1 / Fraction(bound) if ratio else 2 * Fraction(metric.ideal) - Fraction(bound)
@@ -462,7 +462,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
         if bound is None or not one_sided.is_crossed(value, exact):
             continue
         apart, is_above = Fraction(comparison.unscale(Fraction(bound))), side > 0
-        is_above = is_above == comparison.rescaling.increases
+        is_above = is_above == comparison.rescaling.is_increasing
         if comparison.scale is Scale.DIFFERENCE:
             gap = apart if is_above else -apart
             return AllowedGap(gap, is_ratio=False) if gap >= 0 else None

@@ -20,7 +20,7 @@ from fairaudit.metrics.definitions import (
     Requirement,
 )
 from fairaudit.metrics.differential_fairness import class_counts
-from fairaudit.metrics.eligibility import admit_groups, are_comparable, pooled_total
+from fairaudit.metrics.eligibility import admit_groups, are_comparable, pool_known_groups
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
 from fairaudit.metrics.score_parity import read_scores
 from fairaudit.metrics.scores import DISTRIBUTION
@@ -41,7 +41,7 @@ def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, I
     """The people by class of the outcome."""
     counts = count_groups(table)
     mass, n = counts.classes, counts.answered
-    takes_part = admit_groups(table, n, minimum, pooled_total(table, mass))
+    takes_part = admit_groups(table, n, minimum, pool_known_groups(table, mass))
     counted = np.where(takes_part[:, None], mass, 0).astype(np.float64)
     return counted, takes_part, n, mass.sum(axis=1)
 
@@ -272,7 +272,7 @@ def _total_variation(table: GroupTable, terms: MetricOptions) -> TableValue:
     counts = count_groups(table)
     mass = counts.classes
     n = mass.sum(axis=1)
-    takes_part = admit_groups(table, counts.answered, terms.minimum, pooled_total(table, mass))
+    takes_part = admit_groups(table, counts.answered, terms.minimum, pool_known_groups(table, mass))
     strata, classes, _ = mass.shape
     shares = mass / n[:, None]
     best = np.full(strata, -1.0)

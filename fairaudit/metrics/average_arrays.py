@@ -25,7 +25,7 @@ from fairaudit.metrics.clustered_variance import (
     read_sample_strata,
 )
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.eligibility import comparable_strata
+from fairaudit.metrics.eligibility import mark_comparable_strata
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, GroupValues, count_effective_of_share
 from fairaudit.metrics.terms import Average, Weights
@@ -245,7 +245,7 @@ def exclude_lone_strata(
     They have weight, but no one there can differ. If all strata have one group, the value is
     undefined: otherwise a check would pass for groups that were never compared.
     """
-    known, compared = table.known_strata[:, None], comparable_strata(table)[:, None]
+    known, compared = table.known_strata[:, None], mark_comparable_strata(table)[:, None]
     people_there = people * known
     counted = averages.support & compared
     off = (people_there * ~counted).sum(axis=0, keepdims=True) / people_there.sum(axis=0)

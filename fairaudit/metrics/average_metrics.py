@@ -23,9 +23,9 @@ from fairaudit.metrics.comparisons import ITSELF
 from fairaudit.metrics.confusion_counts import GroupCounts, collapse_strata
 from fairaudit.metrics.disparities import Comparison, Disparity, Pair, Sides
 from fairaudit.metrics.eligibility import (
-    comparable_strata,
     find_participants_overall,
-    reference_index,
+    find_reference,
+    mark_comparable_strata,
 )
 from fairaudit.metrics.evaluation_record import (
     Evaluation,
@@ -151,7 +151,7 @@ def average_to_reference(
     crude = compute(metric, counts_for(metric, collapsed), terms.parameters)
     own = compute(metric, counts, terms.parameters)
     takes_part = find_participants_overall(table, crude.n, own, terms.minimum)
-    index, usable = reference_index(reference, collapsed, crude.value, crude.n, takes_part)
+    index, usable = find_reference(reference, collapsed, crude.value, crude.n, takes_part)
     in_strata = None if index is None else np.broadcast_to(index, (len(table.strata), 1))
     others = reference_counts(counts, reference.policy, in_strata)
     sides = _SidesInStrata.of(disparity, table, terms, (counts, others))
@@ -204,7 +204,7 @@ class _SidesInStrata(Frozen, eq=False):
         own = compute(metric, counts[0], terms.parameters)
         if comparison is not ITSELF:
             against = compute(metric, counts[1], terms.parameters)
-            return cls(counts, (own, against), comparable_strata(table), None)
+            return cls(counts, (own, against), mark_comparable_strata(table), None)
         settled = settled_strata(counts[0])
         own = settle(own, settled)
         return cls((counts[0], counts[0]), (own, own), table.known_strata, settled)
@@ -257,7 +257,7 @@ def _average_to_extreme(
     common = common_average(group_values, table, terms, average, exact_at)
     assert common.group_values is not None
     n, takes_part = common.group_values.n, common.takes_part
-    index, usable = reference_index(reference, common.table, common.value, n, takes_part)
+    index, usable = find_reference(reference, common.table, common.value, n, takes_part)
     assert index is not None
     best = int(np.maximum(index, 0)[0, 0])
     both_values = (common.group_values, _repeat_group(common.group_values, best))

@@ -1,4 +1,4 @@
-"""Catalogue: disparities within strata: unexplained, conditional, Mantel–Haenszel odds, belift."""
+"""Catalogue of disparities within strata: unexplained difference, Mantel–Haenszel odds, belift."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PREDICTION = frozenset({Requirement.PREDICTION})
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
 
-def _disparity(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+def _compute_disparity(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     mass, people = counts.weighted, counts.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
     # A group that is alone cannot differ from others.
@@ -33,7 +33,7 @@ def _disparity(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     return value, np.asarray(people.all_selected + people.all_rejected)
 
 
-def _exact_disparity(counts: GroupCounts, _: Parameters) -> Fraction | None:
+def _compute_disparity_exactly(counts: GroupCounts, _: Parameters) -> Fraction | None:
     mass = counts.weighted
     if not mass.all_rejected or not mass.all_selected:
         return None
@@ -43,8 +43,8 @@ def _exact_disparity(counts: GroupCounts, _: Parameters) -> Fraction | None:
     return value if counts.favourable else -value
 
 
-def _ends_of_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """The ends of two shares of other people: the rejected and the selected."""
+def _bound_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
+    """The interval of a difference of two shares: one of the rejected, one of the selected."""
     mass = counts.weighted
     shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
     sizes = (
@@ -67,17 +67,17 @@ DEMOGRAPHIC_DISPARITY = Formula(
     formula="rejected / all rejected - selected / all selected; the opposite sign if the "
     "positive is a burden",
     requirements=_PREDICTION,
-    value_of=_disparity,
+    value_of=_compute_disparity,
     weighted_n_of=lambda mass: mass.all_selected + mass.all_rejected,
     undefined="no people in the group or in the comparison group",
-    exact_of=_exact_disparity,
-    ends_of=_ends_of_disparity,
+    exact_of=_compute_disparity_exactly,
+    ends_of=_bound_disparity,
     method="Newcombe",
     uses_everybody=True,
 )
 
 
-def _share_of(cells: tuple[str, ...], counts: GroupCounts) -> tuple[Floats, Ints]:
+def _compute_share(cells: tuple[str, ...], counts: GroupCounts) -> tuple[Floats, Ints]:
     known = counts.known_strata[:, None]
     mass = np.where(known, sum(getattr(counts.weighted, cell) for cell in cells), 0)
     people = np.where(known, sum(getattr(counts.people, cell) for cell in cells), 0)
@@ -85,8 +85,8 @@ def _share_of(cells: tuple[str, ...], counts: GroupCounts) -> tuple[Floats, Ints
     return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
 
 
-def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) -> Ends:
-    share, people = _share_of(cells, counts)
+def _bound_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) -> Ends:
+    share, people = _compute_share(cells, counts)
     if counts.squares is None:
         return proportions.share_interval(share, people.astype(np.float64), alpha)
     known = counts.known_strata[:, None]
@@ -100,7 +100,7 @@ def _ends_of_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) ->
     return proportions.share_interval(share, size, alpha)
 
 
-def _stratum_share(
+def _define_stratum_share(
     name: str, of: str, cells: tuple[str, ...], needs: frozenset[Requirement]
 ) -> Formula:
     counted = f"({' + '.join(cells)})"
@@ -117,17 +117,17 @@ def _stratum_share(
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is unknown, or no people",
         requirements=needs,
-        value_of=lambda counts, _: _share_of(cells, counts),
-        ends_of=lambda counts, _, alpha: _ends_of_share(cells, counts, alpha),
+        value_of=lambda counts, _: _compute_share(cells, counts),
+        ends_of=lambda counts, _, alpha: _bound_share(cells, counts, alpha),
         method=proportions.SHARE_INTERVAL,
     )
 
 
-STRATUM_SHARE = _stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION)
-STRATUM_SHARE_OF_POSITIVES = _stratum_share(
+STRATUM_SHARE = _define_stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION)
+STRATUM_SHARE_OF_POSITIVES = _define_stratum_share(
     "stratum_share_of_positives", " among positives", ("tp", "fn"), _BOTH
 )
-STRATUM_SHARE_OF_NEGATIVES = _stratum_share(
+STRATUM_SHARE_OF_NEGATIVES = _define_stratum_share(
     "stratum_share_of_negatives", " among negatives", ("fp", "tn"), _BOTH
 )
 

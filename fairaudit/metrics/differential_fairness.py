@@ -20,7 +20,12 @@ from fairaudit.metrics import citations, rates
 from fairaudit.metrics.clustered_variance import class_effective_n
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.definitions import Requirement
-from fairaudit.metrics.eligibility import are_comparable, find_extreme, find_extremes, pooled_total
+from fairaudit.metrics.eligibility import (
+    are_comparable,
+    find_extreme,
+    find_extremes,
+    pool_known_groups,
+)
 from fairaudit.metrics.group_metrics import TableMetric, TableValue
 from fairaudit.metrics.terms import NO_PARAMETERS, MetricOptions, Minimum, Parameters
 from fairaudit.stats import multiplicity, proportions, sample_sizes
@@ -47,10 +52,10 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     try:
         counts, smoothing = np.asarray(table, dtype=np.float64), float(smoothing)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidArgument(what, "such as [[30, 70], [40, 60]]") from error
+        raise InvalidArgument(what, "for example [[30, 70], [40, 60]]") from error
     sound = np.isfinite(counts).all() and (counts >= 0).all() and 0 <= smoothing < np.inf
     if counts.ndim != 2 or not sound:
-        raise InvalidArgument(what, "such as [[30, 70], [40, 60]]")
+        raise InvalidArgument(what, "for example [[30, 70], [40, 60]]")
     n = counts.sum(axis=1)
     values = compute_epsilon(
         counts.T[None], n[None], n[None] > 0, smoothing, [str(y) for y in range(counts.shape[1])]
@@ -294,7 +299,7 @@ def _of_classes(  # one private function serves both outcomes of a table
 
     people = np.asarray(by_class(table.people).sum(axis=1), dtype=np.int64)
     mass = by_class(table.mass)
-    everybody = pooled_total(table, np.asarray(mass, dtype=np.int64))
+    everybody = pool_known_groups(table, np.asarray(mass, dtype=np.int64))
     counts = mass / table.scale
     if table.squares is not None:
         total = counts.sum(axis=1)

@@ -1,4 +1,4 @@
-"""The types `Comparison` and `Disparity`, and the combinations of several rates to one number."""
+"""`Comparison` of two values, and `Disparity`: one or more comparisons combined to one number."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, Refer
 class PartCombination(Frozen, kw_only=True):
     """How the parts of a criterion become one number, for arrays and for fractions.
 
-    With `rank` the value is that of the highest-ranked part (the first of equals), which the
-    witness names; with `combine` it is made of all parts. `size` is the departure of a part.
+    With `rank`, the value is that of the part that ranks highest, the first of equal parts. With
+    `combine`, it is computed from all parts. `size` is the departure of a part from parity.
     """
 
     id: str
@@ -32,7 +32,7 @@ class PartCombination(Frozen, kw_only=True):
     size: Callable[[Any], Any] = lambda v: v
 
     def exact(self, parts: Sequence[Fraction]) -> Fraction:
-        """The folded value of exact parts."""
+        """The combined value of parts that are fractions."""
         if self.rank is not None:
             return max(parts, key=self.rank)
         assert self.combine is not None
@@ -99,7 +99,7 @@ SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
 
 
 class Sides(Frozen, eq=False):
-    """The values that a comparison takes, aligned [Z, G]."""
+    """The values of each group, its reference and all people, which a contrast reads: [Z, G]."""
 
     group: GroupValues
     reference: GroupValues
@@ -113,8 +113,8 @@ class Rescaling(Frozen):
     invert: Callable[[Any], Any]
 
     @property
-    def increases(self) -> bool:
-        """Whether it rises with what it is applied to."""
+    def is_increasing(self) -> bool:
+        """Whether the function increases with its argument."""
         return bool(self.apply(0.5) > self.apply(0.25))
 
 
@@ -124,25 +124,25 @@ UNCHANGED = Rescaling(lambda value: value, lambda value: value)
 class Comparison(CatalogueEntry, kw_only=True):
     """How the values of two groups are compared; all properties of the comparison are here.
 
-    - `apply(first, second)` takes arrays or fractions: group and reference. With `is_max_min` it is
-      a spread, one number a stratum: the highest and the lowest group, in the order of
-      `highest_first`. With `one_sided` the first is the value. `range` are the possible values if
-      they do not follow from the metric. With `of_positives` both numbers must be positive. With
-      `rises_with_rate` a group with a higher rate has a higher value. `adverse` is 1 if a value
-      above parity always means that the group is worse off, for a benefit and for a burden, and -1
-      if it is always better off.
-    - `scale` and `rescaling` say which function it is of group - reference, group / reference and
-      so on, or in a spread of highest - lowest, lowest / highest. They determine its interval
-      (also against everybody, over all pairs and with clusters), the people short of a limit, and
-      the line of a limit in a picture.
-    - A comparison without a scale may have an `interval` of two sides. `worked` is the formula to
-      be filled in with `a` and `b`, `sentence` the meaning of a metric that is compared so.
+    - `apply(first, second)` compares arrays or fractions: a group and its reference. With
+      `is_max_min` it is a spread, one number for each stratum: of the highest and the lowest group,
+      in this order if `highest_first`. With `one_sided` the value is the first. `range` are the
+      possible values if they do not follow from the metric. With `of_positives` both values must be
+      positive. With `rises_with_rate` a group with a higher rate has a higher value. `adverse` is 1
+      if a value above parity means that the group is worse off, for a benefit and for a burden; -1
+      if it means that the group is better off.
+    - `scale` is what the value is computed from: group - reference, group / reference and so on, or
+      in a spread highest - lowest, lowest / highest. `rescaling` is the function that gives the
+      value. Both determine the interval (also against all people, over all pairs and with
+      clusters), the number of people short of a limit, and the line of a limit in a picture.
+    - A comparison without a scale may have an `interval` of two sides. `worked` is a formula with
+      `a` and `b` in place of the values, `sentence` the description of a compared metric.
     - If two values are not enough, `contrast` takes both sides, and `exact_of` the fractions over /
-      under of both. `error_of` bounds the error from the bins of a score; `undefined` says why a
+      under of both. `error_of` bounds the error from the bins of a score. `undefined` says why a
       contrast may be undefined. `exact_in_strata` takes the fractions of every stratum: such a
       comparison has one value for all strata, and its `contrast` reads the `strata` of the sides.
-    - For contrasts of people one by one `sides_of` returns the numbers of the group and of its
-      reference at a place of the table; None for a missing side.
+    - For metrics of individuals, `sides_of` returns the numbers of the group and of its reference
+      at a place of the table; None for a missing side.
     """
 
     apply: Callable[[Any, Any], Any]
@@ -170,13 +170,13 @@ class Comparison(CatalogueEntry, kw_only=True):
     undefined: str = ""
 
     @property
-    def quotient(self) -> bool:
-        """Whether groups that are equal have the value 1."""
+    def is_ratio(self) -> bool:
+        """Whether equal groups have the value 1."""
         return self.ideal == 1
 
     @property
     def is_plain(self) -> bool:
-        """Whether its id says what is computed."""
+        """Whether its id alone says what is computed, without a formula."""
         return self.one_sided or (
             self.scale in {Scale.DIFFERENCE, Scale.RATIO} and self.rescaling is UNCHANGED
         )
@@ -190,38 +190,38 @@ class Comparison(CatalogueEntry, kw_only=True):
     def find_interval(
         self, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
     ) -> Interval | None:
-        """The interval of two sides; None where they have none."""
+        """The interval of the comparison of two sides, if there is a method for it."""
         if self.scale is None:
             return self.interval and self.interval(first, second, alpha)
-        # A method on request is one for the plain difference or ratio.
+        # Interval methods that a spec can request are for the plain difference or ratio.
         inference = inference if self.rescaling is UNCHANGED else DEFAULT_INFERENCE
         interval = of_scale(self.scale, first, second, alpha, inference)
         return interval and self.rescale(interval)
 
     def rescale(self, interval: Interval) -> Interval:
-        """The interval of the value, from that on its scale."""
+        """The interval of the value, from the interval on the scale."""
         return self._map_ends(interval, self.rescaling.apply)
 
     def unscale_interval(self, interval: Interval) -> Interval:
-        """The interval on its scale, from that of the value."""
+        """The interval on the scale, from the interval of the value."""
         return self._map_ends(interval, self.unscale)
 
     def _map_ends(self, interval: Interval, change: Callable[[Any], Any]) -> Interval:
         if self.rescaling is UNCHANGED:
             return interval
         low, high = (np.asarray(change(end)) for end in interval[:2])
-        ends = (low, high) if self.rescaling.increases else (high, low)
+        ends = (low, high) if self.rescaling.is_increasing else (high, low)
         return Interval(*ends, interval.method)
 
     def unscale(self, value: Any) -> Any:  # noqa: ANN401  # a number, or a fraction
-        """A value on its scale: the difference or the ratio that it is made of."""
+        """The difference or ratio (the scale) that a value is computed from."""
         return self.rescaling.invert(value)
 
     @np.errstate(all="ignore")  # undefined is NaN
     def gap_at(self, bound: float, base: Floats | float) -> Floats:
-        """How far above `base` a share lies where the value is `bound`; NaN where that is unknown.
+        """How far a share lies above `base` if the value is `bound`; NaN if that is unknown.
 
-        `base` is the reference's, or in a spread the highest.
+        `base` is the share of the reference, or in a spread the highest share.
         """
         apart = self.unscale(np.float64(bound))
         match self.scale:
@@ -239,11 +239,11 @@ class Comparison(CatalogueEntry, kw_only=True):
         return np.asarray(gap)
 
     def bounds(self, metric: GroupMetric) -> Bounds:
-        """The values it can take when it compares that metric."""
+        """The lowest and the highest possible value for a metric."""
         if self.range is not None:
             return self.range
         bottom, top = metric.bounds
-        if self.quotient:
+        if self.is_ratio:
             return (0, 1) if self.is_max_min else (0, None)
         width = None if top is None or bottom is None else top - bottom
         if self.is_max_min:
@@ -252,16 +252,16 @@ class Comparison(CatalogueEntry, kw_only=True):
 
 
 class Disparity(CatalogueEntry, kw_only=True):
-    """A criterion: one or more group metrics, each compared, folded to one number.
+    """A criterion: one or more group metrics, each compared, combined to one number.
 
-    Family, caution and meaning are those of its first part, unless it says so itself.
-    `reference` is set where the definition fixes it. `four_fifths`: where the positive is a burden
-    the rule applies to the complement rate. `conditional`: it only has a meaning given strata;
-    `averages`: how each part is averaged over them, if the definition says so. `over_groups`: one
-    number of all groups' departures from parity, in place of each. `fitted`: by least
-    squares against one group, with the controls that its parameters declare. `of_numbers` is the
-    id of the same measure of an outcome that is a number. `per_class` compares one class against
-    the rest, where the disparity is the mean of that over all classes.
+    If the family, caution or description is not set, it is that of the first part. `reference` is
+    set if it is part of the definition. `four_fifths` marks the four-fifths rule; for a burden it
+    applies to the complement rate. `conditional` disparities need strata, and `averages` are the
+    averages of the parts over strata, if they are part of the definition. With `over_groups` the
+    departures from parity of all groups become one number. `fitted` disparities are fitted by least
+    squares against one group, with the controls in the parameters. `of_numbers` is the id of the
+    same measure for numeric outcomes. If the disparity is a mean over all classes, `per_class` is
+    the disparity of one class against the rest.
     """
 
     parts: tuple[tuple[GroupMetric, Comparison], ...]
@@ -276,7 +276,7 @@ class Disparity(CatalogueEntry, kw_only=True):
     per_class: Disparity | None = None
 
     def __post_init__(self) -> None:
-        """Takes the words that the definition leaves out from its first part."""
+        """Fills in the texts that the definition leaves out, from the first part."""
         metric, comparison = self.parts[0]
         defaults = {
             "family": "conditional" if self.conditional else metric.family,
@@ -295,23 +295,23 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def parameters(self) -> tuple[str, ...]:
-        """Its parameters, and those of its metrics."""
+        """The parameters of its metrics, and `controls` if it is fitted."""
         of_parts = dict.fromkeys(name for metric, _ in self.parts for name in metric.parameters)
         return (*of_parts, "controls") if self.fitted else tuple(of_parts)
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison its parts share."""
+        """The comparison that all parts share."""
         return self.parts[0][1]
 
     @property
     def to_reference(self) -> bool:
-        """Whether it gives one number a group, compared with a reference."""
+        """Whether it gives one number for each group, compared with a reference."""
         return not self.comparison.is_max_min
 
     @property
     def is_two_sided(self) -> bool:
-        """Whether it can depart from its ideal on either side."""
+        """Whether values above and below the ideal are possible."""
         one_sided = (
             self.reference is ReferencePolicy.HIGHEST
             or self.fold in {MEAN_MAGNITUDE, MEAN_RATIO}
@@ -323,37 +323,40 @@ class Disparity(CatalogueEntry, kw_only=True):
     @property
     def looks_at_nearest(self) -> bool:
         """Whether only the group nearest to parity counts: such a limit hardly ever fails."""
-        return self.over_groups is OverGroups.MIN and not self.comparison.quotient
+        return self.over_groups is OverGroups.MIN and not self.comparison.is_ratio
 
     @property
     def has_other_side(self) -> bool:
-        """Whether the value compares a group with others; one of `itself` compares already."""
+        """Whether it compares a group with others, not a value of the group alone (`itself`)."""
         return not self.comparison.one_sided
 
     @property
     def aggregate(self) -> str:
-        """How the values of all groups become one, in words; empty where each has its own."""
+        """How the values of all groups become one, in words; empty without `over_groups`."""
         if self.over_groups is None:
             return ""
         comparison = self.comparison
-        return self.over_groups.describe(ideal=comparison.ideal, is_ratio=comparison.quotient)
+        return self.over_groups.describe(ideal=comparison.ideal, is_ratio=comparison.is_ratio)
 
     @property
     def ideal(self) -> int | Fraction:
-        """The value at parity; a remainder of two equal values is 0."""
+        """The value at parity; 0 for a remainder, because two equal parts leave 0."""
         return 0 if self.fold is REMAINDER else self.comparison.ideal
 
     @property
     def bounds(self) -> Bounds:
-        """The values it can take with any reference."""
+        """The lowest and the highest possible value with any reference."""
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
-        """The values it can take against a reference: no group is above the highest."""
+        """The lowest and the highest possible value with a reference policy.
+
+        For example, no group is above the highest group.
+        """
         low, high = self.comparison.bounds(self.parts[0][0])
         if self.over_groups is not None:
             is_least = self.over_groups is OverGroups.MIN
-            if self.comparison.quotient:
+            if self.comparison.is_ratio:
                 return (0, 1) if is_least else (1, None)
             return 0, None if self.over_groups is OverGroups.SUM else high
         if self.fold is REMAINDER:
@@ -375,7 +378,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def formula(self) -> str:
-        """The formula in the ids of its parts."""
+        """The formula, with the ids of its parts."""
         if self.per_class is not None:
             return f"{self.fold.id} over classes of {self.per_class.formula}"
         if self.comparison.sides_of is not None:

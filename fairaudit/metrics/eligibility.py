@@ -1,4 +1,4 @@
-"""Which groups are compared (minimum sizes: terms.py); place of the reference; extremes, ties."""
+"""The groups that are compared: eligibility, the reference, the highest and the lowest value."""
 
 from __future__ import annotations
 
@@ -48,24 +48,24 @@ def find_eligibility(
     return Eligibility.ELIGIBLE if takes_part or minimum.events is None else Eligibility.FEW_EVENTS
 
 
-def pooled_total(table: GroupTable, masses: Ints) -> Ints:
-    """What all known groups have together of `masses` [Z, K, G], the excluded too: [Z, K, 1]."""
+def pool_known_groups(table: GroupTable, masses: Ints) -> Ints:
+    """The sum of `masses` [Z, K, G] over all known groups, excluded groups too: [Z, K, 1]."""
     return np.asarray(masses[..., table.known].sum(axis=-1, keepdims=True))
 
 
 def admit_groups(
     table: GroupTable, n: Ints, minimum: Minimum, outcomes: Ints | None = None
 ) -> Marks:
-    """Who takes part, [Z, G]: eligible groups with people, with enough of them among `n` [Z, G].
+    """Marks of the groups that take part, [Z, G]: eligible groups with enough people in `n` [Z, G].
 
-    `outcomes` [Z, K, 1] is how everybody's outcomes are spread, where shares are compared.
+    `outcomes` [Z, K, 1] are the outcomes of all people, for a minimum number of expected events.
     """
     return np.asarray(table.eligible & (table.n > 0) & minimum.admits(n, outcomes))
 
 
 def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) -> Marks:
-    """Who takes part, [Z, G]: eligible groups with people, enough of them in the rate."""
-    outcomes = pooled_outcomes(table, values) if minimum.events else None
+    """Marks of the groups that take part, [Z, G]: eligible ones with enough people in the rate."""
+    outcomes = pool_outcomes(table, values) if minimum.events else None
     return admit_groups(table, values.n, minimum, outcomes)
 
 
@@ -74,18 +74,18 @@ def find_participants_overall(
 ) -> Marks:
     """The groups that take part without strata, [1, G]: those that occur in any stratum.
 
-    `n` [1, G] are the people of the strata that count; expected events use everybody in the known
-    strata.
+    `n` [1, G] are the people of the strata that count. Expected events come from all people in the
+    known strata.
     """
-    outcomes = pooled_outcomes(table, values)
+    outcomes = pool_outcomes(table, values)
     if outcomes is not None:
         outcomes = outcomes[table.known_strata].sum(axis=0, keepdims=True)
     takes_part = np.asarray((table.eligible & (table.n.sum(axis=0) > 0))[None])
     return np.asarray(takes_part & minimum.admits(n, outcomes))
 
 
-def pooled_outcomes(table: GroupTable, values: GroupValues) -> Ints | None:
-    """The mass of each outcome over all known groups, [Z, K, 1]; None if it is not a share.
+def pool_outcomes(table: GroupTable, values: GroupValues) -> Ints | None:
+    """The mass of each outcome over all known groups, [Z, K, 1]; None if the values are not shares.
 
     A rate has two outcomes: counted in the numerator, or not.
     """
@@ -97,20 +97,20 @@ def pooled_outcomes(table: GroupTable, values: GroupValues) -> Ints | None:
         masses = np.stack([values.over, values.under - values.over], axis=1)
     else:
         return None
-    return pooled_total(table, masses)
+    return pool_known_groups(table, masses)
 
 
 def are_comparable(takes_part: Marks, n: Ints | Floats) -> Marks:
-    """Where two groups or more take part, each of them with somebody in the denominator, [Z]."""
+    """Marks of strata where two or more groups take part, all with denominators above 0, [Z]."""
     return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
 
 
-def comparable_strata(table: GroupTable) -> Marks:
-    """The known strata where two groups or more occur that can be compared, [Z]."""
+def mark_comparable_strata(table: GroupTable) -> Marks:
+    """Marks of the known strata in which two or more eligible groups have people, [Z]."""
     return np.asarray(table.known_strata & ((table.eligible & (table.n > 0)).sum(axis=1) >= 2))
 
 
-def reference_index(
+def find_reference(
     reference: Reference, table: GroupTable, value: Floats, n: Ints, takes_part: Marks
 ) -> tuple[Ints | None, Marks]:
     """The reference group [Z, 1] (None for pooled groups) and where it can be used, [Z, 1].
@@ -141,7 +141,7 @@ def reference_index(
 
 
 def find_group(groups: Sequence[Group], wanted: Group) -> int:
-    """The index of a group, `NO_GROUP` where it does not exist; the order of columns is free."""
+    """The index of a group, its attributes in any order; `NO_GROUP` if it does not exist."""
     if wanted in groups:
         return groups.index(wanted)
     same = (index for index, group in enumerate(groups) if dict(group) == dict(wanted))
@@ -153,9 +153,9 @@ def find_extreme(
 ) -> Ints:
     """The index [Z] of the group with the highest (or lowest) value among the marked ones.
 
-    All arrays are [Z, G]. Ties: larger n, then the first label. Undefined values (NaN) are
-    ignored, and the group `apart_from` [Z] too: a pair is two groups, even if all are equal. If no
-    group is left the index is 0, which the caller must not use.
+    All arrays are [Z, G]. Of equal values, the one with the larger n wins, then the first label.
+    Undefined values (NaN) are ignored, and so is the group `apart_from` [Z]: a pair needs two
+    groups, even if all values are equal. If no group is left, the index is a meaningless 0.
     """
     if not value.size:
         return np.zeros(len(value), dtype=np.int64)
@@ -163,7 +163,7 @@ def find_extreme(
     if apart_from is not None:
         candidates[np.arange(len(candidates)), apart_from] = False
     ranked = np.where(candidates, value if highest else -value, -np.inf)
-    # A candidate's -inf must still beat everybody else's, so the marks decide among equals.
+    # Groups that are not candidates have -inf, and so may a candidate: only marks separate them.
     best = (ranked == ranked.max(axis=1, keepdims=True)) & candidates
     return np.asarray(np.argmax(np.where(best, n, -1), axis=1))
 

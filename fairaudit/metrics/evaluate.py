@@ -19,7 +19,7 @@ from fairaudit.metrics.average_metrics import average_to_reference, bare_average
 from fairaudit.metrics.confusion_counts import GroupCounts, cut_at, one_against_rest
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity, OverGroups, Sides
-from fairaudit.metrics.eligibility import find_extremes, find_participants, reference_index
+from fairaudit.metrics.eligibility import find_extremes, find_participants, find_reference
 from fairaudit.metrics.evaluation_record import (
     Evaluation,
     ExactAt,
@@ -86,7 +86,7 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     part_values = [part.group_values for part in by_group.parts or (by_group,)]
     weights = [values.scaled_n for values in part_values if values is not None]
     n = np.where(judged, np.min(weights, axis=0), 0)
-    is_ratio = metric.comparison.quotient
+    is_ratio = metric.comparison.is_ratio
     apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
     combined = _combine(over, apart, n, is_ratio=is_ratio)
     value = np.exp(combined) if is_ratio else combined
@@ -317,7 +317,7 @@ def _to_reference(
         return average_to_reference(disparity, table, terms, counts)
     values = compute(metric, counts, terms.parameters)
     takes_part, error = find_participants(table, values, terms.minimum), None
-    index, usable = reference_index(reference, table, values.value, values.n, takes_part)
+    index, usable = find_reference(reference, table, values.value, values.n, takes_part)
     others = reference_counts(counts, reference.policy, index)
     against = compute(metric, others, terms.parameters)
     if comparison.contrast is None:

@@ -202,7 +202,7 @@ def error_of_spread(
     if values.error is None:
         return None
     worst = np.where(takes_part, values.error, 0.0).max(axis=1, initial=0.0)
-    if not comparison.quotient:
+    if not comparison.is_ratio:
         return np.asarray(2 * worst)[:, None]
     positions = np.arange(len(worst))
     high, low = (values.value[positions, end] for end in pair)
@@ -275,7 +275,7 @@ def compare_values(
     if comparison.scale is Scale.ODDS and metric.bounds != (0, 1):
         are_shares = (first >= 0) & (first <= 1) & (second >= 0) & (second <= 1)
         return np.where(are_shares, value, np.nan)
-    if (comparison.quotient or comparison.of_positives) and metric.bounds[0] != 0:
+    if (comparison.is_ratio or comparison.of_positives) and metric.bounds[0] != 0:
         return np.where((first > 0) & (second > 0), value, np.nan)
     return value
 

@@ -13,7 +13,7 @@ from fairaudit.base.frozen import memoize
 from fairaudit.base.names import describe_group
 from fairaudit.cube import NO_COUNTERPART, ExcludeBelow, Group, GroupTable
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pooled_outcomes
+from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pool_outcomes
 from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupValues, TableMetric, TableValue
@@ -156,7 +156,7 @@ def _expected(evaluation: Evaluation, z: int, n: int) -> str:
         # An average has no cells: the minimum applies to the crude rate.
         table, metric = evaluation.table, evaluation.group_values.metric
         crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
-        everybody = pooled_outcomes(table, crude)
+        everybody = pool_outcomes(table, crude)
     if everybody is None or not everybody[z].sum():
         return describe_people(n)
     rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))

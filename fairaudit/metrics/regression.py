@@ -17,7 +17,7 @@ from fairaudit.base.names import describe_group
 from fairaudit.cube import Floats, Group, Grouping, GroupTable, Ints, Marks
 from fairaudit.metrics.confusion_counts import GroupCounts, collapse_strata
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.eligibility import find_participants_overall, reference_index
+from fairaudit.metrics.eligibility import find_participants_overall, find_reference
 from fairaudit.metrics.evaluation_record import (
     Evaluation,
     compare_exactly,
@@ -65,7 +65,7 @@ def regress_on_reference(
         compute(metric, counts, terms.parameters),
     )
     takes_part = find_participants_overall(table, crude.n, cells, terms.minimum)
-    index, usable = reference_index(reference, collapsed, crude.value, crude.n, takes_part)
+    index, usable = find_reference(reference, collapsed, crude.value, crude.n, takes_part)
     if index is None:
         raise ValueError(f"{disparity.id} compares with one group, not with {reference.policy}")
     base = max(int(index[0, 0]), 0)
@@ -182,7 +182,7 @@ class _Controls(Frozen, eq=False):
 def _fitted(
     table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, reference_index: int
 ) -> RegressionFit:
-    """The fit of the groups `among`, against the one at `reference_index`."""
+    """The fit of the groups `among`, against the group at `reference_index`."""
     nothing = RegressionFit.nothing(crude.value.shape)
     if crude.deviation is None or cells.deviation is None or table.squares is not None:
         return replace(nothing, why=dict.fromkeys(among.tolist(), "it is fitted to people alone"))

@@ -120,7 +120,7 @@ def _difference(finding: Finding) -> str:
         return f"a factor e^Δε of {numbers.number(math.exp(change), 2)}" if is_known else ""
     comparison = checks.comparison_of(finding)
     first, second = parts[0].first, parts[0].second
-    if comparison is None or not comparison.quotient or first is None or second is None:
+    if comparison is None or not comparison.is_ratio or first is None or second is None:
         return ""
     rates = [first.estimate.value, second.estimate.value]
     base = max(rates) if finding.spread else second.estimate.value

@@ -72,7 +72,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     )
     entries = [entry for row in rows for entry in row.entries if entry.title == lead]
     comparison = checks.comparison_of(entries[0]) if entries else None
-    if comparison is not None and comparison.quotient:
+    if comparison is not None and comparison.is_ratio:
         legend += ", the numerator first"
     if any(set(entry.first) & set(entry.second) for entry in entries):
         legend += "; the levels before a colon are common to both"

@@ -197,7 +197,8 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
-        entry.fault(side, f"this limit can never be crossed: {metric.id} is always in {span}")
+        what = f"this limit can never be crossed: {metric.id} is always in {span}"
+        entry.fault(side, f"{what}; choose a limit in this range")
     limit = _limit_of(bound)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
     if entry.shape.against is not None:
@@ -288,7 +289,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     # A ratio of selection rates that the four-fifths rule does not turn round.
     is_rate_ratio = (
         isinstance(metric, Disparity)
-        and metric.comparison.quotient
+        and metric.comparison.is_ratio
         and not metric.four_fifths
         and metric.parts[0][0] in {SELECTION_RATE, SCORING_RATE}
     )

@@ -320,7 +320,7 @@ def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
         try:
             date.fromisoformat(at)
         except ValueError:
-            reader.fault(where, f"{at} is not a date")
+            reader.fault(where, f"{at} is not a date: write a day that exists")
             at = None
     age = Age(born.value, at or "0001-01-01")
     if age.day is None:

@@ -232,7 +232,9 @@ def _expand(
         for name in unknown:
             reader.fault((number,), f"{name!r} is not declared in {where}{_hint(name, known)}")
         if len(set(names)) < len(names):
-            reader.fault((number,), "a column is listed twice in one grouping")
+            reader.fault(
+                (number,), "a column is listed twice in one grouping: remove one of the two"
+            )
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
     return tuple(dict.fromkeys(groupings))

@@ -123,7 +123,8 @@ def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry 
     if shape.model is not None:
         modelled = MODELS[shape.model].get(metric.id)
         if modelled is None:
-            reader.fault(("model",), f"{metric.id} takes no {shape.model} model", key=True)
+            what = f"{metric.id} takes no {shape.model} model: remove `model`"
+            reader.fault(("model",), what, key=True)
             return None
         metric = modelled
     if shape.sd is not None and shape.compare is None:
@@ -139,7 +140,7 @@ def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry 
         compared = mean or compared
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
-            what = f"{compared.id} has one value already"
+            what = f"{compared.id} has one value already: remove `aggregate`"
             if isinstance(compared, GroupMetric):
                 what = (
                     f"{compared.id} is not a comparison: add `compare: difference` or "

@@ -244,7 +244,7 @@ def _read_day(value: object) -> date:
     try:
         return date.fromisoformat(value)
     except ValueError:
-        raise ValueError(f"{value} is not a date") from None
+        raise ValueError(f"{value} is not a date: write a day that exists") from None
 
 
 SCALARS = {
@@ -360,7 +360,7 @@ def expand_columns(value: object) -> object:
     names = [value] if isinstance(value, str) else value
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         if len(set(names)) < len(names):
-            raise ValueError("a name is listed twice")
+            raise ValueError("a name is listed twice: remove one of the two")
         return dict.fromkeys(names)
     return value
 

@@ -154,17 +154,17 @@ def _read_average(entry: Entry) -> Average | None:
     if entry.shape.given is None:
         fault("an average needs strata: add `given:`")
     if isinstance(metric, TableMetric):
-        fault(f"{metric.id} is not a rate and cannot be averaged")
+        fault(f"{metric.id} is not a rate and cannot be averaged: remove `average`")
         return None
     if isinstance(metric, Disparity):
         if metric.comparison.exact_in_strata is not None:
-            fault(f"{metric.id} already defines the weights of strata")
+            fault(f"{metric.id} already defines the weights of strata: remove `average`")
             return None
         contrasts = [comparison.id for _, comparison in metric.parts if comparison.contrast]
         if contrasts:
-            fault(f"{contrasts[0]} needs more than averages")
+            fault(f"averages over strata are not enough for {contrasts[0]}: remove `average`")
         if len(metric.averages) > 1:
-            fault(f"{metric.id} already defines its average")
+            fault(f"{metric.id} already defines its average: remove `average`")
     (word, *_), weights = average, average.values()
     if not word.startswith(UNWRITTEN):
         if any(weight < 0 for weight in weights) or not any(weights):
@@ -235,7 +235,7 @@ def read_parameters(entry: Entry) -> Parameters:
     parameters = Parameters(**{**own, "controls": _read_controls(entry)})
     for key in parameters.as_texts():
         if key not in metric.parameters:
-            entry.fault(key, f"{metric.id} takes no {key}", key_itself=True)
+            entry.fault(key, f"{metric.id} takes no {key}: remove it", key_itself=True)
     for key in ("smoothing", "concentration"):
         value = getattr(shape, key)
         if value is not None and value < 0:
@@ -353,7 +353,7 @@ def refuse_row_measure(entry: Entry) -> None:
                 key_itself=True,
             )
     if entry.reference_policy in INCLUDING_GROUP | EXTREME_REFERENCES:
-        what = "compares with one group, or with the `rest`"
+        what = "compares with one group, or with the `rest`: change the reference"
         entry.fault("reference", f"{name} {what}", key_itself=True)
     k, t, lipschitz = entry.shape.k, entry.shape.t, entry.shape.lipschitz
     if k is not None and k < 1:

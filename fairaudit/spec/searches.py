@@ -102,7 +102,9 @@ def _read_given(
         elif columns := _read_columns(at, names, known):
             given.append(columns)
     if not 1 <= shape.together <= _MOST_TOGETHER:
-        message = f"from 1 to {_MOST_TOGETHER} columns can be held fixed together"
+        message = (
+            f"from 1 to {_MOST_TOGETHER} columns can be held fixed together: change this number"
+        )
         reader.fault(("together",), message)
     alone = [names[0] for names in given if len(names) == 1]
     for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):

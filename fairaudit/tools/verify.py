@@ -147,7 +147,9 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
             what = f"{path}:{line}: {len(record)} fields where the header has {len(header)}"
             raise DataError(what, "check the line")
     if not records:
-        raise NothingToAudit(f"{path}: the table has no rows")
+        raise NothingToAudit(
+            f"{path}: the table has no rows", "name a table with rows below its header"
+        )
     fields = [dict(zip(header, record, strict=True)) for _, record in records]
     found = _find_columns(path, fields, columns)
     per_cent = set()

@@ -126,7 +126,7 @@ def test_an_aggregate_is_made_of_the_values_of_the_groups(seed: int, reference: 
         record = RECORDS[name]
         if not aggregates:
             continue
-        quotient = isinstance(record, Disparity) and record.comparison.quotient
+        quotient = isinstance(record, Disparity) and record.comparison.is_ratio
         is_ratio = quotient or compare in {"ratio", "odds_ratio"}
         ideal = float(record.ideal) if isinstance(record, Disparity) else 0.0
         people = sizes.get((name, None, given), {}) if isinstance(record, GroupMetric) else {}

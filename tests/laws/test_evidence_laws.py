@@ -52,7 +52,7 @@ def ideal(record: Disparity | TableMetric) -> float:
 
 
 def is_quotient(record: Disparity | TableMetric) -> bool:
-    return isinstance(record, Disparity) and record.comparison.quotient and record.ideal == 1
+    return isinstance(record, Disparity) and record.comparison.is_ratio and record.ideal == 1
 
 
 def limit_at(record: Disparity | TableMetric, apart: float) -> dict[str, Any]:

@@ -154,7 +154,7 @@ def test_a_filter_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     def descend(*_: object) -> None:
         raise RecursionError
 
-    monkeypatch.setattr(filters, "_read", descend)
+    monkeypatch.setattr(filters, "_convert", descend)
     assert message(lambda: filters.parse("n > 1")) == "the filter is too long"
 
 

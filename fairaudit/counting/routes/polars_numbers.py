@@ -49,7 +49,7 @@ def _check_filter(rule: Filter, numbers: Numbers) -> None:
     for name in sorted(rule.logical):
         # Polars refuses `not` of a text only where it meets a row, as damage of the file.
         if schema[name] != pl.Boolean:
-            message = f"the column {name!r} is not true or false: compare it, such as {name} = 1"
+            message = f"{name!r} is not a column of true and false: compare it, such as {name} = 1"
             raise PlanError([PlanFault(message)])
     empty = pl.LazyFrame(schema={name: schema[name] for name in rule.columns})
     try:

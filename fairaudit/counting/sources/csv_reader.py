@@ -175,7 +175,7 @@ def copy_as_utf8(
 def _no_copy(file: SourceFile, error: OSError) -> DataError:
     return DataError(
         f"{file.file.path}: no space for a copy in UTF-8 without blank lines",
-        f"{error.strerror}: free some, or point TMPDIR to another disk",
+        f"{error.strerror}: free some space, or point TMPDIR to another disk",
     )
 
 

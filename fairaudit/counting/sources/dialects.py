@@ -219,7 +219,7 @@ def _find_file(data: Database) -> Path | None:
     if path is not None and not path.is_file():
         masked = Path(mask(str(path)))  # before it is cut: a part may not look like an address
         what = f"{data.name}: the file {masked.name} does not exist"
-        raise DataError(what, f"looked in {masked.parent}")
+        raise DataError(what, f"check the path; looked in {masked.parent}")
     return path
 
 

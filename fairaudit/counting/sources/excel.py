@@ -63,7 +63,7 @@ def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFil
         text.detach()
     except OSError as error:
         what = f"{file.file.path}: no space for a copy of the sheet as CSV"
-        hint = f"{error.strerror}: free some, or point TMPDIR to another disk"
+        hint = f"{error.strerror}: free some space, or point TMPDIR to another disk"
         raise DataError(what, hint) from error
     copy = replace(file, path=path, form=CSV)
     return csv_reader.read_columns(copy, replace(form, encoding="utf-8"), copies)

@@ -141,7 +141,8 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     except FileNotFoundError as error:
         near = did_you_mean(path.name, _names_like(path))
         raise DataError(
-            f"the file {entry} does not exist{near}", f"looked in {Path(mask(str(path))).parent}"
+            f"the file {entry} does not exist{near}",
+            f"check the path; looked in {Path(mask(str(path))).parent}",
         ) from error
     # A pipe, or a device: opening it fails.
     return [path]

@@ -161,6 +161,6 @@ def _copy_with(
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     except OSError as error:
         what = f"{file.file.path}: no space for a copy with the columns of its folders"
-        hint = f"{error.strerror or error}: free some, or point TMPDIR to another disk"
+        hint = f"{error.strerror or error}: free some space, or point TMPDIR to another disk"
         raise DataError(what, hint) from error
     return replace(file, path=path, layout=read_layout(path, file.file.path))

@@ -79,7 +79,8 @@ def _read(path: Path) -> pl.DataFrame:
     try:
         refuse_path(path)
         if not path.is_file():
-            raise UsageError(f"{path}: the draws file does not exist", f"draws are a {TITLES} file")
+            hint = f"check the path; draws are a {TITLES} file"
+            raise UsageError(f"{path}: the draws file does not exist", hint)
         with Copies() as copies:
             file = open_file(path, CsvFormat(",", ".", "utf-8", multiline=False), copies)
             return reader_of(file.form).scan_files([file.path.absolute()], ",", None).collect()

@@ -1,4 +1,4 @@
-"""Measures and tests one pair of groups, overall and within strata: the rule of each kind.
+"""Pairs of groups: gaps overall and within strata, their tests, and the kinds of reversals.
 
 A reversal claims two things: a gap overall, and a gap in the opposite direction within the strata.
 Its p-value is the larger of both p-values (an intersection–union test: Berger & Hsu 1996,
@@ -34,11 +34,11 @@ from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, strata
 
 NEAR = 1e-9
-"""Distance from the smallest gap that counts below which fractions decide instead of floats."""
+"""Numbers this close to a limit are compared as fractions, not as floats."""
 
 
 def find_excess(p: Floats, q: Floats, floor: Fraction, odds: Fraction) -> Floats:
-    """The excess of gaps over the smallest gaps that count; of odds as cross products."""
+    """How much gaps exceed both limits of the scan: points, and odds (as cross products)."""
     high, low = np.maximum(p, q), np.minimum(p, q)
     crossed = high * (1 - low) - float(odds) * low * (1 - high)
     return np.asarray(np.minimum(high - low - float(floor), crossed))
@@ -62,7 +62,7 @@ class Gap(Frozen):
         value = self.value if abs(self.value) > NEAR else self.find_exactly()
         return (value > 0) - (value < 0)
 
-    def counts(self, scan: ReversalScan) -> bool:
+    def is_wide_enough(self, scan: ReversalScan) -> bool:
         """Whether the gap is as wide as the scan requires, decided exactly if it is near that."""
         p, q = map(np.asarray, self.sides)
         excess = float(find_excess(p, q, scan.floor, scan.odds))
@@ -79,8 +79,8 @@ class Gap(Frozen):
         return 2 * abs(self.find_exactly()) <= abs(whole.find_exactly())
 
 
-class Columns(Frozen, dict=True):
-    """Both groups of a pair over the strata they share, as integer arrays [Z]."""
+class PairCounts(Frozen, dict=True):
+    """The counts of both groups of a pair in the strata that they share, as arrays [Z]."""
 
     over: tuple[Ints, Ints]
     under: tuple[Ints, Ints]
@@ -124,13 +124,13 @@ class Columns(Frozen, dict=True):
         )
 
     @cached_property
-    def is_turned(self) -> bool:
-        """Whether the standardized gap has the opposite sign."""
+    def is_reversed(self) -> bool:
+        """Whether the standardized gap has the opposite sign of the crude gap."""
         return self.crude.sign * self.standardized.sign < 0
 
     @cached_property
     def opposite(self) -> Marks:
-        """The strata whose gap has the opposite sign."""
+        """Marks of the strata whose gap has the opposite sign of the crude gap."""
         return np.asarray((self._signs == -self.crude.sign) & (self.crude.sign != 0))
 
     @cached_property
@@ -140,7 +140,7 @@ class Columns(Frozen, dict=True):
         return float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
 
     def mantel_haenszel_odds_ratio(self) -> float:
-        """The odds ratio common to all strata; infinite or undefined if it divides by 0."""
+        """The odds ratio common to all strata; infinite or NaN if its denominator is 0."""
         (a, c), (n, m) = self.over, self.under
         with np.errstate(divide="ignore", invalid="ignore"):
             odds = np.divide((a * ((m - c) / (n + m))).sum(), (c * ((n - a) / (n + m))).sum())
@@ -158,7 +158,7 @@ class Columns(Frozen, dict=True):
         return signs
 
     def has_wide_gaps_of_both_signs(self, floor: Fraction, odds: Fraction) -> bool:
-        """Whether the mean gaps of the strata with either sign are wide enough."""
+        """Whether both mean gaps are wide enough: of strata with a positive and a negative gap."""
         p, q = self.shares
         for side in (self._signs > 0, self._signs < 0):
             if not side.any():
@@ -184,25 +184,25 @@ def list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> li
     return [GroupRate(over, under, n, scale) for over, under, n in rows]
 
 
-def choose_kind(columns: Columns, scan: ReversalScan, *, interacts: bool) -> ReversalKind | None:
-    """The first kind that fits the gaps; None if none does.
+def choose_kind(pair: PairCounts, scan: ReversalScan, *, interacts: bool) -> ReversalKind | None:
+    """The first kind that fits the gaps; None if there is no reversal.
 
     A new kind must be among the pairs of `_find_suspects` in `scanning.py`, or it is never found.
     """
-    crude, standardized = columns.crude, columns.standardized
-    wide, adjusted_wide = crude.counts(scan), standardized.counts(scan)
-    if wide and adjusted_wide and columns.opposite.all():
+    crude, standardized = pair.crude, pair.standardized
+    wide, adjusted_wide = crude.is_wide_enough(scan), standardized.is_wide_enough(scan)
+    if wide and adjusted_wide and pair.opposite.all():
         return ReversalKind.EVERY_STRATUM
-    if wide and adjusted_wide and columns.is_turned:
+    if wide and adjusted_wide and pair.is_reversed:
         return ReversalKind.ADJUSTED
-    if wide and weigh(columns.people, columns.opposite) > Fraction(1, 2):
+    if wide and weigh(pair.people, pair.opposite) > Fraction(1, 2):
         return ReversalKind.MOST_PEOPLE
-    if interacts and columns.has_wide_gaps_of_both_signs(scan.floor, scan.odds):
+    if interacts and pair.has_wide_gaps_of_both_signs(scan.floor, scan.odds):
         return ReversalKind.OPPOSITE
     if adjusted_wide and not wide:
-        hides = columns.is_turned or crude.is_at_most_half_of(standardized)
+        hides = pair.is_reversed or crude.is_at_most_half_of(standardized)
         return ReversalKind.MASKED if hides else None
-    if wide and (columns.is_turned or standardized.is_at_most_half_of(crude)):
+    if wide and (pair.is_reversed or standardized.is_at_most_half_of(crude)):
         return ReversalKind.EXPLAINED
     return None
 
@@ -215,7 +215,7 @@ def weigh(weights: Ints, marked: Marks) -> Fraction:
 _CRUDE = "the gap overall"
 _JOINED = "Cochran–Mantel–Haenszel"
 _NO_GAP = 1e-12
-"""A smaller gap has no explained share."""
+"""A smaller gap counts as 0, so it has no explained share."""
 
 
 class PairTests(Frozen):
@@ -238,7 +238,7 @@ def run_pair_tests(
     first, second = (_sample_strata(values, support, groups) for groups in sides)
     pooled, other = (_pool_strata(values, support, groups) for groups in sides)
     crude, _ = compare_shares(pooled, other, inference)
-    # The fields of `CombinedStrata`, [., P]; under survey weights by the effective sizes.
+    # Collect the fields of `CombinedStrata`, [., P]. With survey weights, sizes are effective.
     r, n, q, m = first.share, first.size, second.share, second.size
     a, c = n * r, m * q
     common = strata.mantel_haenszel(a, n, c, m, inference.alpha)
@@ -260,19 +260,19 @@ def run_pair_tests(
         own = [Sample(side.share[kept], side.size[kept], None, None) for side in (first, second)]
         mixes = weights[0][kept], weights[1][kept]
         yield PairTests(
-            _known(raw),
+            _none_if_nan(raw),
             tuple(_list_tests(p[kept], exact[kept], inference, weighted=is_weighted)),
-            CombinedStrata(*map(_known, numbers)),
+            CombinedStrata(*map(_none_if_nan, numbers)),
             find_explained_share(own[0], own[1], mixes, inference.alpha),
         )
 
 
-def _known(number: float) -> float | None:
+def _none_if_nan(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
 def _sample_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
-    """One group of each pair in each stratum, [Z, P]; empty in strata that the pair lacks."""
+    """One group of each pair in each stratum, [Z, P]; 0 in strata that the pair does not share."""
     share, size = (
         np.where(support, numbers[:, groups], 0.0) for numbers in (values.value, values.effective_n)
     )
@@ -283,7 +283,7 @@ def _sample_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
 
 
 def _pool_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
-    """One group of each pair with its strata as one, [P]; of weights by Kish's effective size."""
+    """One group of each pair, its strata together, [P]; with weights, of Kish's effective size."""
     over, under = (np.where(support, counts[:, groups], 0) for counts in count_rate(values))
     size = np.where(support, values.effective_n[:, groups], 1.0)
     squares = (np.square(under.astype(np.float64)) / size).sum(axis=0)
@@ -315,8 +315,8 @@ def find_explained_share(
 
     The interval is Fieller's for the ratio of two differences of the same rates, with fixed sizes
     of the strata (E. C. Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16:175,
-    1954). It has no ends if the gap overall may be 0. For their variance, rates are shrunk towards
-    one half by one hit and one miss: a stratum with a few people may have a variance of 0.
+    1954). It has no ends if the gap overall may be 0. The variances are of rates with one more hit
+    and one more miss, because a stratum with a few people could have a variance of 0.
     """
     own = [weight / weight.sum() for weight in weights]
     pooled = sum(weights) / sum(weight.sum() for weight in weights)
@@ -349,7 +349,7 @@ def find_explained_share(
 def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
-    """The reversals with their significance among all comparisons of their scan."""
+    """The reversals with p-values that are corrected for all comparisons of their scan."""
     claims, correction = [_find_claim(reversal) for reversal in reversals], inference.correction
     p = np.ones(max(comparisons, len(claims)))
     p[: len(claims)] = [p for _, p in claims]
@@ -361,7 +361,7 @@ def add_significances(
 
 
 def _find_claim(reversal: Reversal) -> tuple[str, float]:
-    """The test of a reversal, and its p-value: 1 without a test."""
+    """The name of the test of a reversal, and its p-value (1 if it was not tested)."""
     kind, joined = reversal.kind, reversal.joined
     crude, common, opposite = (
         1.0 if p is None else p
@@ -378,9 +378,9 @@ def _find_claim(reversal: Reversal) -> tuple[str, float]:
         interaction = None if joined is None else joined.interaction
         return "Gail–Simon", 1.0 if interaction is None else interaction
     if kind is ReversalKind.MASKED:
-        # A gap whose sign depends on the weights is not counted.
+        # A gap is not significant if its sign depends on the weights of the strata.
         return _JOINED, 1.0 if gap is None or gap * reversal.standardized <= 0 else common
     if kind is ReversalKind.MOST_PEOPLE:
         return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
-    turned = gap is not None and gap * reversal.crude < 0
-    return f"{_CRUDE}, and {_JOINED}", max(crude, common) if turned else 1.0
+    is_reversed = gap is not None and gap * reversal.crude < 0
+    return f"{_CRUDE}, and {_JOINED}", max(crude, common) if is_reversed else 1.0

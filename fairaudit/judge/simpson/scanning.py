@@ -22,7 +22,7 @@ from fairaudit.judge.simpson import (
 )
 from fairaudit.judge.simpson.pairs import (
     NEAR,
-    Columns,
+    PairCounts,
     PairTests,
     add_significances,
     choose_kind,
@@ -291,12 +291,12 @@ class _PairScan:
         """
         values, table, (g, h) = self.values, self.within, pair
         over, under = count_rate(values)
-        columns = Columns(
+        counts = PairCounts(
             (over[support, g], over[support, h]), (under[support, g], under[support, h])
         )
         p = tests.joined.interaction
         interacts = p is not None and p < self.scan.inference.alpha
-        kind = choose_kind(columns, self.scan, interacts=interacts)
+        kind = choose_kind(counts, self.scan, interacts=interacts)
         if kind is None:
             return None
         everybody = self.whole.group_values
@@ -314,25 +314,25 @@ class _PairScan:
             pair=(levels[0], levels[1]),
             given=table.given,
             kind=kind,
-            crude=columns.crude.value,
+            crude=counts.crude.value,
             crude_pair=(first[-1], second[-1]),
             crude_everybody=float(everybody.value[0, own] - everybody.value[0, other]),
-            standardized=columns.standardized.value,
-            standardized_pair=columns.standardized.sides,
-            composition=columns.composition,
-            within=columns.crude.value - columns.composition,
-            mantel_haenszel_odds_ratio=columns.mantel_haenszel_odds_ratio(),
+            standardized=counts.standardized.value,
+            standardized_pair=counts.standardized.sides,
+            composition=counts.composition,
+            within=counts.crude.value - counts.composition,
+            mantel_haenszel_odds_ratio=counts.mantel_haenszel_odds_ratio(),
             joined=tests.joined,
             crude_p=tests.crude_p,
             significance=None,  # in the family of all pairs that are scanned
-            opposite_weight=float(weigh(columns.people, columns.opposite)),
-            reversed_strata=int(columns.opposite.sum()),
+            opposite_weight=float(weigh(counts.people, counts.opposite)),
+            reversed_strata=int(counts.opposite.sum()),
             estimable_strata=len(support),
-            adjusted=columns.is_turned,
+            adjusted=counts.is_reversed,
             strata=tuple(
                 Stratum(table.strata[z], of_first, of_second, float(weight), significance)
                 for z, of_first, of_second, weight, significance in zip(
-                    support, first[:-1], second[:-1], columns.weight, tests.strata, strict=True
+                    support, first[:-1], second[:-1], counts.weight, tests.strata, strict=True
                 )
             ),
             off_support=tuple(table.strata[z] for z in one_sided),

@@ -371,7 +371,7 @@ def _few_people(
     else:
         assert isinstance(metric, Disparity)
         of_ratio = share * min(abs(1 - bound) for bound in bounds)
-        gap = of_ratio if metric.comparison.quotient else min(bounds)
+        gap = of_ratio if metric.comparison.is_ratio else min(bounds)
     with np.errstate(divide="ignore", invalid="ignore"):
         sizes = 1 / n + 1 / (total - n)
         by_chance = float(distributions.normal_critical(check.inference.alpha)) * np.sqrt(

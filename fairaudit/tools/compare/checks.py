@@ -294,7 +294,7 @@ def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> Cha
     else:
         terms = replace(terms, mean=False)
     is_quotient = isinstance(metric, Disparity) and (
-        metric.comparison.quotient and metric.fold is not REMAINDER
+        metric.comparison.is_ratio and metric.fold is not REMAINDER
     )
     if is_quotient and check.against is None:
         terms = replace(terms, scale=Scale.RATIO)

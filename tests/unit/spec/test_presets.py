@@ -218,7 +218,7 @@ def test_a_label_is_no_model_beside_a_decision() -> None:
     assert "Comparison of the models" not in terminal.render(content.document(audit(both, columns)))
     models = [{"metric": "demographic_parity_ratio", "of": of} for of in ("old", "new", "label")]
     text = terminal.render(content.document(audit(models, {**LABEL, **MODELS})))
-    (head,) = (line for line in text.splitlines() if line.startswith("measure"))
+    (head,) = (line for line in text.splitlines() if line.startswith("measure "))
     assert head.split() == ["measure", "old", "new"]
 
 
