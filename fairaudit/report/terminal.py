@@ -461,6 +461,8 @@ def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterat
         about += others
     if (more := len(result.notices) - _MOST_NOTICES) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
+    steps = [*remarks.steps(result, every)]
+    about += [line(Cell("to do", Tone.STRONG), f": {names.line(step)}", indent=4) for step in steps]
     if about:
         yield from wrapped(about, page)
         yield BLANK
