@@ -63,7 +63,7 @@ def tables(
         title += metric_titles.options(first.parameters)
         title += metric_titles.of_outcome(first.metric, first.of)
         title += f" by {numbers.subset(first.by)}"
-        title += f", to {_reference(first)}" if first.reference else ""
+        title += f", relative to {_reference(first)}" if first.reference else ""
         if first.reference == "declared" and first.second:
             title += ", the declared reference"
         title += numbers.in_stratum(first.stratum, ", ")
@@ -121,7 +121,7 @@ def _table(
         Column("rate", lambda row: rate(row.parts[0].first)),
         *([beside] if has_column else []),
         Column(head, lambda row: numbers.estimate_beside(row.estimate, bounds, value_digits)),
-        Column(level, interval),
+        Column(f"{level} interval", interval),
         *([Column("", mark)] if any(map(mark, rows)) else []),
     )
     table = tabulate(caption, columns, rows, tone=tone, most=most)

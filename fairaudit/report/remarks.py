@@ -240,7 +240,8 @@ def _ratio(row: ComparisonRow, level: str, *, burden: bool) -> WidestGap:
     rates = (metric_titles.rate(part.metric, side.estimate, digits) for side in sides)
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     between = numbers.interval(estimate, share=False)
-    sure = f"{by}{' against '.join(rates)}; {f'{level} {between}' if between else 'no interval'}"
+    between = f"{level} interval {between}" if between else "no interval"
+    sure = f"{by}{' against '.join(rates)}; {between}"
     where = _where(row)
     is_known = estimate.low is not None and estimate.high is not None
     return WidestGap(text + where, sure, _is_apart(row) if is_known else None)

@@ -122,13 +122,13 @@ def test_it_starts_with_the_schema_and_sets_no_limit() -> None:
     assert all(isinstance(metric, str) for metric in tree["metrics"])
     assert tree["data"] == "sample_data/loans.csv"
     assert [*tree["columns"]["protected"]] == ["gender"]
-    assert "    # race: {}  # its name and its levels" in done.stdout
+    assert "    # race: {}  # found by its name and its levels" in done.stdout
 
 
 def test_protected_columns_are_not_decided_alone() -> None:
     done = run("init", "sample_data/loans.csv", "--label", "repaid", "--positive", "yes")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "gender (its name and its levels)" in done.stderr
+    assert "gender (found by its name and its levels)" in done.stderr
     candidates, _, columns = done.stderr.partition("; columns: ")
     assert "application_id" not in candidates
     assert "'application_id', 'gender', 'race'" in columns
@@ -675,7 +675,9 @@ def test_ids_are_no_groups_and_no_scores(tmp_path: Path) -> None:
     file.write_text("\n".join([header, *rows, ""]), "utf-8")
     done = run("init", file, "--decision", "hired", "--positive", "1")
     assert done.returncode == 2
-    assert "candidates: age (its name), sex (its name and its levels)" in done.stderr
+    assert (
+        "candidates: age (found by its name), sex (found by its name and its levels)" in done.stderr
+    )
     proposed = run("init", file, "--protected", "sex", "--positive", "1").stdout
     assert "score" not in proposed
     assert "  # id: race_id  # about 2,0" in proposed

@@ -81,19 +81,19 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
         assert max(map(cell_len, lines)) <= columns
         assert len(lines) <= terminal.MOST_LINES or columns == 40
     text = printed(result, 200, monkeypatch)
-    start = text.index("Impact ratio of the decision by region, to the highest group")
+    start = text.index("Impact ratio of the decision by region, relative to the highest group")
     first = [line.split() for line in text[start:].splitlines()[1:4]]
     assert first[1][4:8] == ["region", "60/200", "30.0", "%"]
     assert first[1][8] == "0.500"
     assert first[2][5:9] == ["120/200", "60.0", "%", "1.000"]
     text = printed(result, 80, monkeypatch)
-    apart = text[text.index("by region × sex × third, to") :].splitlines()
-    assert apart[4].endswith("has a level")
-    assert apart[5].split()[:4] == ["30/100", "30.0", "%", "0.500"]
+    apart = text[text.index("by region × sex × third, relative to") :].splitlines()
+    assert apart[5].endswith("has a level")
+    assert apart[6].split()[:4] == ["30/100", "30.0", "%", "0.500"]
     top = markdown.head(result)
     captions = [block.caption for block in top if isinstance(block, Table)]
     assert "the widest gaps, those with evidence first" in text
-    assert "Impact ratio of the decision by region, to the highest group" in captions
+    assert "Impact ratio of the decision by region, relative to the highest group" in captions
 
 
 def test_a_spec_that_asks_for_rates_alone_begins_with_a_table_of_groups(
@@ -132,7 +132,7 @@ def test_a_gap_has_the_reference_of_the_ratios_that_are_asked() -> None:
     (asked,) = remarks.widest(fairaudit.audit({**spec, "metrics": "impact_ratio"}, people))
     assert "is selected 33 % as often as" in asked.headline
     assert asked.headline.endswith("c")
-    assert "20.0 % (20/100) against 60.0 % (30/50); 95 %" in asked.sure
+    assert "20.0 % (20/100) against 60.0 % (30/50); 95 % interval" in asked.sure
     (plain,) = remarks.widest(fairaudit.audit({**spec, "metrics": "selection_rate"}, people))
     assert plain.headline.endswith("b")
 

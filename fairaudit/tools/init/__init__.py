@@ -107,7 +107,7 @@ def find_candidates(
             if role is Role.PROTECTED and len(values & _LEVELS) > 1:
                 reasons.append("its levels")
             if reasons:
-                found.append(Candidate(column, " and ".join(reasons)))
+                found.append(Candidate(column, f"found by {' and '.join(reasons)}"))
     return found
 
 
