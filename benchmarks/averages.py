@@ -174,4 +174,4 @@ def ranks(random: Generator, runs: int) -> Iterator[Study]:
         points.append(
             Point(where, found.covered(truth), found.without, min(n, m) * min(truth, 1 - truth))
         )
-    yield Study("area under the curve between groups", "DeLong", tuple(points))
+    yield Study("area under the curve between groups", "Wilson, DeLong's variance", tuple(points))

@@ -206,8 +206,8 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "DeLong's interval. The part of the variance that comes from a small side is at least a "
-        "share of the variance that is expected at this area.",
+        "Wilson's interval for as many people as give a share DeLong's variance. The part of it "
+        "that comes from a small side is at least a share of the variance expected at this area.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(

@@ -324,6 +324,20 @@ def test_the_interval_of_asah_is_as_published() -> None:
     assert printed(0.731368563685637 + reach, "0.8326")
 
 
+def test_the_interval_of_an_area_is_that_of_a_share_with_its_variance() -> None:
+    lower, upper = map(histogram, S100B)
+    area, variance = 0.731368563685637, 0.00266868245717244
+    ends = score_statistics.delong(np.array([[area]]), upper, lower)
+    size = area * (1 - area) / variance
+    expected = oracle.wilson(area * size, size, 0.05)
+    assert [end.item() for end in ends] == pytest.approx(expected, rel=1e-9)
+    # Few people are on the wrong side: not more than 3 · 5 · 5 / 10 people.
+    few = [histogram(side) for side in ([4, 1, 0], [0, 1, 4])]
+    ends = score_statistics.delong(np.array([[0.98]]), few[1], few[0])
+    expected = oracle.wilson(0.98 * 7.5, 7.5, 0.05)
+    assert [end.item() for end in ends] == pytest.approx(expected, rel=1e-9)
+
+
 def test_mann_whitney_is_as_published() -> None:
     """Hollander & Wolfe (1973) p. 69, ?wilcox.test: W = 35 of 50, one-sided p .1272."""
     x = [0.80, 0.83, 1.89, 1.04, 1.45, 1.38, 1.91, 1.64, 0.73, 1.46]
