@@ -51,16 +51,17 @@ def audit(  # noqa: PLR0913  # the options of the command
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> AuditResult:
-    """The result of an audit of the spec's data, or of `data` in its place.
+    """The result of an audit of the data that a spec names, or of `data`.
 
-    `spec` is a path, a YAML text, a mapping of the same shape, or a loaded spec; `data` a path
+    `spec` is a path, a YAML text, a mapping with the same keys, or a loaded spec. `data` is a path
     (also a glob or folder), a frame of Polars, pandas, Arrow or DuckDB, or a dict of columns.
-    `only` names checks to judge. With a `baseline`, an earlier result (or the path of its JSON
-    report), a check fails only where it is worse by more than the `tolerance`. `draws` are those of
-    `model: draws`, in place of the spec's. `settings` change the spec as `--set` does:
-    `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer. `untrusted` reads
-    the spec as a stranger's, as `--untrusted` does. Raises `FairauditError` or a subclass of it. A
-    failed check raises nothing: see `AuditResult.raise_for_failure`.
+    `only` names the checks to judge. With a `baseline`, an earlier result (or the path of its JSON
+    report), a check fails only if it is worse by more than the `tolerance`. `draws` is a file of
+    posterior draws for `model: draws`, in place of the file in the spec. `settings` change the spec
+    like `--set`: `["metrics[0].fail.below=0.75"]`. A database has `timeout` seconds to answer.
+    `untrusted` limits what a spec from a stranger can read, like `--untrusted`. Raises
+    `FairauditError` or a subclass. A failed check does not raise: see
+    `AuditResult.raise_for_failure`.
     """
     options = RunOptions(fail_on, only, baseline, tolerance, draws, settings, timeout)
     with read_as_untrusted(is_on=untrusted):
@@ -79,10 +80,10 @@ def audit_together(
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> list[AuditResult | FairauditError]:
-    """The results of several specs, in their order; those of the same files share their passes.
+    """The results of several specs, in their order. Specs with the same files share passes.
 
-    A spec that cannot be audited has its error, and stops no other. `settings` change each of them.
-    `untrusted` reads each as a stranger's.
+    If a spec cannot be audited, its entry is the error, and the other specs are still audited.
+    `settings` change each spec. `untrusted` limits what the specs can read, like `--untrusted`.
     """
     check_type(specs, Iterable, "the specs are a list")
     if isinstance(specs, str | Path | Mapping):
@@ -90,7 +91,7 @@ def audit_together(
     options = RunOptions(fail_on, settings=tuple(settings), timeout=timeout)
     with read_as_untrusted(is_on=untrusted):
         outcomes = answer_specs(specs, data, options, progress, engine)
-    return [_public(outcome) for outcome in outcomes]
+    return [_make_public(outcome) for outcome in outcomes]
 
 
 def audit_each(
@@ -104,10 +105,11 @@ def audit_each(
     progress: Progress = SILENT,
     engine: Engine = DEFAULT,
 ) -> dict[str, AuditResult | FairauditError]:
-    """A result for each file that `data` (a folder or a glob) names, from one scan of all.
+    """A result for each file that `data` (a folder or a glob) names, from one scan of all files.
 
-    A mapping, `{"may": frame, "june": "june.csv"}`, has a result under each of its names. What
-    cannot be audited has its error, and stops no other. `untrusted` reads the spec as a stranger's.
+    For a mapping, `{"may": frame, "june": "june.csv"}`, there is a result under each name. If a
+    file cannot be audited, its entry is the error, and the other files are still audited.
+    `untrusted` limits what the spec can read, like `--untrusted`.
     """
     with read_as_untrusted(is_on=untrusted):
         task = AuditTask.read(spec, RunOptions(fail_on, only, settings=settings))
@@ -117,14 +119,14 @@ def audit_each(
             raise NothingToAudit("no data is named", "name a folder, or pass `{name: frame}`")
         if isinstance(data, Mapping):
             return {
-                str(name): _public(answer_all([task], part, progress, engine)[0])
+                str(name): _make_public(answer_all([task], part, progress, engine)[0])
                 for name, part in data.items()
             }
         counts = count_each(task, str(data), progress=progress, engine=engine)
-        return {name: _public(judge_file(task, name, counts[name], engine)) for name in counts}
+        return {name: _make_public(judge_file(task, name, counts[name], engine)) for name in counts}
 
 
-def _public(outcome: ResultOrError) -> AuditResult | FairauditError:
+def _make_public(outcome: ResultOrError) -> AuditResult | FairauditError:
     return outcome if isinstance(outcome, FairauditError) else make_public(outcome)
 
 
@@ -170,18 +172,18 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     fail_on: FailOn | str = FailOn.FAIL,
     **keys: object,
 ) -> AuditResult:
-    """The result of an audit of arrays of equal length, called as scikit-learn and Fairlearn do.
+    """The result of an audit of arrays of equal length, with the names of scikit-learn's arguments.
 
-    `y_true` are labels and `y_pred` decisions, positive where they are `pos_label`; one of them may
-    be left out. Without a `pos_label` they hold 0 and 1, -1 and 1, or booleans, and 1 is positive;
-    other codes raise `UsageError`, and so do more than two codes in both arrays together.
-    `sensitive_features` and `control_features` (strata) are a frame, a series, a dict
-    of columns, a list, or an array of one or two dimensions, whose columns are
-    `sensitive_feature_0` and so on where they have no names. `score` is a number for each row,
-    `sample_weight` its weight. `metrics` are those of a spec, with or without limits; `limits`
-    names a limit at which a metric fails, `{"demographic_parity_ratio": {"below": 0.8}}`. Any
-    further key of a spec may follow, such as `groups` or `inference`. Raises `DataError`,
-    `UsageError`, and `SpecError` for what a spec must not say.
+    `y_true` are labels and `y_pred` decisions. One of them may be left out. The value `pos_label`
+    is positive. Without it, the arrays must hold 0 and 1, -1 and 1, or booleans, and 1 is positive;
+    other values raise `UsageError`. Both arrays together may have at most two values.
+    `sensitive_features` and `control_features` (strata) are a frame, a series, a dict of columns, a
+    list, or an array of one or two dimensions. Columns without names are called
+    `sensitive_feature_0` and so on. `score` is a number for each row, `sample_weight` its weight.
+    `metrics` are written as in a spec, with or without limits. `limits` are limits at which a
+    metric fails, `{"demographic_parity_ratio": {"below": 0.8}}`. Any other key of a spec may
+    follow, such as `groups` or `inference`. Raises `DataError`, `UsageError`, and `SpecError` for
+    invalid keys.
 
     >>> import fairaudit
     >>> result = fairaudit.audit_arrays(
@@ -226,12 +228,12 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
 
 
 def _column_of(base: str, name: str) -> str:
-    """The column of a feature: behind a prefix it may be called like any other column."""
+    """The column of a feature, with a prefix, because its name may be that of another column."""
     return f"{base}s.{name}"
 
 
 def _name_classes(pos_label: Any, outcomes: Mapping[str, pl.Series]) -> dict[str, object]:  # noqa: ANN401  # any label
-    """The positive value, and the negative one where it occurs."""
+    """The positive value, and the negative value if it occurs."""
     codes = {
         name: {canonical(level) for level in frames.list_levels(column)}
         for name, column in outcomes.items()
@@ -259,7 +261,7 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, pl.Series]) -> dict[str
 def _add_limits(
     metrics: Sequence[str | Mapping[str, object]] | str, limits: Mapping[str, object]
 ) -> list[str | Mapping[str, object]]:
-    """The metrics without those that have a limit, and these with it."""
+    """The metrics without limits, then the metrics in `limits` with their limit."""
     check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
     example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
     check_type(limits, Mapping, "limits are a dict of metrics", example)

@@ -1,4 +1,4 @@
-"""`fairaudit run`: its options (defaults, environment variables), and the audit they ask for."""
+"""`fairaudit run`: its options, with defaults and environment variables, and its progress bars."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
                 specs, data, options, progress=progress, workers=workers, for_each=for_each
             )
         if len(answers) == 1 and isinstance(answers[0].result, FairauditError):
-            # It ends the command as any other error does.
+            # A single error ends the command like any other error.
             raise answers[0].result
         seconds = time.monotonic() - started
         write_reports(answers, request.outputs, request.outputs.paths, workers, full=full)
@@ -184,7 +184,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 
 
 def clear_earlier(request: Request) -> None:
-    """Clears the outputs of a line that is refused: no earlier report may pass for a new one."""
+    """Clears the outputs of a refused command, so that no earlier report is taken for a new one."""
     specs = [Path(name) for name in request.arguments] or None
     with contextlib.suppress(UsageError):
         written = [path for path in map(Path, request.written) if path.is_file()]
@@ -201,9 +201,10 @@ def _begin(
     tolerance: str | None,
     draws: str | None,
 ) -> list[Path]:
-    """The specs of a run, once its outputs are cleared: none may be a file that the run reads.
+    """The specs of a run, after its outputs are cleared.
 
-    Raises `UsageError` for a tolerance without an earlier report that it is of.
+    Raises `UsageError` if an output is a file that the run reads, or for a tolerance without a
+    baseline.
     """
     from fairaudit.pipeline import batch
 
@@ -225,7 +226,7 @@ def _begin(
 
 
 def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
-    """The specs that are named, or that of this folder."""
+    """The named specs, or the spec in the current folder."""
     specs = named or [path for path in map(Path, _SPECS_HERE) if path.exists()]
     if len(specs) > 1 and not named:
         what = f"the current folder has both {' and '.join(_SPECS_HERE)}"
@@ -239,7 +240,7 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
 
 
 class Bar(Progress):
-    """A bar for the stage of each unit that runs; they go when all is done."""
+    """A progress bar for the running stage of each unit (rows, bytes), removed at the end."""
 
     silent = False
 
@@ -268,13 +269,13 @@ class Bar(Progress):
         self._bars.stop()
 
     def start(self, stage: str, total: int | None, unit: str) -> None:
-        """A stage begins: what it does, and how many `unit` there are, if that is known."""
+        """Shows the bar of a new stage; `total` is the number of units, None if unknown."""
         if unit in self._tasks:
             self._bars.remove_task(self._tasks[unit])
         self._tasks[unit] = self._bars.add_task(mask(stage), total=total, rate="")
 
     def advance(self, done: int, unit: str) -> None:
-        """Adds progress to the stage of a unit; stages of two units may run at once."""
+        """Adds progress to the stage of a unit. Stages of different units may run together."""
         if unit not in self._tasks:
             return
         task = self._tasks[unit]
@@ -285,7 +286,7 @@ class Bar(Progress):
 
 @contextlib.contextmanager
 def show_progress(*, quiet: int, color: Color) -> Iterator[Progress]:
-    """Shows how far a pass is on stderr, on a terminal only."""
+    """Shows the progress of passes on stderr, if it is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield SILENT
         return

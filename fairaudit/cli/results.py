@@ -230,12 +230,8 @@ _Models = Annotated[
 _FailWhen = Annotated[
     Literal["never", "worse"],
     typer.Option(
-        help="With `worse` the exit code is 1 if a check that did not fail does now, fails for "
-        "a group it did not fail for, no longer judges a group, or can no longer be evaluated, "
-        "or if the value of one moved away from parity, or beyond its limit, more than chance "
-        "explains (p corrected over all checks; of the same people, at all), if it leaves out "
-        "over 10 points more of the people, or if a check is gone or has a looser limit; 3 if no "
-        "check is in both."
+        help="With `worse` the exit code is 1 if a check got worse, is missing, has a looser limit "
+        "or leaves out more people (docs/command.md has the rules), and 3 if no check is in both."
     ),
 ]
 _AcceptDropped = Annotated[

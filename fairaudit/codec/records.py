@@ -1,8 +1,8 @@
 """Records as JSON objects: written by their types, read and checked by msgspec.
 
-A member has the name that the field has for msgspec. What JSON and msgspec do not have is here:
-groups and other pairs as objects, numbers that are not finite (`x_state`), records whose members
-are among those of the record around them (a field named `*…`), and properties that are written.
+A member has the name that the field has for msgspec. This module adds what msgspec does not do: it
+writes groups and other pairs as objects, the state of numbers that are not finite (`x_state`), the
+members of an inner record among those of the outer record (a field named `*…`), and properties.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ _NUMBERS = {
     "infinite": math.inf,
     "negative_infinite": -math.inf,
 }
-"""The numbers that JSON does not have, by their states."""
+"""The numbers that JSON cannot represent, by their states."""
 
 _LARGEST = 2**256
-"""No count is larger, and floats hold it."""
+"""Maximum of a count. It fits into a float."""
 
 _MOST_BITS = 10_000
-"""The digits of a longer fraction would fill pages."""
+"""Maximum length of a denominator. The digits of longer fractions would fill pages."""
 
 OPTION: Any = float | int | str | list[str] | dict[str, float]
-"""An option of a spec, whose field has the type `object`."""
+"""The possible types of an option of a spec, whose field has the type `object`."""
 
 _DECIMAL = re.compile(r"-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?")
 FRACTION = r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$"
@@ -65,9 +65,9 @@ _LONGEST_WHY = 200
 
 
 class Shape(NamedTuple):
-    """How values of a type are written as plain data, and how msgspec is handed what was written.
+    """How to `write` values of a type as plain data, and how to `read` the data for msgspec.
 
-    None: as they are.
+    None means unchanged.
     """
 
     write: Convert | None = None
@@ -77,8 +77,8 @@ class Shape(NamedTuple):
 class Member(NamedTuple):
     """A member of a record: the name of its field or property, its name in JSON, its type.
 
-    `rare` is the value that is left out. The name of a flat one, whose members are inserted, begins
-    with `*`.
+    A member with the value `rare` is not written. If the name begins with `*`, the value is a
+    record whose members are written in place of the member (it is flat).
     """
 
     field: str
@@ -88,18 +88,18 @@ class Member(NamedTuple):
 
     @property
     def is_flat(self) -> bool:
-        """Whether the members of its value are inserted."""
+        """Whether the members of its value are written in its place."""
         return self.name.startswith("*")
 
     @property
     def state(self) -> str:
-        """The name of the member that says why a number is null; empty for other members."""
+        """The name of the member that says why a number is null; empty if it is not a number."""
         is_number = float in split_union(self.hint)
         return is_number * ("state" if self.name == "value" else f"{self.name}_state")
 
 
 def split_union(hint: Any) -> list[Any]:
-    """The types of a union except None; for another type, the type itself."""
+    """The types of a union except None; for any other type, the type itself."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     types = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
@@ -108,7 +108,7 @@ def split_union(hint: Any) -> list[Any]:
 
 @cache
 def list_members(cls: Any) -> list[Member]:
-    """The members of a record: its fields, then its properties that are marked as written."""
+    """The members of a record: its fields, then its properties with an `Annotated` type."""
     members = []
     for one in fields(cls):
         is_made = one.default_factory is not NODEFAULT
@@ -125,33 +125,33 @@ def list_members(cls: Any) -> list[Member]:
 
 
 @cache
-def shape_of(hint: Any) -> Shape:
-    """How values of a type are in JSON."""
+def find_shape(hint: Any) -> Shape:
+    """How values of a type are written in JSON and read from it."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
-        return shape_of(arguments[0])
+        return find_shape(arguments[0])
     if origin in {Union, UnionType}:
-        return _shape_of_union(split_union(hint))
+        return _find_shape_of_union(split_union(hint))
     if origin is tuple:
         inner = get_args(arguments[0])
         if get_origin(arguments[0]) is tuple and inner[0] is str and inner[1] is not Ellipsis:
             return Shape(dict, lambda tree: [*tree.items()] if isinstance(tree, dict) else tree)
-        write, read = shape_of(arguments[0])
+        write, read = find_shape(arguments[0])
         return Shape(
             (lambda values: [write(value) for value in values]) if write else list,
             read and (lambda tree: [read(i) for i in tree] if isinstance(tree, list) else tree),
         )
     if origin is not None:
-        each = shape_of(arguments[1]).write
+        each = find_shape(arguments[1]).write
         return Shape(each and (lambda values: {name: each(values[name]) for name in values}))
     if isinstance(hint, type) and issubclass(hint, Frozen):
-        return Shape(_writer_of(hint), _reader_of(hint))
+        return Shape(_make_writer(hint), _make_reader(hint))
     return _SHAPES.get(hint, Shape())
 
 
-def _shape_of_union(types: list[Any]) -> Shape:
-    """A value of one of several types, or None; a record says in the member `type` which it is."""
-    shapes = {cls.__name__: shape_of(cls) for cls in types}
+def _find_shape_of_union(types: list[Any]) -> Shape:
+    """The shape of a value of one of several types, or None; records name their type in `type`."""
+    shapes = {cls.__name__: find_shape(cls) for cls in types}
     if len(types) == 1:
         ((dump, load),) = shapes.values()
         return Shape(dump and (lambda value: None if value is None else dump(value)), load)
@@ -167,12 +167,12 @@ def _shape_of_union(types: list[Any]) -> Shape:
     return Shape(write, read)
 
 
-def _writer_of(cls: Any) -> Convert:
-    """Writes a record as an object with a member for each field and each written property."""
+def _make_writer(cls: Any) -> Convert:
+    """A function that writes a record as an object, with its fields and written properties."""
     tag, members = cls.__struct_config__.tag, list_members(cls)
     get = attrgetter(*(one.field for one in members), "__class__")
     steps = [
-        (one.name, one.rare, one.state, one.is_flat, shape_of(one.hint).write) for one in members
+        (one.name, one.rare, one.state, one.is_flat, find_shape(one.hint).write) for one in members
     ]
 
     def write(row: Any) -> Tree:
@@ -195,12 +195,12 @@ def _writer_of(cls: Any) -> Convert:
     return write
 
 
-def _reader_of(cls: Any) -> Convert:
-    """Makes an object ready for msgspec: numbers from their states, flat members in a record."""
+def _make_reader(cls: Any) -> Convert:
+    """A function that prepares an object for msgspec: numbers by their states, inner records."""
     steps = [
         (one.name, one.state, one.is_flat, NoneType in get_args(one.hint), convert)
         for one in list_members(cls)
-        if (convert := shape_of(one.hint).read)
+        if (convert := find_shape(one.hint).read)
     ]
 
     def read(tree: Any) -> Any:
@@ -230,25 +230,25 @@ _SHAPES = {
     ),
     MetricRecord: Shape(lambda metric: write(MetricName, name_record(metric))),
     object: Shape(lambda value: [*value] if isinstance(value, tuple) else value),
-    # In a list, a number that JSON does not have is the word of its state.
+    # In a list, a number that is not finite is written as the word of its state.
     float: Shape(
         lambda number: number if isfinite(number) else state_of(number),
         lambda value: _NUMBERS.get(value, value) if isinstance(value, str) else value,
     ),
 }
-"""The shapes of types that msgspec does not write, or read, as they should be."""
+"""The shapes of types that msgspec writes or reads differently."""
 
 
 def write(hint: Any, value: Any) -> Any:
     """A value of a type as plain data."""
-    convert = shape_of(hint).write
+    convert = find_shape(hint).write
     return msgspec.to_builtins(convert(value) if convert else value, enc_hook=_encode)
 
 
 def _encode(value: Any) -> str | float | None:
-    """A value that msgspec does not know: a number of NumPy, a notice, a fraction.
+    """A value of a type that msgspec does not know: a NumPy number, a notice or a fraction.
 
-    It returns None for a fraction with too many digits.
+    None for a fraction with too many digits.
     """
     if isinstance(value, float):
         return float(value)
@@ -257,18 +257,19 @@ def _encode(value: Any) -> str | float | None:
 
 
 def read(hint: Any, tree: Any) -> Any:
-    """The value of a type in plain data; raises `Unreadable`, which names the member.
+    """The value of a type from plain data; raises `Unreadable`, which names the member.
 
-    The value is written again: so no member is missing, and all follow from the rest that should.
+    The value is written again and compared with the data. This finds members that are missing, and
+    computed members that do not follow from the others.
     """
-    convert = shape_of(hint).read
+    convert = find_shape(hint).read
     try:
         value = msgspec.convert(convert(tree) if convert else tree, hint, dec_hook=_decode)
     except msgspec.ValidationError as error:
-        if isinstance(error.__cause__, TypeError):  # no damage, but a mistake of ours
+        if isinstance(error.__cause__, TypeError):  # an error in this program, not in the data
             raise error.__cause__ from None
         why, place = str(error), ""
-        while found := _PLACE.fullmatch(why):  # the outermost place is last
+        while found := _PLACE.fullmatch(why):  # the message ends with the outermost place
             why, place = found[1], place + re.sub(r"\.\*\w+", "", found[2])
         if missing := _MISSING.fullmatch(why):
             raise Unreadable("is missing", f"{place}.{missing[1]}".lstrip(".")) from error
@@ -280,7 +281,7 @@ def read(hint: Any, tree: Any) -> Any:
 
 
 def _decode(cls: Any, value: Any) -> Any:
-    """A value of a type that msgspec does not know; it adds the path to a `ValueError`."""
+    """A value of a type that msgspec does not know; raises `ValueError`, for msgspec to locate."""
     try:
         if cls is object:
             return msgspec.convert(value, OPTION)
@@ -292,14 +293,14 @@ def _decode(cls: Any, value: Any) -> Any:
         raise ValueError(f"{value.get(fault.path[0])!r} {fault.why}") from fault
     if not isinstance(value, str) or (cls is Fraction and not re.fullmatch(FRACTION, value)):
         raise ValueError(f"{value!r:.40} is not a {'text' if cls is Notice else 'fraction'}")
-    # A notice that is read back never goes into a published report.
+    # A notice from a file must not be published: its marks are not in the file.
     return Notice(value, Subjects.NEVER) if cls is Notice else cls(value)
 
 
 def _check(value: Any, *place: str | int) -> None:
-    """Raises `Unreadable` where a record in a value contradicts itself, or a number is too large.
+    """Raises `Unreadable` if a record in a value contradicts itself, or a number is not possible.
 
-    The path of the fault begins with `place`, the step to the value.
+    `place` is the last step of the path to the value.
     """
     try:
         if isinstance(value, Frozen):
@@ -323,7 +324,7 @@ def _check(value: Any, *place: str | int) -> None:
 
 @cache
 def _list_checked(cls: Any) -> list[Member]:
-    """The fields of a record that hold records, or whole numbers."""
+    """The members of a record that may hold records or whole numbers."""
     return [one for one in list_members(cls) if _is_checked(one.hint)]
 
 
@@ -334,7 +335,10 @@ def _is_checked(hint: Any) -> bool:
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:
-    """Raises `Unreadable` for the first member that is written otherwise; others are ignored."""
+    """Raises `Unreadable` for the first written member that differs in the tree.
+
+    Other members of the tree are ignored.
+    """
     if written == tree:
         return
     if isinstance(written, dict) and isinstance(tree, dict):

@@ -187,8 +187,7 @@ ODDS_RATIO = Comparison(
     description="The group's odds divided by the reference's; 1 at parity.",
     caution="Farther from 1 than the ratio of rates; does not show how many people are affected.",
     source=citations.ZLIOBAITE,
-    other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 need this orientation."
-    "",
+    other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 need this one.",
     formula="group · (1 - reference) / (reference · (1 - group))",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),

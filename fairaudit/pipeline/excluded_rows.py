@@ -1,4 +1,4 @@
-"""People whom the cube leaves out: whether dropped, undecided or hidden rows leave a check open."""
+"""Rows outside the cube (dropped, undecided, hidden), and the checks that they leave open."""
 
 from __future__ import annotations
 
@@ -61,21 +61,21 @@ MANY_LEFT_OUT_DOUBT = _doubt(
 )
 
 PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT)
-"""Given for any number of rows: a status that depended on them would show how many there are."""
+"""Doubts that hold for any number of rows, because otherwise the status would reveal it."""
 
 _WORSE = {
     Status.WARN: "warn",
     Status.INCONCLUSIVE: "be inconclusive",
     Status.FAIL: "fail",
 }
-"""How to describe a status that is worse with the rows that are left out."""
+"""A status that is worse with the rows that are left out, as part of a sentence."""
 _LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 _PREDICTION = {Requirement.PREDICTION, Requirement.CLASSES, Requirement.NUMBER}
 _SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
 
 
 class LeftOutRows:
-    """The people in the data whom the cube leaves out, by the columns of a check."""
+    """The people in the data whom the cube leaves out, and what they could change in a check."""
 
     def __init__(self, audit: Audit) -> None:
         assert audit.cubes.left_out is not None
@@ -95,10 +95,10 @@ class LeftOutRows:
     def find_gone(
         self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
     ) -> list[NotEvaluated]:
-        """The groups in the data that cannot be judged.
+        """The groups in the data that cannot be judged, in the groupings and strata of `places`.
 
-        They leave the check open, unless the spec would set such a group aside anyway, as too
-        small. If there are several places, groups that are part of a listed group are omitted.
+        They leave the check open, unless they are too small to be judged anyway. With several
+        places, groups that are part of a listed group are omitted.
         """
         missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
         found = set[frozenset[tuple[str, str]]]()
@@ -120,7 +120,7 @@ class LeftOutRows:
         return missing
 
     def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
-        """The people of dropped and of undecided rows, as checks by some columns count them."""
+        """The people of dropped rows and of undecided rows, in the tables of a grouping."""
         if (by, of) not in self._outsiders:
             self._outsiders[by, of] = [
                 Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
@@ -131,14 +131,14 @@ class LeftOutRows:
     def list_doubts(
         self, check: AnyCheck, status: Status, exclusion: Exclusion
     ) -> Iterator[NotEvaluated]:
-        """The reasons that leave a check open: rows outside all tables that could make it worse."""
+        """The reasons that leave a check open: rows outside the cube that could make it worse."""
         if status not in NOT_FAILED:
             return
         if self._rows.others.any() and (
             self._is_published or self._could_worsen(check, status, exclusion, self._rows.others)
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
-        # In a published report, a status that they do not change would show how many there are.
+        # In a published report, a status that they cannot change would reveal their number.
         if self._rows.undecided.any() and (
             self._is_published
             or self._rule is not None
@@ -150,9 +150,9 @@ class LeftOutRows:
             yield UNDECIDED_DOUBT
 
     def evaluate_masked(self, check: AnyCheck, exclusion: Exclusion) -> Evaluation | None:
-        """A check with all people who may exist by a masked count; None without bounds.
+        """A check with the people whom masked counts hide; None if they cannot be bounded.
 
-        They may belong to their group or not.
+        Each of these people may or may not belong to the group.
         """
         is_bounded = (
             isinstance(check, Check)
@@ -172,7 +172,7 @@ class LeftOutRows:
     def _could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
     ) -> bool:
-        """Whether some rows could make a check worse; True without bounds."""
+        """Whether the `optional` rows could make a check worse; True if they cannot be bounded."""
         if not isinstance(check, Check):
             return True
         outcomes = [name for name in (check.of, check.against) if name is not None]
@@ -207,7 +207,7 @@ class HiddenPeople:
             self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
     def could_worsen(self, check: AnyCheck, status: Status, exclusion: Exclusion) -> bool:
-        """Whether they could make a check worse; True without bounds."""
+        """Whether these people could make a check worse; True if they cannot be bounded."""
         if status not in NOT_FAILED:
             return False
         if not isinstance(check, Check):
@@ -223,7 +223,7 @@ class HiddenPeople:
             return True
         wide = evaluate_check(check, self._wide, exclusion)
         table = wide.table
-        # Groups that do not take part, even those without any people left, might take part then.
+        # With hidden people, groups that are too small now could be compared, even empty ones.
         not_compared = table.known & ~wide.takes_part.any(axis=0)
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
@@ -232,7 +232,7 @@ class HiddenPeople:
 
 
 def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:
-    """Whether a value of a check may be beyond a limit that it is within now."""
+    """Whether a value of a check may be beyond a limit that would make the status worse."""
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
     return any(may_be_beyond(evaluation, limit) for limit in limits if limit is not None)
 
@@ -242,7 +242,7 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles among `roles` whose columns a check does not need.
 
-    A check of one of several `models` does not need the columns of the others.
+    The role `prediction` is of all `models`, so with several models no check needs it.
     """
     metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
     assert metric is not None
@@ -265,10 +265,9 @@ def downgrade_if_worse(
 ) -> Finding:
     """The finding, downgraded if it is worse with the rows that `missing: drop` leaves out.
 
-    `kept` is the finding that counts them. The `rules` drop rows for columns that the check does
-    not need: if counting them would fail the run or leave the check open, it is open; if it would
-    warn, it warns. A status that is `failing` without them stays. Rows that lack a value that the
-    check needs may change its status as other missing values may.
+    `kept` is the finding that counts these rows, and `rules` drop rows for columns that the check
+    does not need. If `kept` fails the run or is open, the result is open; if it warns, the result
+    warns. A `failing` status does not change.
     """
     if kept.missing is not None and kept.missing.turns:
         finding = replace(finding, missing=kept.missing)

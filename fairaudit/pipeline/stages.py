@@ -143,7 +143,7 @@ class Judge:
             if joined is not None and joined.status is not finding.status:
                 reason = (
                     "levels with similar spelling are counted separately: "
-                    f"{self._alike.listed(names)}; joined, the status would be {joined.status}, "
+                    f"{self._alike.describe(names)}; joined, the status would be {joined.status}, "
                     f"not {finding.status}"
                 )
                 is_worse = joined.status in {Status.INCONCLUSIVE, *self._failing}

@@ -1,4 +1,4 @@
-"""Pages of `fairaudit show`: list of checks; one, found by number or id; its formula in numbers.
+"""Pages of `fairaudit show`: the list of checks, and one check with its formula filled in.
 
 A formula is filled in only if its result is the printed value: `(497/1,337) / (1,115/1,847)`.
 """
@@ -104,7 +104,7 @@ def find(result: AuditResult, text: str) -> Finding:
 
 
 def document(result: AuditResult, finding: Finding) -> Document:
-    """The page of one finding: as the full report states it, its formula, and its groups."""
+    """The page of one finding: its part of the full report, its formula, and its groups."""
     diagnostics = diagnose_by_id(result)
     figure = diagnostics[finding.check.id].figure
     blocks = [
@@ -114,7 +114,7 @@ def document(result: AuditResult, finding: Finding) -> Document:
         *_numbers(result, finding),
     ]
     if len(finding.crossed) > 1:
-        # Everybody who is over the limit, not only the worst.
+        # List all groups over the limit, not only the worst.
         limit = finding.limit
         assert isinstance(limit, Limit)
         farthest_first = sorted(finding.crossed, key=lambda breach: -limit.excess(breach.value))
@@ -143,7 +143,7 @@ def _value(finding: Finding) -> str:
 
 
 def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
-    """Both sides, and the formula with their counts in it; of reversals those beyond the limit."""
+    """The formula filled in with the counts of both sides; for a scan, its reversals."""
     check = finding.check
     if isinstance(check, ReversalCheck):
         for reversal in finding.reversals:
@@ -205,7 +205,7 @@ _BREACHES: tuple[Column[Breach], ...] = (
 
 
 def _groups(result: AuditResult, finding: Finding) -> Iterator[Block]:
-    """The counts of every group, by stratum where there are strata: rates and outcomes."""
+    """The rates of every group and its counts by outcome, in each stratum if there are strata."""
     check = finding.check
     if not isinstance(check, Check):
         return
@@ -265,13 +265,13 @@ _NOT_JUDGED: tuple[Column[NotEvaluated], ...] = (
 
 _EXACT = 1e-9
 _DECIMALS = 1e-6
-"""How far a formula may be off whose terms are integers, and whose terms are decimals."""
+"""Tolerances for the result of a formula: with terms that are integers, and that are decimals."""
 
 _FOLD_WORDS = {
     "mean magnitude": "mean of magnitudes",
     "mean ratio": "mean of ratios or their inverses up to 1",
 }
-"""The name of a fold in a formula, if it differs from its id."""
+"""The name of a combination of parts in a formula, if it differs from its id."""
 
 
 class Term(Frozen):
@@ -283,7 +283,7 @@ class Term(Frozen):
 
 
 class Line(Frozen):
-    """One line of the working: of what, its formula in words, and the filled-in one."""
+    """A line of a calculation: what it computes, the formula in words, the formula in numbers."""
 
     what: str
     formula: str
@@ -301,7 +301,7 @@ class Line(Frozen):
 
 
 def rate(estimate: Estimate) -> Term | None:
-    """A rate by its integers, or else as a decimal; None if it is hidden or missing."""
+    """A rate as a fraction of integers, or as a decimal; None if it is suppressed or undefined."""
     if estimate.suppressed or math.isnan(estimate.value):
         return None
     over, under = estimate.numerator, estimate.denominator
@@ -316,7 +316,7 @@ def rate(estimate: Estimate) -> Term | None:
 
 
 def steps(result: AuditResult, finding: Finding) -> list[str]:
-    """The lines that lead to the value, filled in; none where no line holds what it is made of."""
+    """The lines of the calculation of a value, as texts; empty if it cannot be written."""
     check, subgroup = finding.check, finding.subgroup
     if isinstance(check, SubgroupCheck):
         search = whose_rate(result, check)
@@ -330,10 +330,10 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 
 
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
-    """The lines that lead to the value, the last being its own; empty if they do not.
+    """The lines of the calculation of a value, its own line last; empty if it cannot be written.
 
-    Pseudo-counts are added to each of the `outcomes`. Values of everybody's distribution, of a fit,
-    or of a mean over all groups have no lines.
+    Pseudo-counts are added to each of the `outcomes`. A value has no lines if it is of a fit, of
+    the distribution of all people, or of a mean over all groups.
     """
     check, estimate = finding.check, finding.estimate
     is_known = estimate is not None and not estimate.suppressed and not math.isnan(estimate.value)
@@ -349,7 +349,7 @@ def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
 
 
 def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
-    """The sides, each part, and how the parts become one number; stops where one has no formula."""
+    """Lines for the sides, for each part, and for all parts together, if they have formulas."""
     written: set[str] = set()
     parts = []
     # The sides of a part without a comparison are compared by a log-ratio of outcomes.
@@ -392,7 +392,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
 
 
 def _fold_terms(fold: PartCombination, parts: Sequence[Term]) -> Term:
-    """Several parts as one number, filled in; exact where none is infinite."""
+    """The combination of several parts, filled in; exact if all parts are exact."""
     inside = [part.text for part in parts]
     text = f"{_FOLD_WORDS.get(fold.id, fold.id)}({'; '.join(inside)})"
     if fold is REMAINDER:
@@ -428,7 +428,7 @@ def _title(part: ComparisonPart, of: str) -> str:
 
 
 def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
-    """A comparison filled in; of a burden by the shares that are spared, as it is defined then."""
+    """A comparison filled in. For a burden it may compare the shares without the burden."""
     sides = (part.first, part.second)
     first, second = [None if side is None else rate(side.estimate) for side in sides]
     is_one_sided = comparison is not None and (comparison.one_sided or _is_of_rows(comparison))
@@ -481,7 +481,7 @@ def _compared(comparison: Comparison, a: Term, b: Term, value: float) -> Term | 
             left, right = float(left), float(right)
         return Term(text, comparison.apply(left, right), exact)
     except ZeroDivisionError:
-        # A positive number over zero is infinite, and zero over zero no number.
+        # A positive number over zero is infinite, and zero over zero is undefined.
         return Term(text, value, exact) if not math.isfinite(value) else None
 
 

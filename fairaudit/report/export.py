@@ -1,14 +1,14 @@
-"""Formats `csv`, `parquet`; rows of results, checks, audits in `Export`, for every flat file.
+"""Formats `csv` and `parquet`, and `Export`: the rows of every flat file.
 
 A missing number is empty and never 0, and the column of its state says why. Columns of attributes
-begin with `group.`, columns of strata with `given.`: an attribute may be called `n` or `metric`.
-`people` and `share_of_known` belong to the group, a share of the people whose group is known. `n`,
-`numerator` and `denominator` belong to the rate; a weighted sum is `numerator / scale`.
+begin with `group.` and columns of strata with `given.`, because an attribute may be called `n` or
+`metric`. `people` and `share_of_known` describe the group; the share is of people whose group is
+known. `n`, `numerator` and `denominator` describe the rate; a weighted sum is `numerator / scale`.
 
 Parquet is for programs: it has a schema, and texts are unchanged. CSV is for spreadsheets: it has a
-byte order mark, formulas are disarmed, and each record is one line. Without the mark Excel reads
-UTF-8 in the code page of the machine, and `×` is lost. Lines end with a line feed, which every
-program reads. A line of the data could be a command to a program that reads the log.
+byte order mark, without which Excel would misread UTF-8. Texts that look like formulas get an
+apostrophe. Each record is one line, because a line in the data could be a command to a program that
+reads the log. Lines end with a line feed, which every program reads.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ Value: TypeAlias = str | int | float | None
 MARK = "\ufeff"
 """The byte order mark: this text is UTF-8."""
 
-# The text that a spreadsheet may take for a formula: at the beginning of a cell, also of a program
-# that separates cells by semicolons. See OWASP, CSV Injection.
+# The beginning of a text that a spreadsheet may take for a formula, in cells that are separated by
+# commas or by semicolons. See OWASP, CSV Injection.
 _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
@@ -98,7 +98,7 @@ _NUMBERS = frozenset(
     }
 )
 _FLAGS = frozenset({"not_enough_evidence", "judged", "significant"})
-"""The columns that hold no text, by the type that a program reads."""
+"""Columns that do not hold texts: whole numbers, numbers, and yes or no."""
 
 
 class Export(Frozen):
@@ -116,8 +116,8 @@ class Export(Frozen):
     def csv(self) -> str:
         """The rows as CSV with a header."""
         page = io.StringIO(newline="")
-        # The module quotes only characters that could end its lines, so they end differently here:
-        # no cell holds such an end.
+        # The module quotes a cell only if it contains a character of the line ends. So the lines
+        # end with "\r\n" here, which is then replaced: no cell contains it.
         writer = csv.writer(page, lineterminator="\r\n")
         writer.writerow(map(safe, self.names))
         writer.writerows(map(_cell, row) for row in self.rows)
@@ -146,12 +146,12 @@ class Export(Frozen):
 
 
 def encode_csv_for(text: str, encoding: str) -> str:
-    """A page in the characters of an encoding; without the mark if the encoding is not UTF-8."""
+    """A page in the characters of an encoding other than UTF-8, without the byte order mark."""
     return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def safe(text: str) -> str:
-    """A text of one line, which no spreadsheet takes for a formula, no build server for a command.
+    """A text of one line that is not a formula to a spreadsheet or a command to a build server.
 
     Invisible characters are spelled out (`names.escaped`). An apostrophe precedes a text that looks
     like a formula; numbers, also negative ones, stay as they are. To restore the text, remove such
@@ -173,7 +173,7 @@ def _utf8(text: str) -> str:
 
 
 def groups(answers: Sequence[Answer]) -> Export:
-    """All groups of several answers; an error has no groups, and so no row."""
+    """The groups of all answers. An error has no groups."""
     return _with_levels(_WHOSE, [row for answer in answers for row in _rows(answer)], _FOUND)
 
 
@@ -189,7 +189,7 @@ def _with_levels(
 
 
 def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
-    """The rows of one answer: each rate in the order of the report, then who has no rate."""
+    """The rows of one answer: rates in the order of the report, then groups without a rate."""
     result = answer.result
     if isinstance(result, FairauditError):
         return
@@ -259,10 +259,10 @@ def lattice(result: AuditResult) -> Export:
 
 
 def reversals(result: AuditResult) -> Export:
-    """The pairs of groups whose gap changes within strata; a gap is the group's minus the other's.
+    """The pairs of groups whose gap changes within strata: the group minus the other group.
 
-    `adjusted` is the gap at the same mix of strata; `difference`, with its interval, has Mantel and
-    Haenszel's weights.
+    `adjusted` is the gap with the same mix of strata for both groups. `difference` and its interval
+    use Mantel and Haenszel's weights.
     """
     rows = (
         {
@@ -293,7 +293,7 @@ def reversals(result: AuditResult) -> Export:
 
 
 def subgroups(result: AuditResult) -> Export:
-    """The subgroups that a search lists, by each rate; `difference` is from everybody's rate."""
+    """The subgroups that a search lists, by rate; `difference` is to the rate of all people."""
     searched = [] if result.subgroups is None else result.subgroups.rates
     rows = (
         {
@@ -341,7 +341,7 @@ def _whose(row: GroupRow | RateRow | ComparisonRow) -> dict[str, Value]:
 
 
 def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
-    """What rates and comparisons have in common: a value of a metric, and how it is defined."""
+    """The columns that rates and comparisons share: the value of a metric, and its definition."""
     return {
         "metric": row.metric,
         **estimated(row.estimate),
@@ -388,7 +388,7 @@ def _tested(test: Significance | None) -> dict[str, Value]:
 
 
 def _number(name: str, value: float | None) -> dict[str, Value]:
-    """A number where it is finite, and its state; None is suppressed."""
+    """A number, empty if it is not finite, and its state; None means suppressed."""
     state = State.SUPPRESSED if value is None else state_of(value)
     return {name: _finite(value), f"{name}_state": str(state)}
 
@@ -398,12 +398,12 @@ def _finite(value: float | None) -> float | None:
 
 
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
-    """The groups of all answers as CSV with a header; of errors alone, the header."""
+    """The groups of all answers as CSV with a header; only the header if all are errors."""
     return groups(answers).csv()
 
 
 def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes:  # noqa: ARG001  # the same
-    """The groups of all answers as a Parquet file; of errors alone, its schema and no row."""
+    """The groups of all answers as a Parquet file, without rows if all are errors."""
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -434,7 +434,7 @@ class Listed(Frozen):
 
 
 def index(listed: Sequence[Listed]) -> dict[str, Any]:
-    """The verdict on each audit and where its report lies, as plain data in the order asked."""
+    """The verdict and the report files of each audit as plain data, in the order of the specs."""
     answers = [audit.answer for audit in listed]
     words = [str(answer.result.verdict) for answer in answers]
     audits = []
@@ -457,7 +457,7 @@ def index(listed: Sequence[Listed]) -> dict[str, Any]:
 
 
 def summary_csv(listed: Sequence[Listed]) -> str:
-    """A row for each audit: its verdict, and how many of its checks came out how."""
+    """A row for each audit: its verdict, and the number of checks with each status."""
     rows = [{**_summary_row(audit), "report": audit.files.get("json")} for audit in listed]
     return Export.of(_SUMMARY, rows).csv()
 
@@ -506,7 +506,7 @@ def checks(result: AuditResult) -> Export:
 
 
 def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
-    """The row of each check, in the order of the spec; then the values that no limit judges."""
+    """A row for each check, in the order of the spec, then one for each value without a limit."""
     explanations = diagnostics.diagnose_by_id(result)
     for finding in result.findings:
         check = finding.check

@@ -1,4 +1,4 @@
-"""The headline of a check in one sentence: who is how far from whom; value and limit in words."""
+"""The headline of a check in one sentence: groups, their difference, the value and its limit."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TURNED = {
     ReversalKind.ADJUSTED: "after adjustment for {}",
     ReversalKind.MOST_PEOPLE: "for most people given {}",
 }
-"""Where the gap points the other way."""
+"""Where the gap has the opposite direction, by the kind of a reversal."""
 _PASSED = {
     ReversalKind.EVERY_STRATUM: "is reversed in every stratum",
     ReversalKind.ADJUSTED: "is reversed after adjustment",
@@ -41,13 +41,13 @@ _PASSED = {
     ReversalKind.MASKED: "is reversed by strata, opposite in them or hidden in the aggregate",
     ReversalKind.EXPLAINED: "is reversed by strata, opposite in them, hidden or explained",
 }
-"""The sentence of a check that finds no such gap."""
+"""The end of "no gap …" if a check finds no reversal, by the kind that its limit names."""
 _CHANGED = {
     ReversalKind.OPPOSITE: "has opposite directions in strata of {}",
     ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
     ReversalKind.EXPLAINED: "is mostly explained by the mix of {}",
 }
-"""What else becomes of a gap."""
+"""How strata change a gap without a reversal, by kind."""
 _WITHIN = {
     EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant",
     EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
@@ -67,11 +67,11 @@ _LEFT_OUT = {
 _FEW_GROUPS = 3
 _NEAR = 1e-9
 _MANY_TIMES = 2
-"""From this ratio on, the text says `2.4 times` and not per cent."""
+"""The smallest ratio that is written as `2.4 times`; smaller ratios are in per cent."""
 
 
 def headline(finding: Finding) -> str:
-    """A finding in one sentence, behind the name that the spec gives its check."""
+    """A finding in one sentence, after the name of its check if the spec gives one."""
     name = names.line(finding.check.about.name)
     standing = _WITHIN.get(finding.backing, "")
     if finding.status is Status.WAIVED and finding.waived:
@@ -84,7 +84,7 @@ def headline(finding: Finding) -> str:
 
 
 def left_out(finding: Finding) -> str:
-    """How many people and groups a check leaves out, which and why; empty where they are few."""
+    """The number of people and groups that a check leaves out, and why; empty if it is small."""
     people = finding.left_out
     if people is None or not people.is_notable:
         return ""
@@ -114,7 +114,7 @@ def left_out(finding: Finding) -> str:
 
 
 def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> str:
-    """`25 of 50 people (50.0 %)`, with the share of their weight where they have one."""
+    """`25 of 50 people (50.0 %)`, with their share of the weight if the data has weights."""
     of_people = shares.of_people or 0
     share = numbers.percent(people / of_people) if of_people else ""
     if shares.weight is not None:
@@ -123,7 +123,7 @@ def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> s
 
 
 def most_left_out(findings: Iterable[Finding]) -> str:
-    """The same of the check that leaves out most, and of how many more; empty where none does."""
+    """`left_out` of the check that leaves out the most, and the number of other such checks."""
     notable = [
         (people.largest_share, left_out(finding))
         for finding in findings
@@ -152,7 +152,7 @@ def digits(finding: Finding) -> int:
 
 
 def bounds(finding: Finding) -> list[Decimal]:
-    """Every bound that the limits of a check set."""
+    """All bounds in the limits of a check."""
     limits = (finding.check.fail, finding.check.warn)
     return [bound for limit in limits if isinstance(limit, Limit) for bound in limit.bounds]
 
@@ -172,7 +172,7 @@ def _sentence(finding: Finding) -> str:
     check, estimate = finding.check, finding.estimate
     if isinstance(check, ReversalCheck):
         return _reversals(finding, check)
-    # An outcome whose name says more than that it is one.
+    # The standard names of outcomes say nothing about them, so they are left out.
     is_named = isinstance(check, Check) and check.of not in {"prediction", "label", "decision"}
     of = f"{names.name(check.of)}: " if is_named else ""
     if estimate is None or not isinstance(finding.limit, Limit):
@@ -236,7 +236,7 @@ def _where(finding: Finding) -> str:
 
 
 def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
-    """Two sides, where the value is their ratio, their difference, or the log of their ratio."""
+    """A sentence on two sides, if the value is their ratio, difference or log-ratio; else empty."""
     parts = checks.deciding_parts(finding)
     if checks.averages_classes(finding):
         return ""
@@ -272,7 +272,7 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
 
 
 def times(ratio: Estimate, bounds: Sequence[Decimal] = ()) -> tuple[str, str]:
-    """A ratio of rates, and how often it counts people: `62 % of`, `62 % as often as`."""
+    """A ratio for a comparison of rates and of people: `62 % of`, `62 % as often as`."""
     is_small = ratio.value < _MANY_TIMES
     digits, scale, unit = (0, 100, " %") if is_small else (2, 1, " times")
     by_one = [*bounds, Decimal(1)]
@@ -298,7 +298,7 @@ def _times_as_likely(
 
 
 def _plain(finding: Finding) -> str:
-    """A value of any kind, with the groups it is of, and their outcome, where it names them."""
+    """A sentence on a value of any kind, with its groups and outcome, if it has them."""
     text = f"{subject(finding)} is {with_limit(finding)}"
     groups = [numbers.people(group) for group in checks.pair_of(finding) if group]
     parts = checks.deciding_parts(finding)
@@ -316,7 +316,7 @@ def with_limit(finding: Finding) -> str:
 
 
 def beyond_words(finding: Finding) -> str:
-    """`below 0.8` where a value is beyond its limit; empty where it is within."""
+    """`below 0.8` if the value is beyond its limit; empty if it is within."""
     estimate, limit = finding.estimate, finding.limit
     if estimate is None or not isinstance(limit, Limit):
         return ""
@@ -345,7 +345,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
-    """Two groups with their gap in a rate, and what strata make of it."""
+    """A sentence on the gap of two groups in a rate, and how strata change it."""
     given = reversals.name_given(reversal)
     first, second = map(names.name, reversal.pair)
     if reversal.kind in _CHANGED:
@@ -358,7 +358,7 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
 
 
 def symbol(finding: Finding) -> str:
-    """The symbol of a check's value, next to a number that says the same in other words."""
+    """The symbol of the value of a check, such as ε; `value` if it has no symbol."""
     check = finding.check
     return (isinstance(check, Check) and check.metric.short) or "value"
 

@@ -1,7 +1,7 @@
-"""Format `terminal` (entry point): page widths, tables on narrow pages, colours; the first screen.
+"""Format `terminal`: page widths, tables on narrow pages, colours; the first screen.
 
-The first screen has at most fifty lines: a diagnostic for each check beyond its limit, as compilers
-print them, the most urgent in full and the others as far as there is room.
+The first screen has at most fifty lines. It has a diagnostic for each check beyond its limit, like
+those of a compiler: the most urgent in full, the others shorter if there is not enough room.
 """
 
 from __future__ import annotations
@@ -71,22 +71,22 @@ _STYLES = {
 _TEXT_WIDTH = 100
 _NARROWEST = 20
 _WORD = 10
-"""Longer words than this may be cut, where the page is narrow."""
+"""Words longer than this may be cut on narrow pages."""
 _BETWEEN = 2
 """The number of blanks between two columns of a table."""
 _UNBOUND = 200
-"""The width where no terminal sets one: nothing is cropped to 80 columns in a file or a pipe."""
+"""The width of a page in a file or a pipe, so that tables are not cropped to 80 columns."""
 
 
 _Content: TypeAlias = Document | Sequence[Line]
 
 
 _Writes: TypeAlias = Callable[..., Text]
-"""Makes a text of words and a tone, in characters that the stream has."""
+"""Makes a text of words and a tone, in characters that the stream can encode."""
 
 
 def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None) -> None:
-    """Prints the first screen of an answer, of several their summary."""
+    """Prints the first screen of one answer, or the summary of several answers."""
     result = answers[0].result
     if len(answers) > 1 or not isinstance(result, AuditResult):
         print_document(summary.report(answers), stream, color=color)
@@ -120,7 +120,7 @@ def _console(stream: IO[str], color: bool | None) -> Console:  # noqa: FBT001  #
 
 
 def _write(content: _Content, console: Console, stream: IO[str]) -> None:
-    """Writes what is printed to a console, of one without colours as plain text."""
+    """Writes content to a stream: by the console, or as plain text if it has no colours."""
     if console.is_terminal:
         with console.capture() as captured:
             _print(content, console, console.encoding)
@@ -149,7 +149,7 @@ def _as_text(content: _Content, width: int, encoding: str) -> str:
 
 
 def _print(content: _Content, console: Console, encoding: str) -> None:
-    """Blocks as wide as the page, and lines that are as wide as they shall be."""
+    """Prints blocks as wide as the page, and lines in the width that they have."""
     plain = not encoding.lower().startswith("utf")
     before: Block | None = None
     for block in content:
@@ -195,7 +195,7 @@ def _rendered(
                 rows = _stacked(block, text)
             else:
                 rows = [_table(block, text, page, plain=plain)]
-            # As wide as the page: a table's own title is as narrow as the table.
+            # The title is a separate text, because the title of a table is not wider than it.
             above, below = ([text(words)] if words else [] for words in (block.caption, block.more))
             return Group(*above, *rows, *below)
 
@@ -222,7 +222,7 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
     for index, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
         justify = "right" if numeric else "left"
         most = page // 5 if block.slim and not index else None
-        # A number is never broken: names give way.
+        # Numbers are never broken over lines, so columns of names must be narrower.
         table.add_column(
             text(name),
             justify=justify,  # type: ignore[arg-type]
@@ -233,7 +233,7 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
     for row in block.rows:
         cells = [text(cell.text, cell.tone) for cell in row]
         if cells and cells[0].cell_len > room:
-            # A group over several lines, broken between its levels where that is possible.
+            # A group may be broken over several lines, between its levels if possible.
             lines: list[str] = []
             for level in re.split(r"(?<=×) ", row[0].text):
                 if lines and cell_len(f"{lines[-1]} {level}") <= room:
@@ -246,7 +246,7 @@ def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> Renderable
 
 
 def _least(block: Table) -> int:
-    """How narrow a table may become before a number or a short word is cut."""
+    """The least width of a table in which no number and no short word is cut."""
     width = 0
     for column, is_numeric in zip(zip(*_texts(block), strict=True), block.numeric, strict=True):
         if is_numeric:
@@ -258,7 +258,7 @@ def _least(block: Table) -> int:
 
 
 def _stacked(block: Table, text: _Writes) -> list[RenderableType]:
-    """A table on a page that is too narrow for it: each row becomes a sentence."""
+    """A table for a page that is too narrow: each row is a sentence."""
     lines: list[RenderableType] = []
     for name, *values in block.rows:
         fields = [
@@ -346,9 +346,9 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
 
 
 def _parts(diagnostic: Diagnostic, page: int, *, is_first: bool) -> list[list[Line]]:
-    """What can be printed of one diagnostic: its headline, its place, each label, a picture.
+    """The parts of a diagnostic: its headline, its place, each label, a picture.
 
-    The first one has the line of the spec, and the picture.
+    Only the first diagnostic has the line of the spec and the picture.
     """
     code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
     parts = [[line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]]
@@ -398,7 +398,7 @@ def _labelled(labelled: tuple[str, str]) -> list[Line]:
 
 
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
-    """Of a spec without limits the tables that it asks for, then the widest gaps."""
+    """For a spec without limits: the tables of its entries, then the widest gaps."""
     gaps = remarks.widest(result)
     tables = [
         wrapped([*_table_lines(table, page), BLANK], page)
@@ -437,7 +437,7 @@ def _table_lines(table: Table, page: int) -> Iterator[Line]:
 
 
 def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[Line]:
-    """The widest gaps of a spec that sets no limit."""
+    """The widest gaps, for a spec without limits."""
     words = f"{remarks.WIDEST}, those with evidence first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
         alpha = result.provenance.inference.alpha
@@ -449,7 +449,7 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
 
 
 def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
-    """The passes in a line, what no limit looks at, notices, and where to look next."""
+    """The passed checks in one line, values without a limit, notices, commands that show more."""
     about = [*map(line, remarks.beside_checks(result, every))]
     for notice in result.notices[:_MOST_NOTICES]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)

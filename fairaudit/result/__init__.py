@@ -1,6 +1,7 @@
-"""Results: `AuditResult`, `DryRun`, `Verification`: verdict and exit code; JSON version.
+"""Results as plain data: `AuditResult`, `DryRun`, `Verification`, with verdicts and exit codes.
 
-A dry run holds no rate, no value and no verdict; of a report to publish, what that publishes.
+A dry run has no rates, values or verdicts. If the report is to be published, the dry run has only
+what the report will publish.
 """
 
 from __future__ import annotations
@@ -44,11 +45,11 @@ from fairaudit.result.rows import (
 )
 
 SCHEMA_VERSION = "3.0"
-"""The schema version of the JSON report, which a baseline must share."""
+"""The schema version of the JSON report. A baseline must have the same version."""
 
 
 class Verdict(StrEnum):
-    """The word for the whole audit; true where it passes."""
+    """The verdict on the whole audit; true if it is a pass."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -60,7 +61,7 @@ class Verdict(StrEnum):
 
 
 class Profile(Frozen):
-    """A piece of a spec that the spec named: since when it holds, its source, and its `text`."""
+    """A profile of a spec: the date from which it applies, its source, the `text` of its file."""
 
     name: str
     title: str
@@ -80,7 +81,7 @@ class Profile(Frozen):
     hidden={"files": ()},
 )
 class Provenance(Frozen):
-    """The origin of a result: enough to repeat the run.
+    """The origin of a result, sufficient to repeat the run.
 
     With `suppress_below` small counts are hidden, and numbers that would reveal them have no value
     (None). `cluster` is the column of rows that belong together, `clusters` the number of clusters,
@@ -123,11 +124,12 @@ class Provenance(Frozen):
 
 
 class Summary(Frozen):
-    """What came of a run: its exit code, and what else documents of its kind have.
+    """The outcome of a run in numbers. Each kind of document has the exit code and some of these.
 
-    `checks` and `rates` are numbers of these, by status or change. `not_enough_evidence` is the
-    number of checks over a limit without the evidence that the limit requires, `evaluable` that of
-    checks that can be evaluated, and `exit_codes` has numbers of answers by exit code.
+    `checks` are numbers of checks by status, `rates` numbers of compared rates by change, and
+    `exit_codes` numbers of answers by exit code. `not_enough_evidence` is the number of checks over
+    a limit without the evidence that the limit requires, and `evaluable` the number of checks that
+    can be evaluated.
     """
 
     exit_code: int
@@ -144,8 +146,8 @@ class ColumnReading(Frozen):
     """The content of a column: its kind, range, blanks and most frequent values.
 
     `kind` is text, numbers, dates, or several of them; `low` and `high` are numbers or dates.
-    `blank` is the share of rows without a value. The values of cut numbers are not counted, so
-    `distinct` has no value (None).
+    `blank` is the share of rows without a value. `distinct` is None for numbers that are cut into
+    bins, because their values are not counted.
     """
 
     column: str
@@ -212,7 +214,7 @@ class AuditResult(Frozen):
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """What its rows say of each other: ids, the baseline, reversals, definitions."""
+        """Contradictions between rows: of ids, the baseline, reversals and definitions."""
         if not isinstance(self.ledger, Ledger) and self.provenance.suppress_below is None:
             yield Unreadable("hides numbers, and the result is not suppressed", "ledger")
         ids: set[str] = set()
@@ -240,20 +242,20 @@ class AuditResult(Frozen):
 
     @property
     def tally(self) -> dict[Status, int]:
-        """How many checks came out how."""
+        """The number of checks with each status."""
         counted = Counter(finding.status for finding in self.findings)
         return {status: counted[status] for status in Status}
 
     @property
     def waived(self) -> int:
-        """The number of checks that use a waiver, independent of their status."""
+        """The number of checks that use a waiver, with any status."""
         return sum(
             bool(finding.waived) or finding.status is Status.WAIVED for finding in self.findings
         )
 
     @property
     def not_enough_evidence(self) -> int:
-        """How many checks lie beyond a limit without the evidence it asks for, not yet waived."""
+        """The number of checks over a limit without the required evidence, except waived checks."""
         decided = {Status.FAIL, Status.WAIVED}
         return sum(
             finding.not_enough_evidence and finding.status not in decided
@@ -262,7 +264,7 @@ class AuditResult(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if a check failed; inconclusive if one could not be evaluated; none without any."""
+        """Fail if a check failed, else inconclusive if one is open; none if there are no checks."""
         tally = self.tally
         if not self.findings:
             return Verdict.NONE
@@ -274,7 +276,7 @@ class AuditResult(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """0 pass or nothing judged, 1 failed or not all evaluated, 3 nothing could be evaluated."""
+        """0: pass, or no checks. 1: a check failed or is open. 3: no check could be evaluated."""
         if self.findings and all(map(is_open, self.findings)):
             return NOTHING_EVALUATED
         if self.fail_on is FailOn.NEVER:
@@ -283,7 +285,7 @@ class AuditResult(Frozen):
 
 
 def is_open(finding: Finding) -> bool:
-    """Whether a check could not be evaluated at all, independent of `undefined`."""
+    """Whether a check could not be evaluated, even if the spec turns that into a warning."""
     warned = (
         finding.status is Status.WARN
         and isinstance(finding.check, Check)
@@ -297,13 +299,13 @@ ResultOrError: TypeAlias = AuditResult | FairauditError
 
 
 class Answer(Frozen):
-    """What came of one spec on one set of data; `data` names the file where each has its own."""
+    """The result of a spec on one set of data; `data` names the file if each file has a result."""
 
     spec: str
     data: str | None
     result: ResultOrError
     notices: tuple[Notice, ...] = ()
-    """On what the data of several answers name: the files that are not read."""
+    """Notices on the data that several answers share, such as files that are not read."""
 
     def __post_init__(self) -> None:
         force_setattr(self, "spec", mask(self.spec))
@@ -316,12 +318,12 @@ class Answer(Frozen):
 
     @property
     def title(self) -> str:
-        """The spec, and the file where each has its own."""
+        """The spec, and the file if each file has a result."""
         return self.spec if self.data is None else f"{self.spec} {self.data}"
 
 
 def list_notices(answers: Iterable[Answer]) -> list[Notice]:
-    """The notices on the data of several answers, each once."""
+    """The notices on the data of all answers, without repeats."""
     return list(dict.fromkeys(notice for answer in answers for notice in answer.notices))
 
 
@@ -333,10 +335,9 @@ def exit_code(answers: Iterable[Answer]) -> int:
 class LevelPreview(Frozen):
     """A level of the audit: its rows and people, and the levels of the data that it includes.
 
-    `sources` is empty for a part of a number; None in it is a missing value. `role` is positive or
-    negative for a class; for rows outside all groups it says how they are treated. A suppressed `n`
-    has no value (None). `is_rare` marks groups that are not compared, or should not be compared,
-    because they are small.
+    `sources` is empty for a bin of numbers; None among them is a missing value. `role` is positive
+    or negative for a class; for rows outside all groups it says how they are treated. A suppressed
+    `n` has no value (None). `is_rare` marks groups that are too small to compare.
     """
 
     level: str
@@ -347,7 +348,7 @@ class LevelPreview(Frozen):
 
 
 class ColumnPreview(Frozen):
-    """A column of the spec: its role, where it is read and how, and its levels if it has such."""
+    """A column of the spec: its role, the columns it is read from and how, and any levels."""
 
     name: str
     role: str
@@ -373,12 +374,11 @@ class GroupingPreview(Frozen):
 
 
 class CheckPreview(Frozen):
-    """A check before the run: whether it can be evaluated, and otherwise why not.
+    """A check before the run: whether it can be evaluated, and if not, why.
 
     `is_evaluable` has no value (None) without data. `not_judged` are the groups that the check
-    leaves out. `detectable` is the gap that the test detects for the smallest group, if it is
-    known, and `finds_limit` says whether a gap as wide as the limit would be detected for every
-    group.
+    leaves out. `detectable` is the smallest gap that the test detects for the smallest group, if it
+    is known. `finds_limit` says whether the test detects a gap as wide as the limit in all groups.
     """
 
     check: AnyCheck = field(name="*check")
@@ -405,10 +405,10 @@ class Cost(Frozen):
 
 
 class DryRun(Frozen):
-    """The plan of a run, without its results; `cost` is missing if no data was read.
+    """The plan of a run, without its results; `cost` is None if no data was read.
 
-    `notation` says how the first file is written, `readings` what its columns hold; a report to
-    publish and data that are not files have neither.
+    `notation` says how the first file is written, and `readings` what its columns hold. Both are
+    empty if the report is to be published, or if the data is not in files.
     """
 
     spec: str
@@ -429,18 +429,18 @@ class DryRun(Frozen):
 
     @property
     def evaluable(self) -> int:
-        """How many checks can be evaluated."""
+        """The number of checks that can be evaluated."""
         return sum(check.is_evaluable is True for check in self.checks)
 
     @property
     def exit_code(self) -> int:
-        """0, or 3 where there are checks and none can be evaluated, as of a run."""
+        """3 if there are checks and none can be evaluated, as for a run; otherwise 0."""
         is_open = self.cost is not None and self.checks and not self.evaluable
         return NOTHING_EVALUATED if is_open else 0
 
 
 class TableFault(Frozen):
-    """What cannot be true: by which rule, of which group, in which row, and why."""
+    """A number that cannot be true: the rule it breaks, its group and place, and the reason."""
 
     rule: str
     place: Place
@@ -474,7 +474,7 @@ class Verification(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """1 where something cannot be true."""
+        """1 if there are faults, otherwise 0."""
         return int(bool(self.faults))
 
 

@@ -51,7 +51,7 @@ _MOST_LIMITS = 4
 
 
 def build(document: Document, text: str) -> Spec:
-    """The spec that a document means; raises `SpecError` with every fault found."""
+    """The spec in a document; raises `SpecError` with all faults."""
     faults = Faults()
     shape, skipped = validate(document, faults)
     document, shape = _fill_defaults(document, shape)
@@ -76,9 +76,9 @@ def build(document: Document, text: str) -> Spec:
 
 
 def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditSpec:
-    """The spec with models for the stages after the first: all who reached a stage are positive.
+    """The spec with a model for each stage after the first: people who reached it are positive.
 
-    From the third stage on, a second model counts only the people who reached the stage before.
+    Each stage from the third on has a second model, of the people who reached the stage before it.
     """
     columns = shape.columns
     if columns.stages is None:
@@ -158,15 +158,15 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
         notices=notices,
         profiles=reader.document.profiles,
         settings=reader.document.settings,
-        references=tuple(_references(reader, shape, columns)),
+        references=tuple(_list_references(reader, shape, columns)),
         places={name: tuple(texts) for name, texts in reader.document.columns.items()},
     )
 
 
-def _references(
+def _list_references(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns
 ) -> Iterator[tuple[tuple[str, ...], LocatedText]]:
-    """The levels that entries name as references; a word alone may be of any attribute of `by`."""
+    """The levels that entries name as references, with the attributes that may have the level."""
     for number, entry in enumerate(shape.metrics):
         path = ("metrics", number, "reference")
         for name, level in (entry.reference or {}).items():
@@ -180,7 +180,7 @@ def _references(
 
 
 def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
-    """The outcomes of measures that need to know what is positive."""
+    """The outcomes of metrics that need a positive class."""
     assumed: set[str] = set()
     for request in requests:
         by_class = request.terms.of_class is not None or is_over_classes(request.metric)
@@ -196,7 +196,7 @@ def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
 def _read_count(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns
 ) -> LocatedText | None:
-    """The column of people a row stands for; with counts side by side, what those become."""
+    """The column with the number of people in a row; for counts side by side, a derived column."""
     where = ("columns", "count")
     counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
     if not counted:
@@ -209,7 +209,7 @@ def _read_count(
 
 
 def _refuse_expected(reader: SpecReader, expected: Expected, columns: Columns) -> None:
-    """Faults of an expectation that no data can meet."""
+    """Adds faults of an expectation that no data can meet."""
     rows, path = expected.rows, ("expect", "levels")
     if rows.at_least is not None and rows.at_most is not None and rows.at_least > rows.at_most:
         reader.fault(("expect", "rows"), "`at_least` is above `at_most`")
@@ -264,7 +264,7 @@ def _read_dates(reader: SpecReader, dates: Mapping[str, str]) -> tuple[tuple[str
 
 
 def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> Missing:
-    """The rules for missing values; a decision is a prediction with another name."""
+    """The rules for missing values, where `decision` is another name of `prediction`."""
     for name, outcome in columns.outcomes.items():
         for kind, texts in (("positive", outcome.positive), ("negative", outcome.negative)):
             for number, token in enumerate(missing.tokens):
@@ -282,9 +282,10 @@ def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> 
 def _fill_defaults(
     document: Document, shape: schema.AuditSpec
 ) -> tuple[Document, schema.AuditSpec]:
-    """The spec with its defaults in each entry; faults of them point at the line in `defaults`.
+    """The spec with the `defaults` in each entry. Their faults point at the line in `defaults`.
 
-    `reference` goes to entries that compare with one, `average` to those within strata.
+    Only entries that compare with a reference get `reference`, and only those with strata get
+    `average`.
     """
     keys = [key for key in field_names(Defaults) if document.is_written(("defaults", key))]
     if not keys:
@@ -295,7 +296,7 @@ def _fill_defaults(
             key
             for key in keys
             if not document.is_written(("metrics", number, key))
-            and _takes(entry, key, shape.defaults)
+            and _accepts(entry, key, shape.defaults)
         }
         for key in taken:
             spots |= document.spots_below(("defaults", key), ("metrics", number, key))
@@ -304,8 +305,8 @@ def _fill_defaults(
     return replace(document, spots=spots), replace(shape, metrics=entries)
 
 
-def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
-    """Whether a default has a meaning in an entry."""
+def _accepts(entry: Metric, key: str, defaults: Defaults) -> bool:
+    """Whether a default applies to an entry."""
     if key == "average":
         return entry.given is not None or defaults.given is not None
     if key != "reference" or entry.compare is not None:
@@ -317,9 +318,9 @@ def _takes(entry: Metric, key: str, defaults: Defaults) -> bool:
 def _refuse_suppression(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns, checks: Iterable[AnyCheck]
 ) -> None:
-    """Adds faults of verdicts and searches that would reveal hidden counts.
+    """Adds faults of checks and searches that would reveal hidden counts.
 
-    A verdict shows on which side of its limit a number is, so several limits enclose the number.
+    A verdict shows on which side of the limit a number is, so several limits narrow it down.
     """
     threshold, where = shape.suppress_below, ("suppress_below",)
     if threshold is None:
@@ -344,7 +345,7 @@ def _refuse_suppression(
 
 
 def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> None:
-    """Adds faults of the texts that hide a count: their ends, and what needs the counts."""
+    """Adds faults of `missing.masked`: wrong ranges, and keys that need the hidden counts."""
     for text, ends in shape.missing.masked.items():
         where = ("missing", "masked", text)
         if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:  # the two ends
@@ -384,8 +385,8 @@ def find_ladders(
     """Faults of too many verdicts about the same counts of people.
 
     `name_counts` returns an identity and a name for the counts by some columns and an outcome.
-    Strata do not make other counts, since a stratum with one level changes nothing. The base rate
-    of a model is that of the label, and utilities may use both outcomes.
+    Checks with different strata judge the same counts, because a stratum with one level changes
+    nothing. Checks of the label alone judge the label, and utilities may use both outcomes.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}
@@ -416,7 +417,7 @@ def find_ladders(
 def _refuse_weight_and_description(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns
 ) -> None:
-    """Faults of numbers that a weighted sample would add up, and of features to describe."""
+    """Adds faults of keys that do not support weights, and of features that cannot be described."""
     outcomes = columns.outcomes.items()
     number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
     if number is not None and shape.columns.weight is not None:
@@ -442,14 +443,14 @@ def _refuse_weight_and_description(
 
 
 def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText | None]:
-    """Where the spec names the column of clusters, and its name."""
+    """The path of the key that names the column of clusters, and the column."""
     if shape.design is not None and shape.design.cluster is not None:
         return ("design", "cluster"), shape.design.cluster
     return ("columns", "cluster"), shape.columns.cluster
 
 
 def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None:
-    """How several rows of a person are known, and which of them counts."""
+    """The column that identifies a person, and which row of a person with several rows counts."""
     rule = shape.repeats or schema.RepeatedPeople()
     name, latest = shape.columns.id, rule.latest
     if name is None:
@@ -464,7 +465,7 @@ def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None
 
 
 def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:
-    """Faults where clusters meet what has no cluster-robust counts, and of replicate weights."""
+    """Adds faults of keys that do not support clusters, and of replicate weights."""
     where, cluster = _find_cluster(shape)
     weight = shape.columns.weight
     if weight is not None and _REPLICATE.match(weight.value):

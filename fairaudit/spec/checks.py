@@ -25,10 +25,10 @@ from fairaudit.spec.entries import (
     Context,
     Entry,
     adds_up,
+    choose_numeric,
     explain_score,
     find_unmet,
     is_of_label,
-    of_numbers,
     quote_limits,
     read_entry,
     read_outcome,
@@ -81,7 +81,7 @@ def read_metrics(
         if entry is None:
             continue
         of = read_outcome(entry)
-        entry = of_numbers(entry, of)
+        entry = choose_numeric(entry, of)
         refuse_unmet(entry, of)
         refuse_row_measure(entry)
         refuse_people_count(entry)
@@ -495,7 +495,7 @@ def _has_data(entry: Entry, of: str) -> bool:
     outcomes = entry.context.outcomes
     if of not in outcomes:
         return entry.shape.of is not None  # A later fault suggests the nearest name.
-    entry = of_numbers(entry, of)
+    entry = choose_numeric(entry, of)
     if entry.metric.conditional and entry.shape.given is None:
         return False
     weighs = entry.context.is_weighted and adds_up(entry, of)

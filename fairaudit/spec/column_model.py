@@ -1,4 +1,4 @@
-"""Attributes and outcomes of a `Spec`; reads attributes, strata and features."""
+"""Attributes and outcomes of a `Spec`, and the functions that read attributes and strata."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from fairaudit.spec import key_schema
 from fairaudit.spec.text import LocatedText, SpecReader
 
 _SAME = ("trim", "labels", "merge", "keep", "quantiles", "split")
-"""Keys of a column that its attribute has as they are written."""
+"""Keys of a column that are copied to its attribute unchanged."""
 _MOST_QUANTILES = 100
 _MOST_RULES = 100
-"""Each rule is tried on each combination of levels."""
+"""Maximum number of rules. Each is tried on each combination of levels."""
 _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
@@ -51,7 +51,7 @@ def value_of(text: LocatedText | None) -> str | None:
 
 
 def format_edge(edge: Decimal) -> str:
-    """A number as the spec writes it; numbers with an exponent as Python writes them."""
+    """A number as the spec writes it; with an exponent, as Python writes it."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
 
@@ -59,8 +59,8 @@ def format_edge(edge: Decimal) -> str:
 class PropensityStrata(Frozen):
     """Bins of the probability of belonging to a `group` of the attribute `of`, by the features.
 
-    Without a group it is everybody outside the reference, or one of two groups. Without `bins`
-    there are as many as the people allow.
+    Without a `group`, it is all people outside the reference group, or one of two groups. Without
+    `bins`, the number of bins depends on the number of people.
     """
 
     of: str
@@ -84,10 +84,11 @@ class Protected(Frozen):
     """A protected attribute, a stratum or a feature: its column, and how its levels are recoded.
 
     `codebook` lists the allowed levels, `labels` the names of codes. An edge of `bins` belongs to
-    the bin above it, or below it with `is_over`. `quantiles` is a number of bins with equally many
-    people, whose edges the data will give. Strata from a `model` have no column in the data, and a
-    `derivation` computes a column from others. For combined columns, the first of `rules` that
-    matches gives the level. `split` separates several values in a cell; `several` is their level.
+    the bin above it, or with `is_over` to the bin below it. `quantiles` is a number of bins with
+    equal numbers of people; their edges are computed from the data. Strata from a `model` have no
+    column in the data, and a `derivation` computes a column from others. For combined columns, the
+    first of the `rules` that matches gives the level. `split` is the character between several
+    values in a cell, and `several` is the level of such cells.
     """
 
     name: str
@@ -111,23 +112,23 @@ class Protected(Frozen):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the data that it is read from."""
+        """The columns of the data that the attribute is read from."""
         return (self.column.value,) if self.derivation is None else self.derivation.columns
 
     @property
     def is_cut(self) -> bool:
-        """Whether its column is one of numbers, cut into bins."""
+        """Whether its column holds numbers that are cut into bins."""
         return bool(self.bins or self.quantiles)
 
     def bin_labels(self) -> tuple[str, ...]:
-        """The levels its bins make: `under 25`, `25 to 40`, `40 and over`, or what `labels` says.
+        """The levels of its bins: `under 25`, `25 to 40`, `40 and over`, or their `labels`.
 
         With `is_over` they are `25 and under`, `over 25 to 40`, `over 40`.
         """
         return tuple(self.labels.get(name, name) for name in self.bin_names())
 
     def bin_names(self) -> tuple[str, ...]:
-        """The bins by their edges."""
+        """The names of the bins by their edges, without `labels`."""
         edges = [format_edge(edge) for edge in self.bins]
         if edges and self.is_over:
             between = [f"over {low} to {high}" for low, high in pairwise(edges)]
@@ -137,9 +138,10 @@ class Protected(Frozen):
 
 
 class Threshold(Frozen):
-    """A cut on a number: positive where every bound that is given holds.
+    """A cut on a number: positive if the number is within all the given bounds.
 
-    `beyond` is a share of the people: those above its quantile, which is yet to be found.
+    With `beyond`, a share, the numbers above the quantile of that share are positive. The quantile
+    is computed from the data.
     """
 
     at_least: Decimal | None = None
@@ -152,12 +154,12 @@ class Threshold(Frozen):
 class Outcome(Frozen):
     """A label, prediction, decision or number: its column and which of its values are positive.
 
-    Without `positive` only measures of all classes (differential fairness) can be asked of it. The
-    column of an outcome that has nothing but a score is that score's. `order` names the classes of
-    an ordinal outcome from the lowest to the highest. With `is_assumed` the spec does not say what
-    is positive, though a measure needs it: the data must hold 0 and 1, or false and true. `counts`
-    are columns of people, each of one of its levels. It does not apply to people with an `outside`
-    value, as an offer does not apply to people without an interview.
+    Without `positive`, only metrics of all classes (differential fairness) can use it. If the
+    outcome has only a score, `column` is the column of the score. `order` names the classes of an
+    ordinal outcome from the lowest to the highest. With `is_assumed`, a metric needs a positive
+    class that the spec does not name: the data must hold 0 and 1, or false and true. `counts` are
+    columns with the number of people of each level. The outcome does not apply to people with an
+    `outside` value, such as people without an interview, who cannot get an offer.
     """
 
     name: str
@@ -176,7 +178,7 @@ class Outcome(Frozen):
 
     @property
     def has_classes(self) -> bool:
-        """Whether it is one of several classes: an axis of the cube."""
+        """Whether it has classes, which makes it an axis of the cube."""
         return self.kind is OutcomeKind.CLASSES
 
     @property
@@ -186,12 +188,12 @@ class Outcome(Frozen):
 
     @property
     def binary(self) -> bool:
-        """Whether it says what is positive."""
+        """Whether the spec says what is positive."""
         return bool(self.positive) or self.threshold is not None
 
     @property
     def may_be_binary(self) -> bool:
-        """Whether it is binary, or is where its values are 0 and 1."""
+        """Whether it is binary, or would be if its values are 0 and 1."""
         return self.binary or (self.has_classes and not self.order)
 
 
@@ -218,14 +220,14 @@ def read_attributes(
                 attribute = replace(attribute, reference=text)
                 at.faults.extend(reference_faults(attribute))
         else:
-            # Fingerprints have no empty `merge` of strata, but they have that of attributes.
+            # Fingerprints leave out an empty `merge` of a stratum, but not that of an attribute.
             attribute = replace(attribute, merge=attribute.merge or None)
         attributes.append(attribute)
     return tuple(attributes)
 
 
 def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
-    """Adds faults of labels of unknown bins and of two bins with one label."""
+    """Adds faults of labels for unknown bins, and of a label that two bins have."""
     names = attribute.bin_names()
     known = {*names}
     for name in attribute.labels if names else ():
@@ -238,7 +240,7 @@ def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
 
 
 def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -> Protected:
-    """A column and how its levels are recoded."""
+    """The attribute of a column, with the rules that recode its levels."""
     _refuse_recoding(reader, shape)
     derivation = _read_derivation(reader, name, shape)
     column = shape.column or reader.column((), name, key=True)
@@ -329,7 +331,7 @@ def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
 
 
 def _refuse_rules(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
-    """Adds faults of rules without columns, and of columns that are not combined."""
+    """Adds faults of too many rules, rules without columns, and columns that are not combined."""
     known = [text.value for text in shape.combine or ()]
     if len(shape.rule) > _MOST_RULES:
         what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} are possible with rules"
@@ -352,7 +354,7 @@ def reference_faults(column: Protected) -> list[Fault]:
 
 
 def _refuse_recoding(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
-    """The faults of levels that are merged, kept or binned at once, or twice."""
+    """Adds faults of keys for levels that exclude each other, and of levels named twice."""
     is_listed = isinstance(shape, key_schema.StratumColumn) and shape.levels is not None
     recoded = shape.merge or shape.keep is not None or shape.other or is_listed
     cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]

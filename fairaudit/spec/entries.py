@@ -1,4 +1,4 @@
-"""`Entry` of `metrics`: its metric and outcome, and what the metric needs and the spec lacks."""
+"""`Entry` of `metrics`: its metric and outcome, and the faults if the spec lacks what it needs."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _FARTHEST = {"difference": "gap", "ratio": "min_ratio"}
 _CLASSES = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 MACRO = "macro"
-"""The class that stands for the mean over all of them."""
+"""The word in place of a class for the mean over all classes."""
 
 
 class Context(Frozen, dict=True):
-    """What all entries of `metrics` share: the rest of the spec."""
+    """The rest of the spec, which all entries of `metrics` share."""
 
     reader: SpecReader
     shape: schema.AuditSpec
@@ -48,12 +48,12 @@ class Context(Frozen, dict=True):
 
     @cached_property
     def outcomes(self) -> Mapping[str, Outcome]:
-        """The outcomes by their name."""
+        """The outcomes by name."""
         return self.columns.outcomes
 
     @property
     def has_numbers(self) -> bool:
-        """Whether an outcome has a score, or is a number."""
+        """Whether any outcome has a score or is a number."""
         return any(one.score or one.kind is OutcomeKind.NUMBER for one in self.outcomes.values())
 
     @property
@@ -67,7 +67,7 @@ class Context(Frozen, dict=True):
         return [[attribute.name] for attribute in self.columns.protected if attribute.is_cut]
 
     def resolve(self, reference: Reference | None, by: Grouping) -> Reference | None:
-        """The reference of a grouping, if the grouping has the named group."""
+        """The reference for a grouping; None if it does not name a group of that grouping."""
         named_policies = {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL}
         if reference is None or reference.policy not in named_policies:
             return reference
@@ -91,11 +91,11 @@ class Entry(Frozen):
     metric: Metric
 
     def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
-        """Adds a fault at a key of the entry; it points at its value, or at the key itself."""
+        """Adds a fault of a key of the entry, which points at the value or at the key itself."""
         self.reader_at().fault((key,), message, key=key_itself)
 
     def reader_at(self, *steps: str) -> SpecReader:
-        """The reader of the spec, at a part of the entry."""
+        """The reader of a part of the entry."""
         return self.context.reader.at(*self.path, *steps)
 
     @property
@@ -110,13 +110,13 @@ class Entry(Frozen):
 
     @property
     def reference_policy(self) -> ReferencePolicy | None:
-        """The policy of the reference, where the entry names one."""
+        """The policy of the reference, if the entry names a policy."""
         word = self.reference_word
         return ReferencePolicy(word) if word in key_schema.REFERENCES else None
 
 
 def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry | None:
-    """An entry with the metric that it names and its `compare`; None with a fault."""
+    """An entry with its metric, compared if the entry says so; adds a fault and returns None."""
     reader, metric = context.reader.at(*path), find_metric(shape.metric)
     if metric is None:
         return None
@@ -155,7 +155,7 @@ def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry 
 def _read_disparity(
     reader: SpecReader, shape: key_schema.Metric, metric: Metric
 ) -> Disparity | None:
-    """The disparity of a group metric that `compare` names; None with a fault."""
+    """The disparity of a group metric and `compare`, or None and a fault."""
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
         what = f"{metric.id} is a composition, not a rate, and cannot be compared"
@@ -179,8 +179,8 @@ def _read_disparity(
     return build_disparity(metric, comparison)
 
 
-def of_numbers(entry: Entry, of: str | None) -> Entry:
-    """The entry, or the same measure of numbers where its outcome is one."""
+def choose_numeric(entry: Entry, of: str | None) -> Entry:
+    """The entry; for a numeric outcome, with the same metric of numbers."""
     metric = entry.metric
     is_number = of is not None and entry.context.outcomes[of].kind is OutcomeKind.NUMBER
     if not is_number or not isinstance(metric, Disparity) or not metric.of_numbers:
@@ -191,14 +191,14 @@ def of_numbers(entry: Entry, of: str | None) -> Entry:
 
 
 def quote_limits(document: Document, path: Path) -> LimitQuotes:
-    """The lines of an entry that set its limits, each with the bound itself."""
+    """The lines of an entry that set its limits, with the position of each bound."""
     keys = ("below", "above", "outside", "kind")
     warn, fail = (document.quote((*path, side), keys) for side in ("warn", "fail"))
     return LimitQuotes(warn, fail)
 
 
 def refuse_unmet(entry: Entry, of: str | None) -> None:
-    """Adds faults for what the metric needs and the spec does not give."""
+    """Adds a fault for everything that the metric needs and the spec lacks."""
     context, metric = entry.context, entry.metric
     if of is not None and (why := _unmet_by(entry, of)):
         entry.fault("metric", why)
@@ -244,7 +244,7 @@ def refuse_reference(entry: Entry, by: Grouping) -> None:
 
 
 def adds_up(entry: Entry, of: str) -> bool:
-    """Whether the metric adds up numbers of people."""
+    """Whether the metric needs sums of numbers."""
     has_score = entry.context.outcomes[of].score is not None
     needs = entry.requirements
     adds_up = needs & {Requirement.NUMERIC_ATTRIBUTE, Requirement.ORDER}
@@ -252,7 +252,7 @@ def adds_up(entry: Entry, of: str) -> bool:
 
 
 def _refuse_fit(entry: Entry) -> None:
-    """The faults of a fit: what it cannot be combined with, and whom it cannot compare with."""
+    """Adds faults of a fit: keys that exclude it, and references that it cannot use."""
     name, shape = entry.metric.id, entry.shape
     for key in ("given", "average"):
         if getattr(shape, key) is not None:
@@ -268,7 +268,7 @@ def _refuse_fit(entry: Entry) -> None:
 
 
 def refuse_other_strata(entry: Entry) -> None:
-    """A fault where strata of equal propensity are needed, and others are given."""
+    """Adds a fault if the metric needs strata of equal propensity and has other strata."""
     if entry.metric is not PROPENSITY_STRATIFIED_DIFFERENCE:
         return
     modelled = {
@@ -282,7 +282,7 @@ def refuse_other_strata(entry: Entry) -> None:
 
 
 def read_outcome(entry: Entry) -> str | None:
-    """The outcome of an entry: `of`, else the first prediction, else the label.
+    """The outcome of an entry: `of`, or the first prediction, or the label.
 
     If there is only a score, metrics of classes use the label.
     """
@@ -306,7 +306,7 @@ def read_outcome(entry: Entry) -> str | None:
 
 
 def explain_score(context: Context) -> str | None:
-    """Why a limit on decisions must not fall back to the label: the model has only a score."""
+    """The fault of a limit on decisions if the model has only a score; None otherwise."""
     first = context.outcomes[context.columns.first]
     if first.kind is not OutcomeKind.SCORE or first.score is None:
         return None
@@ -316,12 +316,12 @@ def explain_score(context: Context) -> str | None:
 
 
 def is_of_label(metric: Metric) -> bool:
-    """Whether a metric is one of the label alone."""
+    """Whether a metric needs the label and no other outcome."""
     return bool(metric.requirements) and metric.requirements <= _OF_LABEL
 
 
 def _unmet_by(entry: Entry, of: str) -> str | None:
-    """The reason why the spec does not suffice for an entry."""
+    """A message on a need of an entry that the spec does not meet; None if it meets all."""
     context, metric = entry.context, entry.metric
     if entry.shape.at is None:
         one_class = entry.shape.of_class is not None
@@ -344,7 +344,7 @@ def _unmet_by(entry: Entry, of: str) -> str | None:
 def find_unmet(
     metric: Metric, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
 ) -> str | None:
-    """The reason why the spec does not suffice for a metric of an outcome; None if it does.
+    """A message on a need of a metric that the spec does not meet; None if it meets all.
 
     With `one_class`, the entry names the class that counts as positive.
     """
@@ -398,6 +398,6 @@ def _unmet_number(
 
 
 def _place_of(outcome: str) -> str:
-    """Where in a spec an outcome with classes is described."""
+    """The path in a spec that describes the classes of an outcome."""
     plain = outcome in {"label", "prediction", "decision"}
     return f"columns.{outcome}" if plain else f"columns.models.{outcome}.prediction"

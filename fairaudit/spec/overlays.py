@@ -1,7 +1,8 @@
-"""Overlays of a spec: profiles below it, and settings of the command line (`--set`) above it.
+"""Overlays of a spec: its profiles, and settings of the command line (`--set`).
 
-Mappings are merged by key, and the upper value wins; lists replace lists, except `metrics`, which
-takes the entries of both. Faults of a setting point into the option.
+A spec overrides its profiles, and settings override the spec. Mappings are merged by key, and lists
+are replaced, except `metrics`, which has the entries of both. Faults of a setting point at a column
+of the option.
 """
 
 from __future__ import annotations
@@ -37,18 +38,18 @@ _DEEPEST = 5
 _STEP = re.compile(r'"(?P<quoted>[^"]+)"|(?P<key>[^.\[\]="]+)|\[(?P<number>\d{1,6})\]')
 _EXAMPLE = "metrics[0].fail.below=0.75"
 _LONGEST = 20
-"""The maximum number of steps of a path; specs are nested less deeply."""
+"""The maximum number of steps of a path, more than the depth of any spec."""
 _ELSEWHERE = {
     "data": "say --data",
     "draws": "say --draws",
     "profile": "name the profile in the spec",
     "waivers": "name the file of waivers in the spec",
 }
-"""Keys that name files, which a run finds before it reads a spec; and what to do instead."""
+"""Keys of files, which a run needs before it reads a spec, and what to write instead."""
 
 
 class _Setting(Frozen):
-    """A setting with the columns of its path steps; its value begins at `start`."""
+    """A setting, the column of each step of its path, and the `start` of its value in the text."""
 
     place: Place
     text: str
@@ -62,9 +63,9 @@ class _Setting(Frozen):
         return Fault(message, written(self.path), place, self.text)
 
     def read_value(self) -> Document:
-        """The value as a tree whose places are those of the option."""
-        # Blanks in place of the path, below as many lines as there are settings before: lines and
-        # columns are then those of the whole setting.
+        """The value as a tree, with places in the option."""
+        # Replace the path by blanks and add a line for each earlier setting. The parser then counts
+        # lines and columns as in the option.
         blank = "\n" * (self.place.line - 1) + " " * self.start
         try:
             document = read(blank + self.text[self.start :], OPTION, "the value")
@@ -104,7 +105,7 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
 
 
 def _read(text: str, number: int) -> _Setting:
-    """The parts of a setting; raises `SpecError` for invalid settings."""
+    """The setting in a text; raises `SpecError` if the text is not a setting."""
     place = Place(OPTION, number, 1)
     path: list[str | int] = []
     columns: list[int] = []
@@ -148,7 +149,7 @@ def _apply(document: Document, setting: _Setting) -> Document:
     spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
     for end, column in enumerate(setting.columns, 1):
         here = path[: end - 1]
-        if here in spots:  # no line of the file holds all of it now
+        if here in spots:  # its lines in the file are no longer all of it
             spots[here] = spots[here]._replace(end=None)
         if end > min(first, len(path) - 1):
             step = Place(OPTION, line, column)
@@ -161,12 +162,12 @@ def _apply(document: Document, setting: _Setting) -> Document:
     lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
     others = {**document.others, OPTION: lines}
     document = replace(document, tree=tree, spots=spots, others=others)
-    # All entries are asked for where the whole list is.
+    # A setting of the whole list makes all entries the spec's own, none the profile's.
     return replace(document, own_metrics=None) if path == ("metrics",) else document
 
 
 def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
-    """A tree with the value at what is left of the path; raises `SpecError` where none leads on."""
+    """The tree with a value at the path from step `depth`; raises `SpecError` for wrong paths."""
     if depth == len(setting.path):
         return value
     step, here = setting.path[depth], written(setting.path[:depth])
@@ -202,7 +203,7 @@ def _describe(tree: Tree) -> str:
 
 
 def _find_entry(entries: Sequence[Tree], here: str, name: str) -> str:
-    """What to write in place of a name where entries have numbers."""
+    """The end of a message that entries have numbers, not names: the number to write."""
     for number, entry in enumerate(entries):
         names = [*entry.values()] if isinstance(entry, Mapping) else [entry]
         if name in names:
@@ -213,22 +214,22 @@ def _find_entry(entries: Sequence[Tree], here: str, name: str) -> str:
 
 
 def list_profiles() -> list[str]:
-    """The names of the profiles that come with the tool."""
+    """The names of the built-in profiles."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
 
 
 def add_profile(document: Document) -> Document:
-    """The document with the profile that it names merged under it; raises `SpecError`.
+    """The document merged with the profile that it names; raises `SpecError`.
 
-    `own_metrics` says how many entries of `metrics` are the spec's own.
+    `own_metrics` of the document is the number of entries of `metrics` in the spec itself.
     """
     tree = document.tree
     named = tree.get("profile") if isinstance(tree, dict) else None
     if not isinstance(tree, dict) or not isinstance(named, str):
         return document  # validation reports it
     own = replace(document, own_metrics=len(_listed(tree.get("metrics"))))
-    for profile, told in _read_all(document, ("profile",), named, ()):
-        own = _merge(own, profile, told)
+    for profile, description in _read_all(document, ("profile",), named, ()):
+        own = _merge(own, profile, description)
     return own
 
 
@@ -246,7 +247,7 @@ def _read_all(
         fault = document.fault(path, f"the profile {name} cannot be read: {why}")
         raise SpecError([fault]) from error
     shown = file.name if file.parent == _FOLDER else str(file)
-    if shown == document.name:  # a spec may have the name of one of ours
+    if shown == document.name:  # a spec may have the name of a built-in profile
         shown = f"profiles/{shown}"
     profile = read(content, shown, "the profile")
     if not isinstance(profile.tree, dict):
@@ -298,7 +299,7 @@ def _find(document: Document, path: Path, name: str) -> FilePath:
     if name in shipped:
         return _FOLDER / f"{name}.yaml"
     if name.lower().endswith((".yaml", ".yml")):
-        # The name of a document is its path; one of ours has no folder.
+        # The name of a document is its path. Built-in profiles have no folder in their name.
         return FilePath(document.name).parent / name
     hint = suggest_known(name, shipped)
     what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
@@ -310,9 +311,10 @@ def _listed(entries: Tree) -> list[Tree]:
 
 
 def _merge(own: Document, under: Document, profile: Profile) -> Document:
-    """A document merged with a profile under it, whose parts keep their places in the profile.
+    """A document merged with a profile, which it overrides; faults still point into the profile.
 
-    A metric of the spec is not shown twice, but limits of the profile always apply.
+    An entry of the profile is left out if the spec has one for the same value, unless it has a
+    limit.
     """
     own, under = own.with_entries(), under.with_entries()
     assert isinstance(own.tree, dict)
@@ -358,7 +360,7 @@ def _merge_keys(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]
 
 
 def _identify(entry: Tree) -> tuple[str, ...]:
-    """The identity of an entry of `metrics`; entries that show the same value are equal."""
+    """The identity of an entry of `metrics`: equal for entries that show the same value."""
     if not isinstance(entry, dict):
         return (str(entry), "", "", "")
     return tuple(str(entry.get(key, "")) for key in ("metric", "compare", "of", "given"))

@@ -1,7 +1,7 @@
 """Verification of published tables: columns by name, printed digits, and the rules (add one here).
 
-A printed number stands for all numbers that round to it, and a ratio may be that of the counts or
-that of the printed rates: each fault is a certain contradiction.
+A printed number stands for all numbers that round to it, and a ratio may be of counts or of printed
+rates. So each fault is a contradiction that rounding cannot explain.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ _NUMBER = re.compile(
 """A number, possibly with footnote marks."""
 _DOUBLE = Context(prec=14)
 _FEWEST_DIGITS = 16
-"""The digits of a double as programs print it: the last digits are noise."""
+"""Numbers with at least this many digits are printed doubles, whose last digits are noise."""
 _PER_CENT = re.compile(r"%|percent", re.IGNORECASE)
 _MOST_RATE, _MOST_RATIO = Fraction(3, 2), Fraction(10)
-"""Larger rates, or larger ratios, are per cent."""
+"""Rates and ratios above these numbers are in per cent."""
 _ALL = frozenset({"", "all", "any", "everybody"})
 _MOST_STEPS = 20_000_000
-"""Most steps to find the parts of groups: some 20 seconds."""
+"""Maximum number of steps to find the parts of groups: some 20 seconds."""
 _Ends: TypeAlias = tuple[Fraction, Fraction]
 _Columns: TypeAlias = frozenset[str]
 _Counts: TypeAlias = dict[str, tuple[int, int]]
@@ -77,7 +77,7 @@ class Printed(Frozen):
         return cls(printed, (value - half) / scale, (value + half) / scale)
 
     def holds(self, low: Fraction, high: Fraction) -> bool:
-        """Whether a number between two bounds may round to it; a half is rounded either way."""
+        """Whether a number between two bounds may round to it; halves may be rounded up or down."""
         return self.low <= high and low <= self.high
 
 
@@ -110,7 +110,7 @@ class TableRow(Frozen):
 
     @property
     def selected_ends(self) -> tuple[int, int] | None:
-        """The bounds of the selected people: the count, or else the bounds by the rate."""
+        """The bounds of the number of selected people: the printed count, or bounds by the rate."""
         if self.selected is not None:
             return self.selected, self.selected
         if self.n is None or self.rate is None:
@@ -119,7 +119,7 @@ class TableRow(Frozen):
 
 
 class ColumnNames(Frozen):
-    """The columns by role; None is found by name, and `by` are all remaining columns."""
+    """The columns by role. A column that is None is found by name; `by` are the other columns."""
 
     n: str | None = None
     selected: str | None = None
@@ -239,7 +239,7 @@ def _read_count(place: Place, text: str) -> int | None:
 
 
 def _list_counts(row: TableRow) -> _Counts:
-    """The bounds of the people, of those selected and of those not selected, if known."""
+    """The bounds of the number of people, selected people and other people, if they are known."""
     n, selected = row.n, row.selected_ends
     counts = {} if n is None else {"people": (n, n)}
     if selected is not None:
@@ -322,7 +322,7 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, list[_Ends]]]:
     """Each row with a printed ratio, why it cannot have one, and the bounds of its ratio.
 
-    The bounds are those by the counts and those by the printed rates, where they are known.
+    Bounds follow from the counts and from the printed rates, if they are known.
     """
     levels: dict[tuple[str, str], set[str]] = defaultdict(set)
     listed = [row for row in rows if not row.unknown]
@@ -437,7 +437,7 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _list_finer(groupings: Mapping[_Columns, Sequence[int]]) -> Iterator[tuple[_Columns, _Columns]]:
-    """Each two groupings of which the second has all columns of the first, and more.
+    """All pairs of groupings in which the second has the columns of the first and more.
 
     Raises `DataError` if the comparison of their rows would take too long.
     """
@@ -452,7 +452,7 @@ def _list_finer(groupings: Mapping[_Columns, Sequence[int]]) -> Iterator[tuple[_
 
 
 def _exceed(counts: _Counts, parts: Sequence[_Counts]) -> tuple[str, str] | None:
-    """The first count that is larger in the parts of a group than in the group, and in these."""
+    """The first count that is larger in the parts of a group than in the group: both, as texts."""
     for what, (least, most) in counts.items():
         ends = [part[what] for part in parts if what in part]
         total = sum(low for low, _ in ends)

@@ -27,11 +27,11 @@ from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
 from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
+    make_number_axes,
+    make_outcome_axis,
     notice_filtered_outcomes,
     notice_odd_dates,
     notice_sentinels,
-    number_axes,
-    outcome_axis,
 )
 from fairaudit.pipeline.recode.scores import (
     AttributeNumbers,
@@ -88,7 +88,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     axes = build_axes(counts, spec, problems)
     refuse_absent_references(spec, axes, problems)
     axis_of = {axis.key.name: axis for axis in axes}
-    axes += number_axes(counts, spec)
+    axes += make_number_axes(counts, spec)
     features = feature_recodings(counts, spec, problems)
     there = (counts.kept == 1) & (counts.rows > 0)
     for name, texts in spec.expected.levels.items():
@@ -177,7 +177,7 @@ def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
         for attribute in attributes
     ]
     outcomes = (outcome for outcome in spec.outcomes if outcome.has_classes)
-    return axes + [outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
+    return axes + [make_outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
 
 
 def _refuse_nothing(counts: Counts) -> None:

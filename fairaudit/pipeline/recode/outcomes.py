@@ -1,4 +1,4 @@
-"""Classes of outcomes in the data; levels with similar spelling, or that seem to mean missing."""
+"""Classes of outcomes in the data; notices of levels that are similar or seem to mean missing."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing
 from fairaudit.spec import Missing, MissingPolicy, Outcome, OutcomeKind, Protected, Spec
 
 _FAR = 10
-"""A number this many standard deviations from the mean is far from all others; a value with this
-many times the rows of all beyond it is not one of a tail."""
+"""A number this many standard deviations from the mean is an outlier. A number with this many times
+the rows of all more extreme numbers is not part of a tail."""
 
 _LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
 _LIKE_UNKNOWN = re.compile(
@@ -40,12 +40,12 @@ _LIKE_UNKNOWN = re.compile(
 
 
 def is_like_missing(text: str) -> bool:
-    """Whether a text, declared or not, likely means that nothing is known."""
+    """Whether a text likely means a missing value, even if the spec does not declare it."""
     return text.strip().casefold() in _LIKE_MISSING
 
 
 def is_like_unknown(text: str) -> bool:
-    """Whether a level likely says in words that it is not known, as `Prefer not to say` does."""
+    """Whether a level likely means "not known" in words, such as `Prefer not to say`."""
     words = " ".join(re.sub(r"[\W_]+", " ", text.casefold()).split())
     return _LIKE_UNKNOWN.fullmatch(words) is not None
 
@@ -53,16 +53,16 @@ def is_like_unknown(text: str) -> bool:
 def join_alike(
     attribute: Protected, stored: Sequence[str | None], audited: Sequence[str | None]
 ) -> tuple[list[str | None], list[list[str]]]:
-    """The audited level of each stored level after joining similar ones; the sets of similar ones.
+    """The audited level of each stored level after joining similar levels, and the joined levels.
 
     Levels are similar by their stored or their renamed spelling, unless `labels` renames each of
-    them. The joined level is unknown if one
-    of them is unknown, else preferably a level that the recoding names.
+    them. The joined level is unknown if one of them is unknown. Otherwise a level that the spec
+    names is preferred.
     """
     named = {*attribute.labels.values(), *(attribute.merge or {})}
     named |= {text.value for text in (*(attribute.keep or ()), attribute.reference) if text}
 
-    def preference(level: str | None) -> tuple[bool, bool, bool, str]:
+    def rank(level: str | None) -> tuple[bool, bool, bool, str]:
         return level is not None, level not in named, level == attribute.other, level or ""
 
     joined, sets = [*audited], []
@@ -79,7 +79,7 @@ def join_alike(
             is_told_apart = all(stored[place] in attribute.labels for place in places)
             if len(levels) > 1 and not (texts is stored and is_told_apart):
                 sets.append(sorted({text for place in places if (text := texts[place])}))
-                joined_level = min(levels, key=preference)
+                joined_level = min(levels, key=rank)
                 for place in places:
                     joined[place] = joined_level
     return joined, sets
@@ -92,7 +92,7 @@ def note_oddities(
     missing: Missing,
     problems: Problems,
 ) -> None:
-    """Adds notices on levels that are likely the same, or likely mean missing; none is joined."""
+    """Adds notices on levels that are likely the same, or likely mean missing; joins no levels."""
     words = {*missing.tokens, *attribute.unknown}
     declared = {lookalike(word) for word in words if word}
     for same in alike:
@@ -123,7 +123,7 @@ def note_oddities(
 
 
 def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Problems) -> None:
-    """Adds a notice on levels that likely mean unknown and become a part of another level."""
+    """Adds a notice on levels that likely mean unknown and are merged into another level."""
     unknown = [
         level
         for level, name in folded.items()
@@ -138,10 +138,9 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
 
 
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Numbers that likely stand for a missing value, by column: 999, or -1 as the only negative.
+    """A notice for each column with numbers that likely mean missing, such as 999 or -1.
 
-    Hardly a number is beyond them but other such numbers; of a numeric outcome they are far from
-    the mean.
+    Almost no other numbers are more extreme, and in a numeric outcome they are far from the mean.
     """
     cut = {one.column.value for one in spec.groupable if one.is_cut}
     cut |= {one.column.value for one in spec.outcomes if one.is_cut}
@@ -180,7 +179,7 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Outcomes that the filter reads: the rates are of people whom it selects by their outcome."""
+    """A notice if the filter reads outcomes, because rates then describe selected people only."""
     read, removed = filter_columns(counts.plan), int(counts.rows[counts.kept == 0].sum())
     outcomes = [one.name for one in spec.outcomes if one.column.value in read]
     if outcomes and removed:
@@ -193,7 +192,7 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Dates that likely stand for a missing value, by column: 1900-01-01 or 9999-12-31."""
+    """A notice for each column with dates that likely mean missing: 1900-01-01 or 9999-12-31."""
     columns = {one.name: one.column for one in counts.plan.derived if isinstance(one, OddDates)}
     for raw_key in counts.keys:
         name = raw_key.key.column
@@ -215,7 +214,7 @@ def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def _is_far(number: Decimal, column: str, counts: Counts, others: Marks) -> bool:
-    """Whether a number is far from the mean of other rows; so it is where none is added up."""
+    """Whether a number is far from the mean of the other rows; True if the column has no sums."""
     sums, squares = (
         counts.amounts.get(name) for name in (("sum", column), ("product", column, column))
     )
@@ -236,19 +235,19 @@ class Alike(Frozen, eq=False):
     levels: Mapping[str, Sequence[Sequence[str]]]
     cube: Cube
 
-    def listed(self, names: Sequence[str]) -> str:
+    def describe(self, names: Sequence[str]) -> str:
         """The similar levels of these columns as text."""
         return "; ".join(
             f"{listing(same)} of {quoted(name)}" for name in names for same in self.levels[name]
         )
 
 
-def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problems) -> Axis:
-    """The axis of a label, prediction or decision; undeclared third values are a fault."""
+def make_outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problems) -> Axis:
+    """The axis of a label, prediction or decision; adds faults of values that are not declared."""
     role = Role.LABEL if outcome.name == "label" else Role.PREDICTION
     policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
     if outcome.threshold is not None:
-        return _cut_axis(outcome, role, policy, counts, problems)
+        return _make_cut_axis(outcome, role, policy, counts, problems)
     raw_key = counts.text_key(outcome.column.value)
     missing_words = {"", *spec.missing.tokens}
     levels_read = [None if level in missing_words else level for level in raw_key.levels]
@@ -293,9 +292,9 @@ def outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problem
 class _Classes:
     """The classes of an outcome column: levels of equal value are one class.
 
-    Numbers and booleans are values (`1` and `1.0` are one class), even if the column has other
-    texts. Each other text is a class, and a class is named by its first level. Of all `levels`,
-    only the `occurring` ones have rows. The checks add the problems that they find.
+    Numbers and booleans are compared by value, so `1` and `1.0` are one class. Each other text is a
+    class. A class has the name of its first level. `occurring` are the levels that have rows. The
+    checks add the problems that they find.
     """
 
     def __init__(
@@ -316,11 +315,11 @@ class _Classes:
         self.negative = {self.find(text.value) for text in outcome.negative}
 
     def find(self, text: str) -> str:
-        """The class of a level, or that a text of the spec names, by text or by equal value."""
+        """The class of a level, or of a text in the spec: the one with an equal value."""
         return self._by_value.get(canonical(text), text)
 
     def list_dropped(self) -> set[str]:
-        """The classes that `others: drop` leaves out; other undeclared classes are a fault."""
+        """The classes that `others: drop` leaves out; adds faults of other undeclared classes."""
         outcome, problems, column = self.outcome, self.problems, self.column
         if not outcome.binary:
             return set()
@@ -360,7 +359,7 @@ class _Classes:
         return set()
 
     def _check_assumed(self) -> None:
-        """Adds a notice that 1 or true is the positive; a fault if there are other values."""
+        """Adds a notice that 1 or true is the positive, or a fault if there are other values."""
         outcome, problems, listed = self.outcome, self.problems, sorted(self.occurring)
         values = {canonical(level) for level in listed}
         if values - {"0", "1"}:
@@ -375,10 +374,10 @@ class _Classes:
             problems.note(outcome.name, what, Subjects.ANYBODY)
 
     def _check_positive(self) -> bool:
-        """Whether the positives are named correctly: a positive that never occurs is a fault.
+        """Whether the positives are named correctly; adds a fault of a positive without rows.
 
-        It is not a fault if a declared negative occurs: a month without positives has a rate of 0.
-        An outcome that applies only to some people may have no people at all.
+        If a declared negative has rows, it is not a fault: a month without positives has a rate of
+        0. Neither is it for an outcome with `outside` values, which may apply to no people.
         """
         outcome, problems, occurring = self.outcome, self.problems, self.occurring
         before = len(problems.faults)
@@ -402,7 +401,7 @@ class _Classes:
         return len(problems.faults) == before
 
     def _check_negative(self) -> bool:
-        """Whether the negatives are named correctly: a negative that never occurs may be a typo."""
+        """Whether the negatives are named correctly; adds a fault of a negative with a typo."""
         before = len(self.problems.faults)
         others = sorted(self.occurring - self.positive - self.negative)
         for text in self.outcome.negative if others else ():
@@ -416,7 +415,7 @@ class _Classes:
         return len(self.problems.faults) == before
 
     def _hint_alike(self, others: Iterable[str]) -> str:
-        """Advice on values whose spelling resembles a positive; empty without any."""
+        """Advice on values with a spelling similar to a positive; empty without such values."""
         listed = [text.value for text in self.outcome.positive]
         looks = {*map(lookalike, listed)}
         alike = sorted(name for name in others if lookalike(name) in looks)
@@ -425,14 +424,14 @@ class _Classes:
         return f"{what}; if not, rename it in the data" if alike else ""
 
 
-def _cut_axis(
+def _make_cut_axis(
     outcome: Outcome,
     role: Role,
     policy: MissingPolicy,
     counts: Counts,
     problems: Problems,
 ) -> Axis:
-    """The axis of an outcome that is a cut on a number: classes `negative` and `positive`."""
+    """The axis of an outcome that is a cut on a number, with the classes negative and positive."""
     raw_key = counts.cut_key(outcome.column.value)
     edges = raw_key.key.edges or ()
     turning = edges_of(outcome.threshold) if outcome.threshold else ()
@@ -458,10 +457,10 @@ def _cut_axis(
     return Axis(key, reached, outcome.column.value, str(role), policy, missing)
 
 
-def number_axes(counts: Counts, spec: Spec) -> list[Axis]:
+def make_number_axes(counts: Counts, spec: Spec) -> list[Axis]:
     """The axes of scores and numeric outcomes, for each column and policy.
 
-    The cube does not have these axes: they only account for missing values in the ledger.
+    They are not axes of the cube: the ledger counts missing values by them.
     """
     rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
     rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}

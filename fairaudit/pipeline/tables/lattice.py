@@ -1,4 +1,4 @@
-"""Rows of the lattice (the worst value in each subset of attributes), of ε, scores, features."""
+"""Rows of a result: the lattice (the worst values by each subset of attributes), ε, scores."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ def lattice(
     *,
     whole: bool,
 ) -> Iterator[LatticeRow]:
-    """A row for each subset, with the worst value of each metric of the spec.
+    """A row for each subset of attributes, with the worst value of each metric of the spec.
 
-    Unless the lattice is `whole`, it has a row for each grouping that an entry asks for.
+    Unless the lattice is `whole`, it has only rows for the groupings in the entries of the spec.
     """
     unconditional = [
         request
@@ -76,19 +76,19 @@ def lattice(
         if request.given == ((),)
         and not (isinstance(request.metric, Formula) and request.metric.compares)
     ]
-    titles = _titles(unconditional)
+    titles = _make_titles(unconditional)
     subsets = (
         tables.cube.subsets()
         if whole
         else list(dict.fromkeys(by for request in unconditional for by in request.by))
     )
     compared = unconditional if whole and tables.cube.clusters is None else ()
-    search = first_appearances(subsets, tables, compared)
+    search = find_first_appearances(subsets, tables, compared)
     asking_of: dict[Hashable, list[Check]] = {}
     for check in checks:
         if not check.given:
-            asking_of.setdefault(_question(check), []).append(check)
-    matching = [asking_of.get(_question(request), []) for request in unconditional]
+            asking_of.setdefault(_identify(check), []).append(check)
+    matching = [asking_of.get(_identify(request), []) for request in unconditional]
     for by in subsets:
         entries = []
         groups, smallest = 0, 0
@@ -96,7 +96,7 @@ def lattice(
             if not whole and by not in request.by:
                 continue
             table = tables.table(by, (), request.of)
-            people = table.n[:1].sum(axis=0)  # each stratum has known people
+            people = table.n[:1].sum(axis=0)  # 0 people if the table has no stratum
             part = table.known & (people > 0)
             groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             judged = any(check.by == by for check in asking)
@@ -106,22 +106,22 @@ def lattice(
             spread = replace(request, metric=metric)
             evaluation = tables.evaluate_request(spread, by, ())
             if evaluation is not None:
-                entries.append(_worst(title, evaluation, judged=judged, limited=bool(asking)))
+                entries.append(_find_worst(title, evaluation, judged=judged, limited=bool(asking)))
         yield LatticeRow(
             by, groups, smallest, tuple(entries), search.appearances[by], search.tested[by]
         )
 
 
-def _question(asked: Check | MetricRequest) -> Hashable:
-    """The question of a check or an entry, without its groups."""
+def _identify(asked: Check | MetricRequest) -> Hashable:
+    """The metric, outcome and options of a check or an entry, without its groups."""
     terms = asked.terms
     options = (terms.parameters, terms.of_class, terms.at, terms.policy)
     return asked.metric, asked.of, asked.against, *options
 
 
-def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
-    """A unique title for each entry: with its outcome, and how it differs from others."""
-    titles = [_title(request) for request in unconditional]
+def _make_titles(unconditional: Sequence[MetricRequest]) -> list[str]:
+    """A unique title for each entry, with its outcome and its differences from others if needed."""
+    titles = [_make_title(request) for request in unconditional]
     if len({request.of for request in unconditional}) > 1:
         outcomes = (request.of for request in unconditional)
         titles = [f"{title} of {of}" for title, of in zip(titles, outcomes, strict=True)]
@@ -137,8 +137,8 @@ def _titles(unconditional: Sequence[MetricRequest]) -> list[str]:
                     for parts, word in zip(differences, words, strict=True):
                         parts.append(word)
             for number, parts in zip(entries, differences, strict=True):
-                said = ", ".join(filter(None, parts)) or f"entry {number + 1} of the spec"
-                titles[number] += f" ({said})"
+                difference = ", ".join(filter(None, parts)) or f"entry {number + 1} of the spec"
+                titles[number] += f" ({difference})"
     return [
         f"{title}, entry {number + 1}" if titles.count(title) > 1 else title
         for number, title in enumerate(titles)
@@ -154,14 +154,14 @@ _DISTINCTIONS: tuple[Callable[[MetricRequest], str], ...] = (
         )
     ),
 )
-"""The possible differences between two entries with the same title, as text."""
+"""Functions that describe an entry, to distinguish entries with the same title."""
 
 
-def _title(request: MetricRequest) -> str:
+def _make_title(request: MetricRequest) -> str:
     """The short name of an entry, with its options."""
-    # A bare rate is compared by its gap.
+    # The lattice shows the gap of a rate that is not compared.
     gap = " gap" if isinstance(request.metric, GroupMetric) else ""
-    # A label does not select people.
+    # The selection rate of a label has another name, because a label does not select people.
     metric = (
         BASE_RATE if request.metric is SELECTION_RATE and request.of == "label" else request.metric
     )
@@ -183,7 +183,7 @@ def _title(request: MetricRequest) -> str:
     return " ".join(words) + "".join(f", {name} {value}" for name, value in parameters.items())
 
 
-def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
+def _find_worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -> LatticeEntry:
     """The entry of the value that is farthest from the ideal."""
     table, answered = evaluation.table, np.flatnonzero(evaluation.judged[:1].any(axis=0))
     is_aside = table.known & (table.n[:1] > 0) & ~evaluation.takes_part[:1]
@@ -205,9 +205,9 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
     )
     ideal = 0 if isinstance(evaluation.metric, GroupMetric) else evaluation.metric.ideal
     departures = evaluation.value[:1, answered].reshape(-1)
-    # Foulds & Pan §3.1: the lower the better, and below 0 the prediction is the fairer.
+    # Bias amplification has no ideal: lower is always fairer (Foulds & Pan §3.1).
     if evaluation.metric is not BIAS_AMPLIFICATION:
-        # How far from parity each value is: on the log scale for ratios.
+        # The distance of each value from parity, for ratios on the log scale.
         with np.errstate(divide="ignore", invalid="ignore"):
             departures = np.abs(np.log(departures) if ideal == 1 else departures - float(ideal))
     if np.isnan(departures).all():
@@ -230,7 +230,7 @@ def _worst(title: str, evaluation: Evaluation, *, judged: bool, limited: bool) -
 def epsilons(
     tables: Tables, requests: tuple[MetricRequest, ...], *, whole: bool
 ) -> Iterator[EpsilonReading]:
-    """ε of the full intersection for each entry that asks for it, with its bounds."""
+    """ε of the full intersection for each entry of differential fairness, with its interval."""
     full = tables.cube.protected
     for request in requests:
         if request.metric is not DIFFERENTIAL_FAIRNESS or request.given != ((),):
@@ -252,7 +252,7 @@ def epsilons(
         full_table = tables.table(full, (), request.of)
         classes = len(full_table.classes)
         pseudo = request.terms.parameters.per_outcome(classes)
-        unbounded = _why_unbounded(evaluations.values(), smoothed=bool(pseudo))
+        unbounded = _explain_unbounded(evaluations.values(), smoothed=bool(pseudo))
         bounds = not unbounded
         largest = max(values.values())
         if bounds and largest > epsilon + 1e-9:
@@ -291,11 +291,11 @@ def _describe_smoothing(parameters: Parameters, outcomes: int) -> str:
     return f"smoothing {pseudo:g} for each outcome (concentration {pseudo * outcomes:g})"
 
 
-def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
+def _explain_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
     """Why the ε of a subset may exceed twice that of all attributes; empty if it cannot.
 
-    Theorem 3.2 requires that a subset's rate is an average of the rates of its parts. Smoothed
-    rates are not such averages, and neither are rates of other people.
+    Theorem 3.2 of Foulds & Pan requires that the rate of a subset is an average of the rates of its
+    parts. Smoothed rates and rates of different people are not such averages.
     """
     if smoothed:
         return "the rates are smoothed"
@@ -312,15 +312,15 @@ def _why_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
     return "" if len(totals) == 1 else "some levels are not known"
 
 
-def first_appearances(
+def find_first_appearances(
     subsets: Sequence[Grouping], tables: Tables, requests: Iterable[MetricRequest]
 ) -> Appearances:
     """The groups where a gap first appears, by the rates that the lattice compares.
 
-    For metrics that are not rates (ε, mutual information) the selection rate is used. The tests of
-    one outcome are one family. Rates of the same cells, such as the true positive and the false
-    negative rate, are one rate. Entries that condition on strata, subtract outcomes or cut a score
-    are not searched.
+    Metrics of a whole table (ε, mutual information) are searched by the selection rate. The tests
+    of one outcome are one family. Rates of the same cells, such as the true positive rate and the
+    false negative rate, are searched once. Entries with strata, with two outcomes or with a
+    threshold of a score are not searched.
     """
     by_outcome: dict[str, list[RateInSubsets]] = {}
     seen = set()
@@ -328,10 +328,9 @@ def first_appearances(
         terms, metric = request.terms, request.metric
         if request.given != ((),) or terms.at is not None or request.against or terms.average:
             continue
-        # For a metric of a whole table, the selection rate.
         parts = [SELECTION_RATE] if isinstance(metric, TableMetric) else list_quantities(metric)
         for rate in parts:
-            # Only shares of a group's people.
+            # Only rates that are shares of the people of a group can be tested.
             if not isinstance(rate, Rate) or not rate.of_group or rate.conditional:
                 continue
             key = (request.of, terms.of_class, rate.cells)
@@ -350,15 +349,15 @@ def first_appearances(
 _HALF = Fraction(1, 2)
 _PLACES = 41
 _TAIL = 0.01
-"""A local curve leaves out this share of the people at either end, where few are near."""
+"""The share of people that a local curve leaves out at each end, where people are few."""
 
 
 def scores(
     column: str, histograms: Iterable[Histogram], medians: Mapping[str, Median]
 ) -> Iterator[ScoreRow]:
-    """A row for all people, and for each group of each attribute.
+    """Summaries of a score: a row for all people, and for each group of each attribute.
 
-    The median of all people is exact if `medians` has it for the same number of people.
+    The median of all people is exact if it is in `medians` for the same number of people.
     """
     exact = medians.get(column)
     for histogram in histograms:
@@ -390,7 +389,7 @@ _THRESHOLDS = 20
 
 
 def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
-    """The curves of all people and of each group of each attribute that has labels.
+    """Curves of a score: of all people, and of each group of each attribute, if labels are known.
 
     The confidence of intervals is 1 - `alpha`.
     """
@@ -415,12 +414,12 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
                     by=histogram.by,
                     group=group,
                     known=bool(histogram.known[g]),
-                    calibration=tuple(_calibration(scores, number, by_label, alpha)),
-                    thresholds=tuple(_error_rates(scores, thresholds, by_label)),
+                    calibration=tuple(_calibrate(scores, number, by_label, alpha)),
+                    thresholds=tuple(_compute_error_rates(scores, thresholds, by_label)),
                 )
 
 
-def _calibration(
+def _calibrate(
     scores: ScoreCounts, number: Ints, by_label: Ints, alpha: float
 ) -> Iterator[Calibration]:
     """A point for each bin in [0, 1] that has people with a known label."""
@@ -443,8 +442,10 @@ def _calibration(
             )
 
 
-def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Iterator[Threshold]:
-    """The selected share at each threshold, of all people and by label."""
+def _compute_error_rates(
+    scores: ScoreCounts, thresholds: Ints, by_label: Ints
+) -> Iterator[Threshold]:
+    """The share of people at or above each threshold: of all people and by label."""
     totals = [int(side.sum()) for side in by_label]
     for threshold in thresholds.tolist():
         above = [int(side[threshold:].sum()) for side in by_label]
@@ -460,7 +461,7 @@ def _error_rates(scores: ScoreCounts, thresholds: Ints, by_label: Ints) -> Itera
 
 
 def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
-    """A curve for each numeric attribute whose slope a metric uses, and each outcome."""
+    """A curve of the rate along each numeric attribute with a metric of its slope, by outcome."""
     for counted in cubes.attributes:
         at, hits, people = counted.at, counted.hits, counted.people
         width = pooling.bandwidth(at, people)
@@ -494,11 +495,11 @@ def features(cubes: Cubes) -> Iterator[FeatureRow]:
                 missing=described.missing.sum(keepdims=True),
                 people=described.people.sum(axis=1, keepdims=True),
             )
-            yield from _feature_rows(everybody, score)
-        yield from _feature_rows(described, score)
+            yield from _describe_feature(everybody, score)
+        yield from _describe_feature(described, score)
 
 
-def _feature_rows(described: Described, score: Distribution | None) -> Iterator[FeatureRow]:
+def _describe_feature(described: Described, score: Distribution | None) -> Iterator[FeatureRow]:
     histogram = None
     if score is not None:
         histogram = score.histogram(described.by, (), described.groups, ((),))

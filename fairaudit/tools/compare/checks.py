@@ -1,6 +1,6 @@
-"""Changes of checks: checks with the same question, the groups that both judge, the worst value.
+"""Changes of checks: which checks are compared, the groups that both judge, the worst value.
 
-`measuring.py` decides whether a value is worse or better, and `CheckChange` decides for a check.
+`measuring.py` decides whether a value is worse or better, and `CheckChange` whether a check is.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _OTHER_WORST = "not tested: another group was the worst before"
 _NO_NUMBER = "it has no value: see the reversals"
 _Search = (ReversalCheck, SubgroupCheck)
 _NO_QUESTION = {"place", "source", "inference"}
-"""Fields of a check that are not part of its question."""
+"""Fields of a check that may differ between comparable checks."""
 
 
 class _Side(Frozen):
@@ -67,10 +67,10 @@ class _Side(Frozen):
 def compare_checks(
     before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool = False
 ) -> tuple[list[CheckChange], tuple[DifferentCheck, ...]]:
-    """The checks of both results with the same question, and those with different questions.
+    """The changes of checks with the same id, and the checks that differ in more than the value.
 
-    Checks match by id, metric, outcome, groups, terms and limits. With `renamed`, two outcomes
-    with different columns are compared.
+    Comparable checks have the same metric, outcome, groups, terms and limits. With `renamed`, two
+    outcomes with different columns are compared.
     """
     then, now = _Side.of(before), _Side.of(after)
     compared, otherwise = [], []
@@ -79,7 +79,7 @@ def compare_checks(
         why = _explain_difference(was, finding, then, now)
         if why:
             old, new = was.check.fail, finding.check.fail
-            # The new limit fails all values that the old one fails, without more evidence.
+            # The new limit fails all values that the old one fails, and requires no more evidence.
             covers = isinstance(old, Limit) and isinstance(new, Limit) and new.covers(old)
             is_stricter = why == f"its {_WORDS['fail']}" and covers
             otherwise.append(DifferentCheck(was, finding, why, is_stricter))
@@ -162,7 +162,7 @@ def _without_test(change: Change, why: str) -> Change:
 
 
 def _list_unsearched(was: Finding, then: AuditResult, now: AuditResult) -> tuple[Group, ...]:
-    """The groups that a search found beyond a limit and that the later search did not look at."""
+    """The groups that a search found beyond a limit and that the later search does not cover."""
     if isinstance(was.check, ReversalCheck):
         unseen = [row for row in was.reversals if explain_unseen(row, then, now)]
         return tuple(
@@ -224,7 +224,7 @@ def _name(groups: Sequence[Group]) -> str:
 
 
 def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side) -> str:
-    """The differences between the questions of two checks; empty if they are the same."""
+    """The reason why two checks are not comparable; empty if they are."""
     was, check = before.check, after.check
     if type(was) is not type(check):
         return "it looks for something else"
@@ -316,7 +316,7 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
 
 
 JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
-"""For each group and stratum: both as in the result, and the value."""
+"""For each key of a group and stratum: the group, the stratum and the value in the result."""
 _RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
 IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
 """The rows of a result by metric, outcome and columns of groups."""

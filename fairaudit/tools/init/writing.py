@@ -38,7 +38,7 @@ _AGE = (0, 120)
 def write_spec(
     profile: FileProfile, form: CsvFormat, choices: Choices, *, data: str, title: str
 ) -> str:
-    """The text of a spec; raises `UsageError` if the positive of an outcome is unknown."""
+    """The text of a spec; raises `UsageError` if the positive value of an outcome is unknown."""
     refuse_unused_positives(choices, profile)
     usual, format_lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
     for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
@@ -145,14 +145,14 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
 
 
 def _holds_several(separator: str, known: Sequence[tuple[str, int]]) -> bool:
-    """Whether some levels are others with a separator between them."""
+    """Whether some levels consist of other levels with a separator between them."""
     levels = {text for text, _ in known}
     cells = [text.split(separator) for text in levels if separator in text]
     return any(all(part.strip() in levels for part in parts) for parts in cells)
 
 
 def _cut(column: ColumnProfile) -> list[str]:
-    """The cuts of a number: usual ones for ages and years of birth, else quartiles."""
+    """The cuts of a number: the usual ones for ages and years of birth, otherwise quartiles."""
     low, high = column.low or 0.0, column.high or 0.0
     is_age = _AGE[0] <= low and 40 < high <= _AGE[1] and column.whole == column.numbers
     if is_age:
