@@ -17,7 +17,7 @@ from fairaudit.report import (
     metric_titles,
     numbers,
 )
-from fairaudit.report.diagnostics import Diagnostic, Level, by_label
+from fairaudit.report.diagnostics import Diagnostic, Level
 from fairaudit.report.provenance import name_spec
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow
 
