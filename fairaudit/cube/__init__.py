@@ -152,11 +152,6 @@ class Cube(Frozen, eq=False, dict=True):
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
     @property
-    def has_few_subsets(self) -> bool:
-        """Whether the protected attributes are few enough to audit every subset of them."""
-        return len(self.protected) <= MOST_ATTRIBUTES
-
-    @property
     def protected(self) -> Grouping:
         """All protected attributes."""
         return tuple(key.name for key in self.keys if key.role is Role.PROTECTED)
