@@ -349,10 +349,7 @@ class Disparity(CatalogueEntry, kw_only=True):
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
-        """The lowest and the highest possible value with a reference policy.
-
-        For example, no group is above the highest group.
-        """
+        """The lowest and the highest possible value with a policy: none is above the highest."""
         low, high = self.comparison.bounds(self.parts[0][0])
         if self.over_groups is not None:
             is_least = self.over_groups is OverGroups.MIN
