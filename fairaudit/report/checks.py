@@ -27,14 +27,14 @@ _TONES = {
     Status.PASS: Tone.GOOD,
     Status.WARN: Tone.WARN,
     Status.FAIL: Tone.BAD,
-    Status.INCONCLUSIVE: Tone.BAD,
+    Status.INCONCLUSIVE: Tone.WARN,
     Status.SKIPPED: Tone.MUTED,
     Status.WAIVED: Tone.WARN,
 }
 _VERDICT_TONES = {
     Verdict.PASS: Tone.GOOD,
     Verdict.FAIL: Tone.BAD,
-    Verdict.INCONCLUSIVE: Tone.BAD,
+    Verdict.INCONCLUSIVE: Tone.WARN,
     Verdict.NONE: Tone.MUTED,
 }
 ComparedValue: TypeAlias = Finding | ComparisonRow | LatticeEntry
