@@ -235,7 +235,7 @@ class Judge:
         return bounds is not None and (bounds.turns or bounds.low is None)
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
-        """The groupings of a check with their strata; for a search, also that of no columns."""
+        """The groupings of a check with their strata; for a search, also all people as one."""
         scan, search = self._spec.simpson, self._spec.subgroups
         if isinstance(check, Check):
             return [(check.by, check.given)]
