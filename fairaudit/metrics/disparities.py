@@ -95,7 +95,7 @@ Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 
 
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
-"""The numbers behind a comparison: that of the group, and that of its reference."""
+"""The numbers that are compared: one of the group, and one of its reference."""
 
 
 class Sides(Frozen, eq=False):
@@ -322,7 +322,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def looks_at_nearest(self) -> bool:
-        """Whether only the group nearest to parity counts: such a limit hardly ever fails."""
+        """Whether only the group nearest to parity counts, so that a limit hardly ever fails."""
         return self.over_groups is OverGroups.MIN and not self.comparison.is_ratio
 
     @property

@@ -201,7 +201,7 @@ def _write_counts(choices: Choices) -> Iterator[str]:
 
 
 def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """The line of a score, of counts or of weights; a comment if it is only likely."""
+    """The line of a score, of counts or of weights; a comment if the column is only a guess."""
     name = choices.columns.get(role)
     if name is not None:
         yield f"  {role}: {quote(name)}{_explain(role, profile, choices)}"
