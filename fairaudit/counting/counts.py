@@ -190,7 +190,7 @@ class Counts(Frozen, eq=False):
 
         Medians do not add up: only those stay that are of everybody, and that both know.
         """
-        if not self.plan.counts_like(other.plan):
+        if self.plan.counted() != other.plan.counted():
             raise ValueError("counts of different plans do not add up")
         keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
         levels = {

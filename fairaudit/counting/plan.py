@@ -194,10 +194,6 @@ class Plan(Frozen):
             and {*asked.tables} <= {*own.tables}
         )
 
-    def counts_like(self, other: Plan) -> bool:
-        """Whether both plans lead to the same counts."""
-        return self.counted() == other.counted()
-
     def counted(self) -> Plan:
         """The plan without the parts that do not change the counts, such as the file format."""
         return replace(self, columns=(), capped=(), format=_ANY_FORMAT)

@@ -152,11 +152,6 @@ class Cube(Frozen, eq=False, dict=True):
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
     @property
-    def has_few_subsets(self) -> bool:
-        """Whether the protected attributes are few enough to audit every subset of them."""
-        return len(self.protected) <= MOST_ATTRIBUTES
-
-    @property
     def protected(self) -> Grouping:
         """All protected attributes."""
         return tuple(key.name for key in self.keys if key.role is Role.PROTECTED)
@@ -166,15 +161,15 @@ class Cube(Frozen, eq=False, dict=True):
         return every_subset(self.protected)
 
     def table(
-        self, by: Grouping, given: Grouping, of: str, second: str | None = None
+        self, by: Grouping, given: Grouping, of: str, against: str | None = None
     ) -> GroupTable:
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
         Rows that are set aside in one of these columns are left out, and groups without people are
         not listed. The counts of a group are 0 if the outcome applies to none of its people. With a
-        `second` outcome, only people who have both outcomes count.
+        outcome `against`, only people who have both outcomes count.
         """
-        layout = _TableLayout.of_columns(self, by, given, of, second)
+        layout = _TableLayout.of_columns(self, by, given, of, against)
         label, audited = self.outcome("label"), self.outcome(of)
         inside = layout.inside
         people = inside.add(self.people)
@@ -202,7 +197,7 @@ class Cube(Frozen, eq=False, dict=True):
                 if outcome == of
             },
             ungrouped=layout.count_ungrouped(),
-            pairs=layout.count_pairs(second),
+            pairs=layout.count_pairs(against),
             clusters=layout.place_clusters(),
             masked=self.masked,
         )
@@ -296,13 +291,13 @@ class _TableLayout(Frozen, eq=False):
 
     @classmethod
     def of_columns(
-        cls, cube: Cube, by: Grouping, given: Grouping, of: str, second: str | None
+        cls, cube: Cube, by: Grouping, given: Grouping, of: str, against: str | None
     ) -> _TableLayout:
         """The cells of people whose group and stratum are known, and both outcomes if paired."""
         columns, conditions = cube.places(by), cube.places(given)
-        names = [of] if second is None else [of, second]
+        names = [of] if against is None else [of, against]
         outcomes = cube.places([name for name in names if cube.outcome(name) is not None])
-        known = [] if second is None else outcomes
+        known = [] if against is None else outcomes
         needed = cube.codes[:, [*columns, *conditions, *known]]
         marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
         applies = np.all(cube.codes[:, outcomes] != OUTSIDE, axis=1)
@@ -357,9 +352,9 @@ class _TableLayout(Frozen, eq=False):
         numbers[index[: len(self.strata)]] = np.arange(len(self.strata))
         return np.asarray(numbers[index[len(self.strata) :]])
 
-    def count_pairs(self, second: str | None) -> Pairs | None:
+    def count_pairs(self, against: str | None) -> Pairs | None:
         """The counts divided by the classes of a second outcome; None without positive classes."""
-        other = None if second is None else self.cube.outcome(second)
+        other = None if against is None else self.cube.outcome(against)
         positive = None if other is None else other.positive_classes(len(other.levels))
         marks = self.inside.marks
         if other is None or positive is None or not marks.any():

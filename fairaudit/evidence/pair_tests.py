@@ -318,7 +318,7 @@ def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairT
 
 
 def make_share_test(sample: Sample, inference: Inference) -> PairTest:
-    """The test of two of the groups of a sample, [G]."""
+    """The test of pairs of groups in one sample, [G]."""
     return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference, owner=i)
 
 

@@ -95,7 +95,7 @@ Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 
 
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
-"""The numbers behind a comparison: that of the group, and that of its reference."""
+"""The numbers that are compared: one of the group, and one of its reference."""
 
 
 class Sides(Frozen, eq=False):
@@ -322,7 +322,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def looks_at_nearest(self) -> bool:
-        """Whether only the group nearest to parity counts: such a limit hardly ever fails."""
+        """Whether only the group nearest to parity counts, so that a limit hardly ever fails."""
         return self.over_groups is OverGroups.MIN and not self.comparison.is_ratio
 
     @property
@@ -349,10 +349,7 @@ class Disparity(CatalogueEntry, kw_only=True):
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
-        """The lowest and the highest possible value with a reference policy.
-
-        For example, no group is above the highest group.
-        """
+        """The lowest and the highest possible value with a policy: none is above the highest."""
         low, high = self.comparison.bounds(self.parts[0][0])
         if self.over_groups is not None:
             is_least = self.over_groups is OverGroups.MIN

@@ -289,7 +289,7 @@ MULTICALIBRATION = TableMetric(
     "and the mean score.",
     caution="Bins with few people have large errors by chance, so a limit without evidence fails "
     "perfect scores: set `significant` or `conclusive`. `min_size` applies to each bin.",
-    hypothesis="calibration",
+    hypothesis="perfect calibration",
     source=citations.HEBERT_JOHNSON,
     other_tools="Hébert-Johnson et al. require it for every group of a rich class and allow a "
     "small exception in each; here use the subsets of the attributes. `well_calibration` is the "
@@ -431,7 +431,7 @@ HOSMER_LEMESHOW = Ranked(
     "significant, in a small one large ones are not. Limits are `fail: {above: 0, significant: "
     "true}`.",
     no_interval="it is a test statistic itself",
-    hypothesis="calibration",
+    hypothesis="perfect calibration",
     source=citations.HOSMER,
     other_tools="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted "
     "to these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "

@@ -360,7 +360,7 @@ CALIBRATION_ERROR = Ranked(
     caution="Too high in small groups: a perfect model has an error of .137 with 50 people, .032 "
     "with 1,000 and .010 with 10,000. A limit without evidence fails perfect scores by chance: use "
     "`significant` or `conclusive`.",
-    hypothesis="calibration",
+    hypothesis="perfect calibration",
     source=citations.GUO,
     better=Better.LOWER,
     formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or one for each "

@@ -120,9 +120,9 @@ class Judge:
     def _judge(self, check: AnyCheck, exclusion: Exclusion = NO_EXCLUSION) -> Finding | None:
         """The finding of a check without the excluded values; None if no value remains.
 
-        The same reasons leave a check of any kind open: groups that are gone, and people who are
-        left out or could make it worse. If joining levels with similar spelling would change the
-        status, the finding names these levels; if it would be worse, the check is inconclusive.
+        A check of any kind is open if groups are gone, or if people who are left out could make it
+        worse. If joining levels with similar spelling would change the status, the finding names
+        these levels; if the status would be worse, the check is inconclusive.
         """
         # People whom a waiver excludes are not counted as left out.
         people, gone = self._count_left_out(check), self._list_gone(check)
@@ -135,7 +135,7 @@ class Judge:
             finding = self._apply_limits(check, self._audit, exclusion, gone, doubts)
             assert finding is not None
         if MASKED_DOUBT in doubts:
-            # A failure holds for some of the counts that a mask allows, and not for others.
+            # The check would fail with some of the possible counts, and pass with others.
             finding = replace(finding, status=Status.INCONCLUSIVE)
         names = self._list_alike(check) if exclusion == NO_EXCLUSION else []
         if self._joined is not None and self._alike is not None and names:
@@ -203,7 +203,8 @@ class Judge:
     ) -> list[NotEvaluated]:
         """The reasons that leave a whole check open: people who are left out or could change it.
 
-        Bounds do not settle a published check: they would show how few people lack an outcome.
+        In a published report, bounds never close a check: that would show how few people lack an
+        outcome.
         """
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
@@ -234,7 +235,7 @@ class Judge:
         return bounds is not None and (bounds.turns or bounds.low is None)
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
-        """The groupings of a check with their strata; for a search also that of everybody."""
+        """The groupings of a check with their strata; for a search, also all people as one."""
         scan, search = self._spec.simpson, self._spec.subgroups
         if isinstance(check, Check):
             return [(check.by, check.given)]
@@ -281,10 +282,7 @@ class Judge:
         return [name for name in dict.fromkeys(names) if name in self._alike.levels]
 
     def _count_left_out(self, check: AnyCheck) -> LeftOutPeople:
-        """The people whom a check leaves out, of its table or of all tables.
-
-        A search has several tables: the result is that of the table that leaves out the most.
-        """
+        """The people whom a check leaves out; for a search, in the table that leaves out most."""
         waived = [waiver.group for waiver in self._list_waivers(check)]
         found = []
         for evaluation, passed_over in self._list_evaluations(check):
@@ -400,7 +398,7 @@ def _count_all(
 ) -> Iterator[tuple[int, CountsOrError]]:
     """The counts for each task, by its number; those of the same data and format together."""
     if data is not None and not isinstance(data, str | Path):
-        data = Frame(data)  # one for all passes: a stream can be read but once
+        data = Frame(data)  # one `Frame` for all passes, because a stream can be read only once
     passes: dict[object, dict[int, Plan]] = {}
     for number, task in enumerate(tasks):
         try:
@@ -414,7 +412,7 @@ def _count_all(
                 continue
             if isinstance(source, Database):
                 with engine.open(source) as opened:
-                    # Its quantiles are those of the rows that are counted.
+                    # Find quantiles while the database is open: they are of the same rows.
                     needed = watch_sentinels(task.find_plan(opened, progress, engine))
                     (outcome,) = engine.count([needed], opened, progress)
                 yield number, task.locate(outcome)
@@ -436,7 +434,7 @@ def _count_all(
 
 
 def _identify(data: Files | Frame) -> object:
-    """Equal for data that one pass can count together."""
+    """The identity of data: equal for data that one pass can count together."""
     if isinstance(data, Frame):
         return id(data.frame)
     # `find_files` reports entries that are not paths.
@@ -519,8 +517,8 @@ def audit_counts(
 def _compare_with_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """The findings, downgraded where they would be worse if `missing: drop` counted its rows.
 
-    In a published report, the checks that need none of the values that such rows lack are open:
-    a status that depended on the rows would show how many there are.
+    In a published report, a check is always open if the dropped rows have all values that it needs:
+    a status that depended on these rows would show how many there are.
     """
     left_out, task = audit.cubes.left_out, audit.task
     spec = task.spec

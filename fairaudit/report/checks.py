@@ -27,14 +27,14 @@ _TONES = {
     Status.PASS: Tone.GOOD,
     Status.WARN: Tone.WARN,
     Status.FAIL: Tone.BAD,
-    Status.INCONCLUSIVE: Tone.BAD,
+    Status.INCONCLUSIVE: Tone.WARN,
     Status.SKIPPED: Tone.MUTED,
     Status.WAIVED: Tone.WARN,
 }
 _VERDICT_TONES = {
     Verdict.PASS: Tone.GOOD,
     Verdict.FAIL: Tone.BAD,
-    Verdict.INCONCLUSIVE: Tone.BAD,
+    Verdict.INCONCLUSIVE: Tone.WARN,
     Verdict.NONE: Tone.MUTED,
 }
 ComparedValue: TypeAlias = Finding | ComparisonRow | LatticeEntry
@@ -261,7 +261,9 @@ def outcome(result: AuditResult) -> str:
 
 
 def tally(result: AuditResult) -> str:
-    """How many checks came out how, always in the same words."""
+    """How many checks came out how, always in the same words; or that the spec sets no limits."""
+    if not result.findings and not result.provenance.not_run:
+        return "no limits are set"
     counts = result.tally
     statuses = [*_TALLY, *([Status.SKIPPED] if counts[Status.SKIPPED] else [])]
     return _summary(result, [f"{counts[status]} {STATUS_WORDS[status]}" for status in statuses])

@@ -247,7 +247,7 @@ def _sure(finding: Finding) -> list[str]:
     if test is not None:
         p = numbers.probability(test.adjusted, inference.alpha)
         method = numbers.corrected_over(test) if test.family > 1 else test.test
-        parts.append(f"test of {finding_facts.hypothesis(finding)}: p {p} ({method})")
+        parts.append(f"p {p} if there were {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", for all groups, not for these two"
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)

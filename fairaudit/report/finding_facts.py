@@ -222,7 +222,7 @@ def backing(finding: Finding) -> str:
 
 
 def hypothesis(finding: Finding) -> str:
-    """The hypothesis of a finding's test, in words that follow "test of"."""
+    """The hypothesis of a finding's test, in words that follow "if there were"."""
     check = finding.check
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 

@@ -93,7 +93,8 @@ def left_out(finding: Finding) -> str:
         return f"{few} (numbers are suppressed)"
     texts = [_count_of(people.people, describe_people(people.of_people), people)]
     if people.groups and people.of_groups:
-        texts.append(f"{people.groups:,} of {numbers.counted(people.of_groups, 'group')}")
+        groups = numbers.counted(people.of_groups, "group")
+        texts.append(f"everybody in {people.groups:,} of {groups}")
     if group := people.find_loser(NOTABLE_OF_GROUP):
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))

@@ -13,7 +13,7 @@ from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.reasons import explain_unknown
-from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
 from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule
 from fairaudit.result import AuditResult, RateRow
@@ -64,10 +64,15 @@ def local_rates(result: AuditResult) -> Iterator[Block]:
 def rates(result: AuditResult) -> Iterator[Figure]:
     """For each rate a picture of all attributes, and one of each subset judged and the fullest."""
     by_rate: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
+    compared = asked_comparisons.compared_groups(result)
     for row in result.rates:
         if row.by and not row.stratum:
             key = (row.metric, row.of, metric_titles.options(row.parameters, row.averaged))
-            by_rate.setdefault(key, {}).setdefault(row.by, []).append(row)
+            # The reference of the comparisons that the spec asks for, if they have a single one.
+            asked_of = asked_comparisons.comparisons_of(row, compared)
+            seconds = {one.second for one in asked_of if one.second}
+            own = replace(row, reference=seconds.pop()) if len(seconds) == 1 else row
+            by_rate.setdefault(key, {}).setdefault(row.by, []).append(own)
     figures = [
         figure for key, tables in by_rate.items() for figure in _of_rate(result, key, tables)
     ]

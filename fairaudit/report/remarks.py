@@ -17,7 +17,7 @@ from fairaudit.report import (
     metric_titles,
     numbers,
 )
-from fairaudit.report.diagnostics import Diagnostic, Level, by_label
+from fairaudit.report.diagnostics import Diagnostic, Level
 from fairaudit.report.provenance import name_spec
 from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow
 
@@ -54,25 +54,28 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     """What to do next, each in a sentence, the most urgent first."""
     spec = name_spec(result.provenance)
     if not every:
-        yield f"To get a verdict, set limits in {spec}, such as `fail: {{below: 0.8}}` for a ratio."
+        yield (
+            f"There is no verdict, because {spec} sets no limits. To get one, add for example "
+            "`fail: {below: 0.8}` to a ratio."
+        )
         return
     opened = [row for row in every if row.level is not Level.PASS]
     if not opened:
         yield f"Compare new data with this result: `fairaudit run {spec} --baseline report.json`."
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
-    for row in [row for row in reviewed if row.finding.worse_off][:_MOST_STEPS]:
-        people = " ".join(dict(by_label(row.lines)).get("people", "").split())
-        group = numbers.people(row.finding.worse_off)
-        text = f"Review the {names.name(row.finding.check.of)} for {group}"
-        yield f"{text}: {people}." if people else f"{text}."
+    disparities = [row for row in reviewed if row.finding.worse_off]
+    for row in disparities[:_MOST_STEPS]:
+        yield f"Review the decisions behind this: {row.headline}."
+    if (more := len(disparities) - _MOST_STEPS) > 0:
+        yield f"Do the same for {numbers.counted(more, 'more check')} over a limit."
     if turned := [row for row in evident if row.finding.reversals]:
-        strata = dict.fromkeys(
-            name for row in turned for one in row.finding.reversals for name in one.given
-        )
+        found = [one for row in turned for one in row.finding.reversals]
+        by = dict.fromkeys(names.name(one.attribute) for one in found)
+        strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
         yield (
-            f"Compare people with the same {' and '.join(map(names.name, strata))} before you act: "
-            "gaps change their direction there."
+            f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
+            f"{' and '.join(strata)}: some gaps change their direction there."
         )
     if unsure := sum(row.finding.not_enough_evidence for row in opened):
         noun = numbers.counted(unsure, "check")
@@ -173,7 +176,7 @@ _MOST = 6
 
 _UNNAMED = {"label", "prediction", "decision"}
 """The outcomes whose name says nothing; others are models or stages."""
-WIDEST = "the widest gaps"
+WIDEST = "the widest gap of each grouping"
 """The title of the widest gaps: each is to the group that the spec compares with."""
 
 

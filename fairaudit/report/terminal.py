@@ -1,6 +1,6 @@
 """Format `terminal`: page widths, tables on narrow pages, colours; the first screen.
 
-The first screen has at most fifty lines. It has a diagnostic for each check beyond its limit, like
+The first screen has at most 54 lines. It has a diagnostic for each check beyond its limit, like
 those of a compiler: the most urgent in full, the others shorter if there is not enough room.
 """
 
@@ -286,7 +286,7 @@ def _room(block: Table, page: int) -> int:
     return max(page - sum(others) - _BETWEEN * len(others), _NARROWEST // 2)
 
 
-MOST_LINES = 50
+MOST_LINES = 54
 _WIDEST = 100
 _LABEL = 7
 MOST_HEADLINES = 12
@@ -461,6 +461,8 @@ def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterat
         about += others
     if (more := len(result.notices) - _MOST_NOTICES) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
+    steps = [*remarks.steps(result, every)]
+    about += [line(Cell("to do", Tone.STRONG), f": {names.line(step)}", indent=4) for step in steps]
     if about:
         yield from wrapped(about, page)
         yield BLANK

@@ -210,7 +210,8 @@ class AuditResult(Frozen):
     positives: Annotated[Mapping[str, str], RARE] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        counted = ", ".join(f"{count} {status}" for status, count in self.tally.items() if count)
+        worst_first = reversed([*self.tally.items()])
+        counted = ", ".join(f"{count} {status}" for status, count in worst_first if count)
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
     def contradictions(self) -> Iterator[Unreadable]:

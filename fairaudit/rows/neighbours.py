@@ -91,11 +91,6 @@ def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
     return profile, person
 
 
-def square_distances(points: Points, others: Points) -> Floats:
-    """The squared distance of each of the points from each of the others."""
-    return square_gaps(points.numbers, others.numbers) + count_differing(points, others)
-
-
 def square_gaps(numbers: Floats, others: Floats) -> Floats:
     """The squared distances of points by their numbers alone, without categories."""
     from scipy.spatial.distance import cdist  # SciPy waits until it is called

@@ -15,7 +15,13 @@ import numpy as np
 
 from fairaudit.base.arrays import PAIRS_SEED, Alpha, Floats, Ints, hash_rows
 from fairaudit.cube.rows import Features
-from fairaudit.rows.neighbours import Neighbours, find_neighbours, locate, square_distances
+from fairaudit.rows.neighbours import (
+    Neighbours,
+    count_differing,
+    find_neighbours,
+    locate,
+    square_gaps,
+)
 from fairaudit.stats.distributions import normal_critical, t_critical
 
 
@@ -307,5 +313,6 @@ def _pairs(features: Features, score: Floats, people: Ints) -> Iterator[tuple[in
     points, values = space.points(space.profile[people]), score[people]
     for start in range(0, len(people), _CHUNK):
         chunk = slice(start, start + _CHUNK)
-        gap = np.abs(values[chunk, None] - values)
-        yield start, gap, np.sqrt(square_distances(points.take(chunk), points))
+        some, gap = points.take(chunk), np.abs(values[chunk, None] - values)
+        squares = square_gaps(some.numbers, points.numbers) + count_differing(some, points)
+        yield start, gap, np.sqrt(squares)

@@ -758,3 +758,31 @@ def test_dates_are_declared_where_their_order_is_clear(tmp_path: Path) -> None:
     assert spec["dates"] == {"us": "%m/%d/%Y", "eu": "%d.%m.%Y"}
     assert {"from", "at", "bins"} == {*spec["columns"]["protected"]["us"]}
     assert "# strata: {month: {column: eu, period: month}}" in done.stdout
+
+
+STAGES = {
+    "stage": ["Applied", "Interviewed", "Offered", "Hired"],
+    "status": ["hired", "applied", "phone screen", "withdrawn", "offer"],
+}
+
+
+@pytest.mark.parametrize("name", STAGES)
+def test_the_stages_of_a_process_are_proposed_in_their_order(tmp_path: Path, name: str) -> None:
+    """The proposed line, in place of that of the decision, is a spec with a rate for each step."""
+    levels = STAGES[name]
+    rows = [f"{sex},{level}" for sex in "mf" for level in levels for _ in range(5)]
+    (tmp_path / "d.csv").write_text("\n".join([f"sex,{name}", *rows, ""]))
+    made = run("init", "d.csv", "--protected", "sex", "--decision", name, "--positive", levels[-1],
+               folder=tmp_path)  # fmt: skip
+    text = made.stdout
+    (line,) = re.findall(r"# (stages: \{.*\})  # in place of", text)
+    spec = re.sub(r"(?m)^  decision: .*$", f"  {line}", text)
+    (tmp_path / "s.yaml").write_text(spec)
+    result = fairaudit.audit(str(tmp_path / "s.yaml"))
+    order = (
+        ["Applied", "Interviewed", "Offered", "Hired"]
+        if name == "stage"
+        else ["applied", "phone screen", "offer", "hired"]
+    )
+    assert [*result.stages] == order
+    assert f"{order[-1]} among {order[-2]}" in {row.of for row in result.rates}

@@ -282,6 +282,6 @@ CASES: dict[str, Case] = {
     "scores": _scored(),
     "numbers": _numeric(),
     "missing values": _missing(),
-    "suppressed": _suppressed(*GATES[1:], groups={"min_size": 10}),
+    "suppressed": _suppressed(*GATES[2:], groups={"min_size": 10}),
     "suppressed strata": _suppressed(*AVERAGES, columns={"strata": ["h"], "protected": ["g"]}),
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""The first screen: at most fifty lines, what decides it, and nothing that is suppressed."""
+"""The first screen: at most 54 lines, what decides it, and nothing that is suppressed."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
     assert apart[6].split()[:4] == ["30/100", "30.0", "%", "0.500"]
     top = markdown.head(result)
     captions = [block.caption for block in top if isinstance(block, Table)]
-    assert "the widest gaps, those with evidence first" in text
+    assert "the widest gap of each grouping, those with evidence first" in text
     assert "Impact ratio of the decision by region, relative to the highest group" in captions
 
 

@@ -169,8 +169,8 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     tree = tree_of("loans")
     (steps,) = [one for one in tree.all("section") if one.attributes.get("id") == "next"]
     texts = [one.text for one in steps.all("li")]
-    assert texts[0].startswith("Review the prediction for female × Black: 149 more people selected")
-    assert texts[1].startswith("Compare people with the same branch before you act")
+    assert texts[0].startswith("Review the decisions behind this: female × Black is selected 62 %")
+    assert texts[1].startswith("Before you act on gaps by age, compare people with the same branch")
     heads = [one.text for one in tree.all("h2")]
     order = [heads.index(word) for word in ("For the auditor", "Findings", "For the record")]
     assert order == sorted(order)
@@ -180,10 +180,10 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
 def test_what_to_do_next_follows_from_what_was_found() -> None:
     small = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8, "significant": True}}
     for rates, metrics, more, words in (
-        (UNEQUAL, ["selection_rate"], {}, "set limits in"),
+        (UNEQUAL, ["selection_rate"], {}, "There is no verdict"),
         ({"a": (50, 100), "b": (49, 100)}, [RATIO], {}, "Compare new data with this result"),
         ({"a": (5, 10), "b": (3, 10)}, [small], {}, "Collect more data: for 1 check"),
-        (UNEQUAL, [RATIO], {}, "Review the decision for"),
+        (UNEQUAL, [RATIO], {}, "Review the decisions behind this: "),
         ({"a": (50, 100), "b": (0, 0)}, [RATIO], {}, "Read why 1 check could not be evaluated"),
     ):
         result = audit(rates, metrics, **more)

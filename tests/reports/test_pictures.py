@@ -16,7 +16,8 @@ from conftest import SAMPLES
 from pages import Element, elements, read, sample, tree_of
 from report_cases import EACH, NAMES
 
-from fairaudit.report import html, lattice
+import fairaudit
+from fairaudit.report import html, lattice, rate_figures
 from fairaudit.report.blocks import Figure, Heading
 from fairaudit.report.html import plots
 from fairaudit.report.pictures import (
@@ -252,7 +253,7 @@ def test_limits_lie_where_the_ratio_of_the_reference_is() -> None:
         "warn": pytest.approx(0.9 * highest),
     }
     (reference,) = [rule.value for rule in picture.rules if not rule.is_limit]
-    assert reference == pytest.approx(2817 / 5771)
+    assert reference == pytest.approx(highest)
 
 
 def test_calibration_and_roc_are_the_scores() -> None:
@@ -295,3 +296,17 @@ def test_infinite_is_told_and_fully_shaded() -> None:
     result = sample("titanic").result
     _, nodes = lattice.strip(result, result.findings[0])
     assert {one.shade for one in nodes if "∞" in one.text} == {1.0}
+
+
+def test_a_picture_and_the_table_beside_it_have_one_reference() -> None:
+    """The largest group is w; the ratios that the spec asks for are relative to the highest, a."""
+    rates = {"w": (200, 400), "b": (30, 100), "a": (60, 100)}
+    cells = [(g, d, n if d else size - n) for g, (n, size) in rates.items() for d in (1, 0)]
+    rows = dict(zip(("g", "d", "n"), map(list, zip(*cells, strict=True)), strict=True))
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n"}
+    for metrics, reference in (("impact_ratio", "a"), ("selection_rate", "w")):
+        spec = {"columns": columns, "metrics": [metrics]}
+        (figure, *_) = rate_figures.rates(fairaudit.audit(spec, rows))
+        assert isinstance(figure.picture, Intervals)
+        marked = [row.label for row in figure.picture.rows if row.mark is Mark.REFERENCE]
+        assert marked == [reference]

@@ -141,14 +141,14 @@ def test_a_situation_is_told_in_people(result: AuditResult) -> None:
 @pytest.mark.parametrize(
     ("metric", "hypothesis"),
     [
-        ("hosmer_lemeshow", "calibration"),
+        ("hosmer_lemeshow", "perfect calibration"),
         ("bias_amplification", "no amplification"),
         ("statistical_parity_difference", "no difference between decision and label"),
     ],
 )
 def test_a_test_says_what_it_tests(result: AuditResult, metric: str, hypothesis: str) -> None:
     finding = finding_of(result, metric)
-    assert f"test of {hypothesis}: p " in sentence_of(result, finding)
+    assert f" if there were {hypothesis}" in sentence_of(result, finding)
 
 
 def test_an_open_test_of_calibration_speaks_of_calibration() -> None:

@@ -404,8 +404,8 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
     total = read(paths[0])
     for path in paths[1:]:
         part = read(path)
-        if not total.plan.counts_like(part.plan):
-            own, its = total.plan.counted(), part.plan.counted()
+        own, its = total.plan.counted(), part.plan.counted()
+        if own != its:
             names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
             what = f"{copied(str(path))} and {copied(str(paths[0]))} count differently"
             hint = "count both parts with the same spec"

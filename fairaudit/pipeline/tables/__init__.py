@@ -13,7 +13,7 @@ import numpy as np
 from fairaudit.base import __version__
 from fairaudit.base.inputs import CSV, format_of
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.plan import MISSING, is_finite_number
+from fairaudit.counting.plan import MISSING, Plan, is_finite_number
 from fairaudit.counting.raw_keys import RawKey
 from fairaudit.cube import Cube, add_up
 from fairaudit.judge import Check, Finding
@@ -113,7 +113,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         burdens=tuple(outcome.name for outcome in spec.outcomes if not outcome.favourable),
         stages=spec.stages,
         reversals_off=scan is None,
-        readings=tuple(_read_columns(counts)),
+        readings=tuple(_read_columns(counts, task.plan)),
         positives={
             outcome.name: " or ".join(
                 f"{outcome.column.value} = {level.value}" for level in outcome.positive
@@ -158,16 +158,17 @@ def _describe_provenance(audit: Audit) -> Provenance:
     )
 
 
-def _read_columns(counts: Counts) -> Iterator[ColumnReading]:
-    """The content of each column whose texts or intervals are counted, over all rows.
+def _read_columns(counts: Counts, plan: Plan) -> Iterator[ColumnReading]:
+    """The content of each column whose texts or intervals a plan asks for, over all rows.
 
     Clusters are left out, because they may identify people.
     """
     column_of: dict[str, RawKey] = {}
     # Texts say more than intervals of the same column.
-    for raw_key in sorted(counts.keys, key=lambda one: one.key.edges is not None):
-        if all(raw_key.key.column != one.name for one in counts.plan.derived):
-            column_of.setdefault(raw_key.key.column, raw_key)
+    for key in sorted(plan.keys, key=lambda key: key.edges is not None):
+        if all(key.column != one.name for one in plan.derived):
+            find = counts.text_key if key.edges is None else counts.cut_key
+            column_of.setdefault(key.column, find(key.column))
     for column, raw_key in column_of.items():
         is_cut, rows = raw_key.key.edges is not None, max(int(counts.rows.sum()), 1)
         missing = {None, *counts.plan.missing_words(column)}

@@ -19,6 +19,7 @@ from fairaudit.base.names import describe_group, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.posterior_draws import Draws
 from fairaudit.cube import (
+    MOST_ATTRIBUTES,
     NO_COUNTERPART,
     UNKNOWN,
     Cube,
@@ -97,7 +98,7 @@ def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
     """Whether all subsets can be evaluated, including those that the spec does not ask for."""
     entries = [request for request in shown if request.given == ((),)]
     requested = {by for entry in entries for by in entry.by}
-    if not cube.has_few_subsets:
+    if len(cube.protected) > MOST_ATTRIBUTES:
         return False
     others = [by for by in cube.subsets() if by not in requested]
     return not _exceed(cube, [by for by in others for _ in entries], MOST_UNASKED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
@@ -33,6 +34,17 @@ from fairaudit.tools.init import (
 _MOST_LISTED = 6
 _FEW = 30
 _AGE = (0, 120)
+
+
+_STAGES = (
+    "applied applicant application submitted received",
+    "screened screening screen reviewed shortlisted",
+    "tested test assessed assessment",
+    "interviewed interview interviewing",
+    "offered offer",
+    "hired accepted joined onboarded enrolled",
+)
+"""The words for the stages of a selection, in their order."""
 
 
 def write_spec(
@@ -183,7 +195,24 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
             yield "  # such as Withdrawn, and add `others: drop`."
     if is_burden(role, profile, choices):
         keys.append("favourable: false")
+    order = [] if role is Role.LABEL else _order_stages(known)
+    if len(order) > 2:
+        stages = [f"column: {quote(column.name)}", f"order: {_list(order)}"]
+        stages += ["others: drop"] if len(order) < len(known) else []
+        yield f"  # stages: {{{', '.join(stages)}}}  # in place of `{role}`: a rate for each"
+        yield "  # step of the process; check the order."
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
+
+
+def _order_stages(levels: Sequence[str]) -> list[str]:
+    """The levels that are stages of a selection, in their usual order, one for each stage."""
+    found: dict[int, str] = {}
+    for level in levels:
+        words = set(re.findall(r"[a-z]+", level.casefold()))
+        place = next((at for at, stage in enumerate(_STAGES) if words & {*stage.split()}), None)
+        if place is not None:
+            found.setdefault(place, level)
+    return [found[place] for place in sorted(found)]
 
 
 def _write_counts(choices: Choices) -> Iterator[str]:
@@ -201,7 +230,7 @@ def _write_counts(choices: Choices) -> Iterator[str]:
 
 
 def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """The line of a score, of counts or of weights; a comment if it is only likely."""
+    """The line of a score, of counts or of weights; a comment if the column is only a guess."""
     name = choices.columns.get(role)
     if name is not None:
         yield f"  {role}: {quote(name)}{_explain(role, profile, choices)}"

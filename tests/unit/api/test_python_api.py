@@ -61,7 +61,7 @@ def test_every_public_name_is_there_and_documented() -> None:
 
 
 def test_representations_are_one_line(loans: fairaudit.AuditResult) -> None:
-    assert repr(loans) == "AuditResult(verdict=fail, checks: 6 pass, 3 warn, 1 fail)"
+    assert repr(loans) == "AuditResult(verdict=fail, checks: 1 fail, 3 warn, 6 pass)"
     (failed,) = [finding for finding in loans.findings if finding.status == "fail"]
     assert repr(failed) == (
         "Finding(fail: impact_ratio/gender+race/prediction, value=0.6158 [0.5389, 0.7002], "
