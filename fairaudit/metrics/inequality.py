@@ -30,13 +30,13 @@ from fairaudit.stats import distributions, proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 _FEWEST = 5
-"""Fewest people with an unusual benefit that show how much the benefit varies."""
+"""Fewest people with an unusual benefit, and with none, that show how much the benefit varies."""
 
 _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
 _CAUTION = (
     "Weighs false positives against false negatives in a fixed way. It does not show which people "
-    "gain or lose."
+    "gain or lose. For α above 0: no interval if fewer than 5 people have a benefit of 0."
 )
 
 
@@ -95,10 +95,13 @@ def _find_reach(counts: GroupCounts, alpha: Alpha, order: float) -> Floats:
     size = count_effective(counts, _CELLS, by_cell)
     variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
     # Few people with an unusual benefit do not show how much the benefit varies.
-    apart = (1 - shares.max(axis=0)) * count_effective(counts, _CELLS)
+    people = count_effective(counts, _CELLS)
+    apart, without = (1 - shares.max(axis=0)) * people, np.round(shares[0] * people, 9)
+    # An order of 0 or less is infinite as soon as somebody has no benefit.
+    enough = (apart >= _FEWEST) & ((without >= _FEWEST) | (order <= 0))
     reach = distributions.t_critical(apart, alpha) * np.sqrt(variance)
     # If all people of a sample have the same benefit, the variance is unknown, not 0.
-    return np.where((variance > 0) & (apart >= _FEWEST), reach, np.nan)
+    return np.where((variance > 0) & enough, reach, np.nan)
 
 
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
@@ -225,7 +228,8 @@ ATKINSON = Formula(
     short="Atkinson",
     description="The share of the total benefit that could be given up if the rest were "
     "distributed equally.",
-    caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all.",
+    caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all. Below 1 it "
+    "has no interval if fewer than 5 people have a benefit of 0.",
     source=citations.ATKINSON,
     parameters=("alpha",),
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
