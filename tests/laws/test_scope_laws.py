@@ -45,6 +45,7 @@ EXPLAINED = (
     # Of words in general, not of these data: what a test asks, and what a legend tells.
     "no gap overall there is nothing",
     "no larger group explains",
+    "no opposite gaps: p ",
 )
 
 

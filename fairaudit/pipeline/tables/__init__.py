@@ -176,8 +176,9 @@ def _read_columns(counts: Counts, plan: Plan) -> Iterator[ColumnReading]:
         if not is_cut:
             is_blank = np.array([text in missing for text in raw_key.levels])[raw_key.codes]
         n = add_up(counts.rows, np.where(is_blank, raw_key.size, raw_key.codes), raw_key.size + 1)
-        order = [] if is_cut else np.argsort(-n[:-1], kind="stable").tolist()
-        texts = [text for at in order if n[at] and (text := raw_key.levels[at]) is not None]
+        counted = [] if is_cut else zip(raw_key.levels, n.tolist(), strict=False)
+        present = [(-rows_of, text) for text, rows_of in counted if rows_of and text is not None]
+        texts = [text for _, text in sorted(present)]
         numbers = [float(text) for text in texts if is_finite_number(text)]
         kinds = ["text"] if len(texts) > len(numbers) else []
         kinds += ["numbers"] if numbers or is_cut else []
