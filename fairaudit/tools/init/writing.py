@@ -201,17 +201,24 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         stages += ["others: drop"] if len(order) < len(known) else []
         yield f"  # stages: {{{', '.join(stages)}}}  # in place of `{role}`: a rate for each"
         yield "  # step of the process; check the order."
+        if len(order) < len(known):
+            yield "  # It leaves out all other values: replace them by the last stage reached."
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
 
 
 def _order_stages(levels: Sequence[str]) -> list[str]:
-    """The levels that are stages of a selection, in their usual order, one for each stage."""
+    """The levels that are stages of a selection, in their usual order.
+
+    The list is empty if two levels are the same stage, because their order is then unknown.
+    """
     found: dict[int, str] = {}
     for level in levels:
         words = set(re.findall(r"[a-z]+", level.casefold()))
         place = next((at for at, stage in enumerate(_STAGES) if words & {*stage.split()}), None)
+        if place in found:
+            return []
         if place is not None:
-            found.setdefault(place, level)
+            found[place] = level
     return [found[place] for place in sorted(found)]
 
 
