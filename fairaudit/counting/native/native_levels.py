@@ -104,7 +104,20 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
     if not size:
         return b""
     if codec == _GZIP:
-        return _inflated(body, size)
+        from isal import isal_zlib
+
+        if not has_known_flags(body):
+            raise DamagedPage
+        inflating = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
+        try:
+            content: bytes = inflating.decompress(body, size + 1)
+        except (isal_zlib.error, OverflowError) as error:
+            raise DamagedPage from error
+        if inflating.unused_data:
+            raise NotServed  # several streams, one after the other
+        if len(content) != size or not inflating.eof:
+            raise DamagedPage
+        return content
     if codec not in _UNPACKERS:
         raise NotServed
     return _fill(codec, body, size)
@@ -118,23 +131,6 @@ def _fill(codec: int, body: Buffer, size: int) -> Buffer:
     except cramjam.DecompressionError as error:
         raise DamagedPage from error
     if filled != size:
-        raise DamagedPage
-    return content
-
-
-def _inflated(body: memoryview, size: int) -> bytes:
-    from isal import isal_zlib
-
-    if not has_known_flags(body):
-        raise DamagedPage
-    inflating = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
-    try:
-        content: bytes = inflating.decompress(body, size + 1)
-    except (isal_zlib.error, OverflowError) as error:
-        raise DamagedPage from error
-    if inflating.unused_data:
-        raise NotServed  # several streams, one after the other
-    if len(content) != size or not inflating.eof:
         raise DamagedPage
     return content
 
