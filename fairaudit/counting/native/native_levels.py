@@ -22,9 +22,9 @@ from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen
 from fairaudit.counting.partial_counts import NotServed
 from fairaudit.counting.plan import MISSING, Key, Plan
-from fairaudit.counting.raw_keys import Level, find_starts
+from fairaudit.counting.raw_counts import Level, find_starts
+from fairaudit.counting.sources import SourceFile, has_known_flags
 from fairaudit.counting.sources.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup, read_at
-from fairaudit.counting.sources.sources import SourceFile, has_known_flags
 
 Buffer: TypeAlias = Any
 """Bytes in an array, a view, or `bytes`."""

@@ -20,7 +20,7 @@ from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.partial_counts import Column, Measures, PartialCounts, check_people
 from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
-from fairaudit.counting.raw_keys import Level, RawKey, find_starts
+from fairaudit.counting.raw_counts import Level, RawKey, find_starts
 from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
 from fairaudit.counting.routes.polars_numbers import Numbers, filtered, is_kept, is_text, texts_of
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
