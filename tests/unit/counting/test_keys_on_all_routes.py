@@ -140,6 +140,17 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Counts]] = {
         },
         count(of_last(ROWS)),
     ),
+    "lines": (
+        {"columns": PLAIN, "format": {"skip_rows": 3, "skip_footer": 2}},
+        count(ROWS),
+    ),
+    "lines and names": (
+        {
+            "columns": PLAIN | {"protected": ["sex"]},
+            "format": {"skip_rows": 4, "skip_footer": 2, "header": ["sex", *[*ROWS[0]][1:]]},
+        },
+        count(ROWS),
+    ),
     "format": (
         {
             "columns": PLAIN,
@@ -191,6 +202,18 @@ def save_excel(rows: Sequence[Row], path: Path) -> Path:
     return path
 
 
+def surround(path: Path) -> None:
+    """Adds three lines above the header, one of them blank, and two below the rows."""
+    if path.suffix == ".csv":
+        path.write_text("sep=,\n\nApplications, 2024\n" + path.read_text() + "\nTotal: 240\n")
+    elif path.suffix == ".xlsx":
+        book = openpyxl.load_workbook(path)
+        book.active.insert_rows(1, 3)
+        book.active["A3"] = "Applications, 2024"
+        book.active.cell(len(ROWS) + 6, 1, "Total: 240")
+        book.save(path)
+
+
 ROUTES: Mapping[str, Callable[[Path], Any]] = {
     "csv": lambda folder: save_csv(ROWS, folder / "d.csv"),
     "csv lazy": lambda folder: save_csv(ROWS, folder / "d.csv"),
@@ -204,6 +227,12 @@ ROUTES: Mapping[str, Callable[[Path], Any]] = {
     "counts": lambda folder: save_csv(ROWS, folder / "d.csv"),
 }
 REFUSED = {
+    **{
+        (key, route): f"only CSV and Excel files have lines to skip, and .* is neither: {words}"
+        for key in ("lines", "lines and names")
+        for route in ("parquet", "parquet lazy", "polars", "pandas", "sqlite", "duckdb")
+        for words in ["remove `skip_rows` and `skip_footer`"]
+    },
     ("repeats", "sqlite"): "repeated people cannot be left out in a database",
     ("repeats", "duckdb"): "repeated people cannot be left out in a database",
 }
@@ -229,6 +258,8 @@ def test_a_key_gives_the_counts_of_plain_python_or_is_refused_in_words(
     more, expected = CASES[key]
     spec = {**more, "metrics": "selection_rate", "simpson": False}
     data = ROUTES[route](tmp_path)
+    if key.startswith("lines") and isinstance(data, Path):
+        surround(data)
     if route == "counts":
         (tmp_path / "s.yaml").write_text(json.dumps(spec))
         counts = tmp_path / "d.counts"
