@@ -22,6 +22,7 @@ from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.inputs import CSV
 from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.plan import is_finite_number
+from fairaudit.counting.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.counting.sources.batches import batches, collect, own, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
 from fairaudit.counting.sources.csv_reader import (
@@ -30,7 +31,6 @@ from fairaudit.counting.sources.csv_reader import (
     find_width,
     is_title,
 )
-from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes, open_file
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20

@@ -109,7 +109,7 @@ def test_a_line_that_is_no_header_is_refused_with_the_number_to_skip(tmp_path: P
     assert "skip_footer" in (caught.value.hint or "")
     with pytest.raises(DataError, match=r"d\.csv:100: the header is empty"):
         audit(tmp_path / "d.csv", [HEADER, *ROWS], skip_rows=99)
-    with pytest.raises(SpecError, match="format.skip_footer: expected a whole number"):
+    with pytest.raises(SpecError, match=r"format\.skip_footer: expected a whole number"):
         audit(tmp_path / "d.csv", [HEADER, *ROWS], skip_footer=-1)
 
 
