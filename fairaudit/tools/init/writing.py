@@ -153,9 +153,10 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = [text for text, n in known if n < _FEW]
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
-    separator = next((sign for sign in "|;/," if _holds_several(sign, known)), None)
+    signs = [sign for sign in "|;/," if _holds_several(sign, known)]
+    split = quote(signs[0]) if len(signs) == 1 else _list(signs)
     stubs = {
-        f"split: {quote(separator or '')}": ("several values in a cell", separator is not None),
+        f"split: {split}": ("several values in a cell", signs),
         f"unknown: {_list(unknown)}": ("unknown: listed, never compared", unknown),
         f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
         f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),

@@ -35,6 +35,9 @@ def draw(size: int = 240) -> list[Row]:
             {
                 "g": made.choice("ab"),
                 "race": made.choice(["White", "Asian", "White|Asian", ""]),
+                "ticked": made.choice(
+                    ["White", "Asian|White|", "Asian, White", "White, White", ""]
+                ),
                 "second": made.choice(["White", "Asian", ""]),
                 "born": f"{born}",
                 "decided": (date(2024, 1, 1) + timedelta(days[number])).strftime(DAY),
@@ -74,6 +77,11 @@ def race_of(row: Row) -> str:
     return "two or more" if "|" in row["race"] else row["race"] or "(unknown)"
 
 
+def ticked_of(row: Row) -> str:
+    ticked = {part.strip() for part in row["ticked"].replace("|", ",").split(",")} - {""}
+    return "two or more" if len(ticked) > 1 else "".join(ticked) or "(unknown)"
+
+
 def couple_of(row: Row) -> str:
     """The first rule that matches, in the order of `COUPLE`; a blank is a value."""
     if row["second"] == "":
@@ -109,6 +117,10 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Counts]] = {
     "split": (
         {"columns": PLAIN | {"protected": {"race": {"split": "|"}}}},
         count(ROWS, race_of),
+    ),
+    "split at two signs": (
+        {"columns": PLAIN | {"protected": {"ticked": {"split": ["|", ","]}}}},
+        count(ROWS, ticked_of),
     ),
     "couple": (
         {"columns": PLAIN | {"protected": {"x": COUPLE}}},
