@@ -69,6 +69,14 @@ def test_a_baseline_knows_who_was_worse_off_beside_the_worst() -> None:
     assert _audited(_frame({"m": 40, "f": 60, "x": 60}), baseline=before).exit_code == 1
 
 
+@pytest.mark.parametrize("rates", [{"m": 60, "f": 0, "x": 58}, {"m": 60, "f": 58, "x": 0}])
+def test_a_baseline_with_a_rate_of_0_is_read(rates: dict[str, int]) -> None:
+    entry = {"metric": "impact_ratio", "fail": {"below": 0.8}}
+    before = _audited(_frame(rates), entry).to_dict()
+    assert _audited(_frame(rates), entry, baseline=before).exit_code == 0
+    assert _audited(_frame({**rates, "m": 0}), entry, baseline=before).exit_code == 1
+
+
 @pytest.mark.parametrize(
     ("entry", "tolerance"),
     [
