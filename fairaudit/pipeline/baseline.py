@@ -378,9 +378,9 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
     for where, of_groups in values.items():
         best = (max if is_lower else min)(of_groups.values())
         for group, own in of_groups.items():
-            ends = sorted((best, own), reverse=comparison.highest_first)
+            first, second = sorted((best, own), reverse=comparison.highest_first)
             with np.errstate(all="ignore"):  # 0 of 0 crosses no limit
-                value = compare_values(rate, comparison, *map(np.float64, ends))
+                value = compare_values(rate, comparison, np.asarray(first), np.asarray(second))
             if own != best and check.fail.is_crossed(float(value), None):
                 places.add((group, where))
     return places
