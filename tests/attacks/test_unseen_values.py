@@ -703,7 +703,10 @@ def _told_equal(columns: dict[str, Any], rows: dict[str, Any]) -> list[str]:
 
 
 def test_outcomes_that_are_copies_have_a_notice() -> None:
-    copied: dict[str, list[Any]] = {"hired": _HIRED, "able": ["yes" if hired else "no" for hired in _HIRED]}
+    copied: dict[str, list[Any]] = {
+        "hired": _HIRED,
+        "able": ["yes" if hired else "no" for hired in _HIRED],
+    }
     label: dict[str, Any] = {"column": "able", "positive": "yes"}
     hired = {"column": "hired", "positive": 1}
     (told,) = _told_equal({"label": label, "prediction": hired}, copied)
