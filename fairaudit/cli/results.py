@@ -231,7 +231,8 @@ _FailWhen = Annotated[
     Literal["never", "worse"],
     typer.Option(
         help="With `worse` the exit code is 1 if a check got worse, is missing, has a looser limit "
-        "or leaves out more people (docs/command.md has the rules), and 3 if no check is in both."
+        "or another definition, or leaves out more people (docs/command.md has the rules), and 3 "
+        "if no check is in both."
     ),
 ]
 _AcceptDropped = Annotated[
@@ -239,7 +240,7 @@ _AcceptDropped = Annotated[
     typer.Option(
         "--accept-dropped",
         help="With `--fail-on worse`: ignore checks that only the earlier report has, or that had "
-        "a stricter limit there.",
+        "a stricter limit or another definition there.",
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
@@ -305,8 +306,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
-            f"missing in the later report, or less strict there: {ids}; use --accept-dropped to "
-            "accept this"
+            f"missing in the later report, or defined differently or less strict there: {ids}; "
+            "use --accept-dropped to accept this"
         )
     code = int(fail_on == "worse" and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)
@@ -314,7 +315,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     if form.name != "terminal" or not quiet:
         _page(changes, code, grid, all_rows=verbose).show(form, color)
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
-    word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
+    is_better = changes.better and not code
+    word = "WORSE" if changes.worse else "BETTER" if is_better else "UNSURE"
     write_line(f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}")
     raise typer.Exit(code)
 

@@ -168,6 +168,37 @@ def test_a_comparison_accepts_no_check_that_is_gone_or_looser(
     assert accepted.returncode == 0
 
 
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"columns": {"decision": {"column": "fair", "positive": 1}}},
+        {"columns": {"decision": {"column": "hired", "positive": 0}}},
+        {"columns": {"protected": {"sex": {"column": "other"}}}},
+        {"filter": "fair = 1 or hired = 1"},
+    ],
+)
+def test_a_comparison_accepts_no_check_of_other_columns_or_people(
+    tmp_path: Path, now: dict[str, Any]
+) -> None:
+    """The rates 47 % and 50 % of one column say nothing about those of another."""
+    data = _frame({"m": 50, "f": 47}).with_columns(
+        other=pl.Series(["f", "m"] * 100), fair=pl.Series([0, 1, 0, 1] * 50)
+    )
+    reports = [
+        _saved(tmp_path, name, _audited(data, **keys))
+        for name, keys in (("then", {}), ("now", now))
+    ]
+    done = run("compare", *reports, "--fail-on", "worse", "-q")
+    assert done.returncode == 1
+    assert not done.stderr.startswith("BETTER")
+    told = "defined differently or less strict there: demographic_parity_ratio/sex/decision"
+    assert told in done.stderr
+    accepted = run("compare", *reports, "--fail-on", "worse", "-q", "--accept-dropped")
+    assert accepted.returncode == 0
+    same = run("compare", reports[0], reports[0], "--fail-on", "worse", "-q")
+    assert same.returncode == 0
+
+
 @pytest.mark.parametrize(("unknown", "code"), [(600, 1), (100, 0)])
 def test_a_comparison_tells_that_more_people_are_left_out(
     tmp_path: Path, unknown: int, code: int
