@@ -195,7 +195,7 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -
     for axis in axes:
         if axis.key.positive is None or axis.key.name in outcomes:
             continue
-        # Values that only removed rows hold are no classes, and not positive.
+        # A value that only removed rows hold is not a class, and counts as not positive.
         sides = ((counts.kept == 0) & ~axis.missing, (counts.kept == 1) & (axis.codes >= 0))
         positive = np.isin(axis.codes, list(axis.key.positive))
         people = np.array(
