@@ -15,7 +15,7 @@ from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.clusters_and_pairs import has_extreme_interval
 from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
-from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP, explain_one_group
+from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.metrics import Disparity, GroupMetric, Metric, TableMetric
 from fairaudit.metrics.citations import Citation
@@ -49,7 +49,7 @@ def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
 def name_interval(metric: Metric) -> str:
     """The names of the interval of a metric, or why it has none."""
     names = dict.fromkeys(found.method or found.why for found in _find_intervals(metric))
-    return explain_no_interval(metric) or "; of decisions ".join(names)
+    return explain_no_interval(metric) or "; for decisions, ".join(names)
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -58,10 +58,9 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     The policy is that of its reference: the group to which others are compared.
     """
     if isinstance(metric, GroupMetric):
-        why = explain_one_group(metric)
-        if explain_no_interval(metric) is None:
-            why += ": `conclusive` compares its interval with the limit"
-        return None if metric.test else why
+        gate = ": `conclusive` compares its interval with the limit"
+        has_interval = explain_no_interval(metric) is None
+        return None if metric.test else ONE_GROUP + (gate if has_interval else "")
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.test
         return None if has_test else metric.no_test or explain_no_interval(metric)
@@ -108,9 +107,9 @@ def _name_disparity_test(metric: Disparity) -> str:
     tests = dict.fromkeys(
         method.of_all if comparison.is_max_min else method.in_general for method in methods
     )
-    test = ", or of shares ".join(tests)
+    test = "; for shares, ".join(tests)
     if metric.reference in EXTREME_REFERENCES:
-        return f"{test}; against each group with a more extreme value, over pairs (Tukey–Kramer)"
+        return f"{test}; for each group with a more extreme value, over pairs (Tukey–Kramer)"
     return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
 
 
@@ -207,8 +206,7 @@ METHODS = (
     Method(
         "DeLong, moderated",
         "Wilson's interval for the number of people with which a share has DeLong's variance. A "
-        "small side (positives or negatives) adds at least a part of the variance expected at this "
-        "area.",
+        "small side adds at least a part of its expected variance.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -253,8 +251,7 @@ METHODS = (
     Method(
         "Wald",
         "Interval of a maximum-likelihood coefficient: 1.96 standard errors on each side at 95 %. "
-        "The test divides the distance of the coefficient from the best value by its standard "
-        "error.",
+        "As a test: z is the distance from the best value in standard errors.",
         Citation("Wald, Trans Am Math Soc 54:426", 1943),
     ),
     Method(
