@@ -51,9 +51,9 @@ def count(  # the options of the command
     debug: Debug = False,
 ) -> None:
     """Count the data of a spec into a file without rows."""
+    from fairaudit.counting import counts_file
+    from fairaudit.counting.counts_file import hide_small_cells, refuse_single_people
     from fairaudit.counting.sources.files import Files, find_files
-    from fairaudit.counting.stored import counts_file
-    from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.pipeline import batch
     from fairaudit.pipeline import stages as pipeline
     from fairaudit.pipeline.audit_task import AuditTask, RunOptions
@@ -86,8 +86,8 @@ def merge(
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Add up counts files of several sites or months."""
+    from fairaudit.counting import counts_file
     from fairaudit.counting.sources.files import find_files
-    from fairaudit.counting.stored import counts_file
 
     request: Request = context.obj
     try:
@@ -118,7 +118,7 @@ def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
 
 
 def _write(counts: Counts, output: str, outputs: Outputs) -> None:
-    from fairaudit.counting.stored import counts_file
+    from fairaudit.counting import counts_file
 
     content = counts_file.write(counts)
     outputs.write(Path(output), content)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.posterior_draws import Draws
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.sources.sources import Frame
@@ -44,6 +43,9 @@ from fairaudit.spec import (
     needed_quantiles,
     spec_to_fit,
 )
+
+if TYPE_CHECKING:
+    from fairaudit.counting.sources.posterior_files import Draws
 
 
 def today() -> date:

@@ -16,8 +16,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
 from fairaudit.codec.records import Tree
+from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import CountsOrError, Data, Engine
-from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.plan import Key, Plan, is_finite_number
 from fairaudit.counting.sources.dialects import Database, name_entry
 from fairaudit.counting.sources.files import Files, find_files, name_files
@@ -40,7 +40,7 @@ def answer(
     options: RunOptions = NO_OPTIONS,
     *,
     progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
+    engine: Engine = polars_engine,
     workers: Workers = THIS_PROCESS,
     for_each: str | None = None,
 ) -> list[Answer]:
@@ -174,7 +174,7 @@ def _answer_each(
     except FairauditError as error:
         return [Answer(str(spec), data, error)]
     results: Iterator[ResultOrError]
-    if engine is DEFAULT and workers.jobs > 1:
+    if engine is polars_engine and workers.jobs > 1:
         judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
         results = map(codec.unpack, workers.map(judge, counts.items()))
     else:

@@ -24,7 +24,7 @@ from fairaudit.counting.routes.polars_numbers import (
     is_kept,
 )
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
-from fairaudit.counting.sources.sources import CheckedFile
+from fairaudit.counting.sources.sources import SourceFile
 
 _ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
@@ -35,21 +35,21 @@ _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
 def leave_out(
-    ready: Sequence[CheckedFile], plan: Plan, repeats: Repeats, *, apart: bool
-) -> list[CheckedFile]:
+    ready: Sequence[SourceFile], plan: Plan, repeats: Repeats, *, apart: bool
+) -> list[SourceFile]:
     """The files with the rows that repeat a person, in any of them or, if `apart`, in the same one.
 
     Raises `DataError` for rows without an id, and for repeats where the spec allows none.
     """
     if apart:
-        return [leave_out([checked], plan, repeats, apart=False)[0] for checked in ready]
-    if any(checked.source.repeated is not None for checked in ready):
+        return [leave_out([file], plan, repeats, apart=False)[0] for file in ready]
+    if any(file.repeated is not None for file in ready):
         return [*ready]
     separator = plan.format.separator
-    of_files = [batches([checked.source], separator)[0] for checked in ready]
+    of_files = [batches([file], separator)[0] for file in ready]
     return [
-        replace(checked, source=replace(checked.source, repeated=rows))
-        for checked, rows in zip(ready, find_repeats(of_files, plan, repeats), strict=True)
+        replace(file, repeated=rows)
+        for file, rows in zip(ready, find_repeats(of_files, plan, repeats), strict=True)
     ]
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairaudit.base.errors import DataError
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import find_compression
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile, open_bytes
+from fairaudit.counting.sources.sources import Copies, SourceFile, open_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -220,29 +220,19 @@ def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFil
 
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
-) -> CheckedFile:
+) -> SourceFile:
     """The file once each of its lines is proven to be a record, or blank."""
     form = plans[0].format
-    lines = check_lines(file, form, progress)
-    if lines.blank:
+    checked = check_lines(file, form, progress)
+    if checked.blank:
         # The reader would make rows of nulls of them.
         plain_form = replace(form, encoding="utf-8", header=())
-        file = copy_as_utf8(file, plain_form, copies, drop_blank=True)
-    return CheckedFile(
-        file.with_lines(lines.lines + form.first_row - 2), lines.records, lines.blank
-    )
+        checked = copy_as_utf8(checked, plain_form, copies, drop_blank=True)
+    return checked
 
 
-class LineCounts(Frozen):
-    """The control total of a CSV file: physical lines, records below the header, blank lines."""
-
-    lines: int
-    records: int
-    blank: int
-
-
-def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCounts:
-    """The records and blank lines of a CSV file; raises `DataError` at the first bad line.
+def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> SourceFile:
+    """The file with its number of records and of lines; raises `DataError` at the first bad line.
 
     A line is matched against the grammar of RFC 4180 as a whole, so short rows, long rows, stray
     quotes and records that run over several lines are all found, and reported with their line.
@@ -280,11 +270,11 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
         raise not_in_encoding(file, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    return LineCounts(total + 1, total - blank, blank)
+    return replace(file.with_lines(total + form.first_row - 1), records=total - blank, blank=blank)
 
 
-def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
-    """The counts of lines whose records may run over several, checked one by one."""
+def _check_records(file: SourceFile, form: CsvFormat) -> SourceFile:
+    """The file whose records may run over several, checked one by one."""
     fields = len(file.header)
     whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
     total = lines = 0
@@ -305,7 +295,7 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
         raise not_in_encoding(file, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    return LineCounts(lines, total - 1, 0)
+    return replace(file.with_lines(lines + form.first_row - 2), records=total - 1)
 
 
 def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:

@@ -70,6 +70,9 @@ class SourceFile(Frozen):
     itself; in CSV all is text. `partitions` are the columns that its folders spell, not its bytes.
     `unproven` are those whose pages only the native route may read, which checks them. `repeated`
     are the rows (from 0) that repeat a person and are left out, None before they are looked for.
+
+    Once it is checked, its text is proven to be what the reader will see: `records` is its control
+    total, without `blank` lines, and `counts` are those by a plan, if the same reading had them.
     """
 
     file: DataFile
@@ -81,6 +84,9 @@ class SourceFile(Frozen):
     partitions: Mapping[str, str | None] = field(default_factory=dict)
     unproven: frozenset[str] = frozenset()
     repeated: tuple[int, ...] | None = None
+    records: int = 0
+    blank: int = 0
+    counts: tuple[Plan, PartialCounts] | None = None
 
     @property
     def kind(self) -> str:
@@ -97,18 +103,6 @@ class SourceFile(Frozen):
         return None if find_compression(self.path) else self.path.stat().st_size
 
 
-class CheckedFile(Frozen):
-    """A source whose text is proven to be what the reader will see, with its control total.
-
-    Its `counts` by a plan are there where they were had by the same reading.
-    """
-
-    source: SourceFile
-    records: int
-    blank: int = 0
-    counts: tuple[Plan, PartialCounts] | None = None
-
-
 class Reader(Protocol):
     """The functions of the module of a format in this package."""
 
@@ -117,7 +111,7 @@ class Reader(Protocol):
 
     def check_file(
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
-    ) -> CheckedFile:
+    ) -> SourceFile:
         """The file once all is proven that the passes of these plans rely on."""
 
     def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:

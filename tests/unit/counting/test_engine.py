@@ -17,6 +17,7 @@ import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, SpecError, UsageError
 from fairaudit.counting.sources import csv_reader
 from fairaudit.counting.sources.files import find_files
+from fairaudit.counting.sources.sources import SourceFile
 from fairaudit.result import AuditResult
 
 TEXT = "race,note,y\na,x,1\na,x,0\nb,x,1\nb,x,1\n"
@@ -407,7 +408,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     path = write(tmp_path / "a.csv", TEXT)
     guard = csv_reader.check_lines
 
-    def and_then_grows(*arguments: Any) -> csv_reader.LineCounts:
+    def and_then_grows(*arguments: Any) -> SourceFile:
         found = guard(*arguments)
         write(path, TEXT + "a,x,1\n")
         return found
