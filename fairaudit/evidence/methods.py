@@ -313,8 +313,8 @@ METHODS = (
     Method(
         "Fisher",
         "Exact test that two shares are equal, over all tables with the same totals. It replaces z "
-        "if expected counts are small. It also replaces z if p is below .025 and z is inexact by a "
-        "tenth (saddle point of Barndorff-Nielsen, Biometrika 73:307).",
+        "if expected counts are small, or if p is below .025 and z is off by a tenth (saddle point "
+        "of Barndorff-Nielsen, Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),

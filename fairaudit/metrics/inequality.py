@@ -287,8 +287,8 @@ BETWEEN_GROUPS = TableMetric(
     no_interval=BIASED_BY_CHANCE,
     source=citations.SPEICHER,
     other_tools="The same as AIF360's `between_all_groups_generalized_entropy_index`.",
-    formula="generalized entropy with the mean benefit of the group for each person, α = 2 by "
-    "default; the part within groups is the total minus this part",
+    formula="GE(α) with the group's mean benefit for each person, α = 2 by default; the part "
+    "within groups is the total minus this part",
     requirements=_BOTH,
     parameters=("alpha",),
     value_of=_between,
