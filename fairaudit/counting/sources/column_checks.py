@@ -12,7 +12,7 @@ from fairaudit.base.errors import DataError, PlanError, PlanFault, suggest_known
 from fairaudit.base.inputs import CSV
 from fairaudit.base.names import listing, quoted
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.sources import SourceFile, reader_of
+from fairaudit.counting.sources import SourceFile, reader_of
 
 if TYPE_CHECKING:
     import polars as pl

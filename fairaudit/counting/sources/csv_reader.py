@@ -20,7 +20,7 @@ from fairaudit.base.inputs import find_compression
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.sources import Copies, SourceFile, open_bytes
+from fairaudit.counting.sources import Copies, SourceFile, open_bytes
 
 if TYPE_CHECKING:
     import polars as pl

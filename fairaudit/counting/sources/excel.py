@@ -19,9 +19,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import CSV
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.sources import csv_reader
+from fairaudit.counting.sources import Copies, SourceFile, csv_reader
 from fairaudit.counting.sources.csv_reader import check_file, find_line, read_schema, scan_files
-from fairaudit.counting.sources.sources import Copies, SourceFile
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet

@@ -19,9 +19,9 @@ from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.inputs import CSV, format_of
 from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.plan import is_finite_number
+from fairaudit.counting.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.counting.sources.batches import batches, collect, own, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
-from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes, open_file
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20

@@ -18,8 +18,7 @@ import pytest
 import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import DataError, SpecError, UsageError
-from fairaudit.counting.sources import excel
-from fairaudit.counting.sources.sources import Copies
+from fairaudit.counting.sources import Copies, excel
 
 ROWS: list[list[Any]] = [
     ["sex", "hired", "score", "on", "id", "note"],
