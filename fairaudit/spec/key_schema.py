@@ -21,6 +21,7 @@ from fairaudit.spec.reading import (
     ColumnName,
     ColumnNames,
     Comparison,
+    Conditions,
     Form,
     Groupings,
     GroupingsOrNone,
@@ -75,9 +76,11 @@ class LevelColumn(Frozen):
     combine: ColumnNames | None = None
     """Columns to combine into one attribute. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""
-    rule: dict[str, dict[str, LocatedTexts]] = {}
-    """Levels of combined columns. The first level whose values match applies, otherwise `other`.
-    Example: `{Hispanic: {ethnicity: Hispanic or Latino}}`."""
+    rule: dict[str, Conditions] = {}
+    """Levels of combined columns, each with a condition, or a list of which one must match. The
+    first level that matches applies, otherwise `other`; `""` matches a blank. Example:
+    `{Hispanic: {ethnicity: Hispanic or Latino}}`,
+    `{Black: [{race: Black}, {ethnicity: Black}]}`."""
     split: str | None = None
     """The separator of several values in a cell: with `|`, `White|Asian` holds two. Example:
     `"|"`."""

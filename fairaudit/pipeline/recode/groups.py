@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 
 import numpy as np
@@ -241,8 +241,13 @@ class _Levels(Frozen):
         names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
-        conditions = [texts for needed in attribute.rules.values() for texts in needed.values()]
-        is_blank_a_level = any(not text.value for texts in conditions for text in texts)
+        is_blank_a_level = any(
+            not text.value
+            for conditions in attribute.rules.values()
+            for needed in conditions
+            for texts in needed.values()
+            for text in texts
+        )
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
             absent = "" if is_blank_a_level else None
             stored = [absent if part == ABSENT else self._trim(part) for part in parts]
@@ -257,26 +262,34 @@ class _Levels(Frozen):
             part for parts in columns.values() for part in parts if part is not None
         )
         rules = {
-            level: {
-                name: self._find_parts(texts, known[name], name, everywhere)
-                for name, texts in needed.items()
-            }
-            for level, needed in attribute.rules.items()
+            level: [
+                {
+                    name: self._find_parts(texts, known[name], name, everywhere)
+                    for name, texts in needed.items()
+                }
+                for needed in conditions
+            ]
+            for level, conditions in attribute.rules.items()
         }
+
+        def fits(needed: Mapping[str, set[str]], parts: Mapping[str, str | None]) -> bool | None:
+            """Whether a combination meets a condition; None if that depends on a missing level."""
+            are_in = {
+                None if (part := parts[name]) is None else part in levels
+                for name, levels in needed.items()
+            }
+            return None if None in are_in and False not in are_in else False not in are_in
 
         def combine(row: int) -> str | None:
             parts = {name: levels[row] for name, levels in columns.items()}
             if not rules:
                 there = [part for part in parts.values() if part is not None]
                 return ", ".join(there) if len(there) == len(parts) else None
-            for level, needed in rules.items():
-                fits = [
-                    None if parts[name] is None else parts[name] in levels
-                    for name, levels in needed.items()
-                ]
-                if all(fits):
+            for level, conditions in rules.items():
+                found = {fits(needed, parts) for needed in conditions}
+                if True in found:
                     return level
-                if None in fits and False not in fits:
+                if None in found:
                     return None
             return attribute.other
 
@@ -286,7 +299,8 @@ class _Levels(Frozen):
             for name, parts in columns.items()
             for part, level in zip(parts, combined, strict=True)
             if part and level and rules
-            if level == attribute.other or part in rules.get(level, {}).get(name, ())
+            if level == attribute.other
+            or any(part in needed.get(name, ()) for needed in rules.get(level, ()))
         }
         outcomes.note_folded(attribute, folded, self.problems)
         return combined
