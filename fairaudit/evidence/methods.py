@@ -298,8 +298,8 @@ METHODS = (
     ),
     Method(
         "simultaneous over pairs",
-        "The intervals of all pairs of groups are valid at the same time, so the widest of them "
-        "may be selected.",
+        "The intervals of all pairs of groups are valid at the same time, so you can select the "
+        "widest one.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
@@ -334,7 +334,7 @@ METHODS = (
     ),
     Method(
         "G",
-        "Likelihood-ratio test of the same question as χ²: 2 · people · mutual information.",
+        "Likelihood-ratio test for the same question as χ². It is 2 · people · mutual information.",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test",),
     ),

@@ -28,8 +28,8 @@ from fairaudit.metrics.terms import MetricOptions, Minimum
 from fairaudit.stats import contingency, distributions
 
 _BIASED = (
-    "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 n ln 2) "
-    "bits."
+    "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 · people "
+    "· ln 2) bits."
 )
 
 
@@ -463,7 +463,8 @@ TREND = TableMetric(
     description="The trend of the selection rate along a numeric attribute, in standard errors.",
     caution="Grows with the number of people: it measures evidence, not size. " + _OF_THE_NUMBER,
     source=citations.ARMITAGE,
-    other_tools="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
+    other_tools="The signed square root of R's `prop.trend.test`; statsmodels divides by people - "
+    "1.",
     formula="Σ (s - mean s)(y - r) / √(r (1 - r) Σ (s - mean s)²), attribute s, outcome y with "
     "rate r",
     bounds=(None, None),

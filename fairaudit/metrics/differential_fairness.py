@@ -391,7 +391,7 @@ def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: A
 
 
 _OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)
-_SIMULTANEOUS = "Koopman (of smoothed shares MOVER), simultaneous over pairs and outcomes"
+_SIMULTANEOUS = "Koopman (MOVER for smoothed shares), simultaneous over pairs and outcomes"
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
     id="differential_fairness",
@@ -408,11 +408,11 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     other_tools="ε limits three things. The expected utilities of two groups differ at most by the "
     "factor e^ε, if no utility is negative (Eq. 5). An outcome changes the odds of two groups at "
     "most by the factor e^ε, for priors in Θ (Eq. 4). ε of a subset of the attributes is at most "
-    "2ε (Theorem 3.2), and at most ε for a single distribution. "
-    "Smoothing: AIF360's `smoothed_empirical_differential_fairness` adds a concentration of 1, "
-    "that is 1/|Y| to each outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: "
-    "overall` divides this amount in proportion to the outcomes of all groups, so that groups of "
-    "unequal size with equal rates keep equal rates.",
+    "2ε (Theorem 3.2), and at most ε for a single distribution. Smoothing: AIF360's "
+    "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to each "
+    "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` divides this "
+    "amount in proportion to the outcomes of all groups, so that groups of unequal size with equal "
+    "rates keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

@@ -213,7 +213,7 @@ COEFFICIENT_OF_VARIATION = Formula(
     other_tools="fairMLHealth's page, and AIF360 before 0.5, print a value that is √2 times as "
     "large.",
     bounds=(0, None),
-    formula=f"√(2 · generalized entropy at α = 2), {_BENEFIT}",
+    formula=f"standard deviation of b / μ, {_BENEFIT}",
     value_of=lambda counts, _: (
         np.sqrt(2 * _entropy(_levels(counts), 2.0)),
         counts.people.labelled,
@@ -287,7 +287,7 @@ BETWEEN_GROUPS = TableMetric(
     no_interval=BIASED_BY_CHANCE,
     source=citations.SPEICHER,
     other_tools="The same as AIF360's `between_all_groups_generalized_entropy_index`.",
-    formula="GE(α) with the group's mean benefit for each person, α = 2 by default; the part "
+    formula="`generalized_entropy` with the mean benefit of the group for each person; the part "
     "within groups is the total minus this part",
     requirements=_BOTH,
     parameters=("alpha",),

@@ -127,7 +127,7 @@ AUC = Ranked(
     family="accuracy",
     description="The probability that a positive of the group scores higher than a negative of the "
     "group, plus half of the ties.",
-    caution="Within the group only: equal values do not compare ranks across groups.",
+    caution="It compares people within the group only; it does not compare ranks across groups.",
     source=citations.HANLEY,
     other_tools="The same as scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,

@@ -213,8 +213,8 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    description="The largest log-ratio of any distribution in a credible region with the audit's "
-    "confidence: Θ of Definition 3.1.",
+    description="The largest log-ratio of any distribution in a credible region (Θ of Definition "
+    "3.1) with the audit's confidence.",
     caution="An upper bound that grows with the number of groups and with smaller groups; not an "
     "interval of ε, and not a test.",
     source=citations.FOULDS,
