@@ -88,7 +88,7 @@ class Protected(Frozen):
     the bin above it, or with `is_over` to the bin below it. `quantiles` is a number of bins with
     equal numbers of people; their edges are computed from the data. Strata from a `model` have no
     column in the data, and a `derivation` computes a column from others. For combined columns, the
-    first of the `rules` that matches gives the level. `split` is the character between several
+    first of the `rules` that matches gives the level. `split` are the separators of several
     values in a cell, and `several` is the level of such cells.
     """
 
@@ -107,7 +107,7 @@ class Protected(Frozen):
     reference: LocatedText | None = None
     model: ModelledStrata | None = None
     derivation: Derivation | None = None
-    split: str | None = None
+    split: tuple[str, ...] = ()
     several: str = ""
     rules: Mapping[str, Conditions] = field(default_factory=dict)
 
@@ -257,12 +257,13 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
         bins=_read_bins(reader.at(edges), getattr(shape, edges)),
         is_over=shape.over is not None,
         derivation=derivation,
-        several="" if shape.split is None else shape.several,
+        several=shape.several if shape.split else "",
         rules=shape.rule,
         **{key: getattr(shape, key) for key in _SAME},
     )
     _refuse_rules(reader, shape)
-    if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):
+    is_split = all(map(str.strip, shape.split)) and not (derivation or attribute.is_cut)
+    if shape.split and not is_split:
         what = (
             "is a character, such as `|`, in a column of levels, not of numbers or several columns"
         )

@@ -12,6 +12,7 @@ from fairaudit.judge.simpson import PairChoice
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.terms import ReferencePolicy, Towards
 from fairaudit.spec.reading import (
+    ITEM,
     LIMIT_TEXT,
     NUMERIC,
     SCALAR,
@@ -31,6 +32,7 @@ from fairaudit.spec.reading import (
     ReferenceMap,
     Texts,
     Words,
+    as_list,
     expand_bound,
     expand_columns,
     expand_features,
@@ -81,9 +83,9 @@ class LevelColumn(Frozen):
     first level that matches applies, otherwise `other`; `""` matches a blank. Example:
     `{Hispanic: {ethnicity: Hispanic or Latino}}`,
     `{Black: [{race: Black}, {ethnicity: Black}]}`."""
-    split: str | None = None
-    """The separator of several values in a cell: with `|`, `White|Asian` holds two. Example:
-    `"|"`."""
+    split: Annotated[tuple[str, ...], Form(as_list, (ITEM,))] = ()
+    """The separator of several values in a cell, or a list of separators: with `|`, `White|Asian`
+    holds two. Examples: `"|"`, `["|", ","]`."""
     several: str = "two or more"
     """The level of people with several values in a cell; `combination` makes each combination a
     level. Example: `Two or more races`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 
@@ -191,17 +192,18 @@ class _Levels(Frozen):
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
         levels = [self._trim(level) for level in raw_key.levels]
-        return levels if self.attribute.split is None else self._split(levels, self.attribute.split)
+        return self._split(levels) if self.attribute.split else levels
 
-    def _split(self, levels: Sequence[str | None], separator: str) -> list[str | None]:
+    def _split(self, levels: Sequence[str | None]) -> list[str | None]:
         """The level of each cell: its only value, or that of several; unknown words do not count.
 
         The same value twice is one value.
         """
         attribute, several = self.attribute, list[str]()
+        separator = re.compile("|".join(map(re.escape, attribute.split)))
 
         def join(level: str) -> str:
-            parts = [part.strip() for part in level.split(separator)]
+            parts = [part.strip() for part in separator.split(level)]
             words = self._missing_words(parts)
             known = sorted({part for part in parts if part not in words})
             if len(known) < 2:
