@@ -95,9 +95,7 @@ def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.Data
     numbered = replace(batch, frame=batch.frame.with_row_index(ROW))
     numbers = Numbers(add_columns(numbered, plan), plan)
     rule = checked_rule(numbers)
-    text = as_text(pl.col(repeats.id), batch.schema[repeats.id])
-    # `b1 ` is b1, and 7.0 is 7: ids come from several programs.
-    text = text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
+    text = _write_id(as_text(pl.col(repeats.id), batch.schema[repeats.id]))
     columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
     for name in repeats.latest:
         columns[own(f"date {name}")] = numbers.moment(name, _LONGEST).cast(pl.String)
@@ -106,6 +104,11 @@ def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.Data
     named = [value.alias(name) for name, value in columns.items()]
     frame = numbers.batch.frame.select(ROW, *named, *filtered(rule, numbers))
     return collect(frame.filter(is_kept(rule)).select(ROW, *columns), batch)
+
+
+def _write_id(text: pl.Expr) -> pl.Expr:
+    """The text of an id: `b1 ` is b1, and 7.0 is 7, because ids come from several programs."""
+    return text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
 
 
 def _find_order(rows: pl.DataFrame, column: str, form: CsvFormat) -> str:
@@ -127,12 +130,30 @@ def _find_order(rows: pl.DataFrame, column: str, form: CsvFormat) -> str:
     return date
 
 
-def tell_unused(data: Sequence[Batch], names: Sequence[str], *, is_table: bool) -> Iterator[Notice]:
+def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iterator[Notice]:
     """Notices on people who may count several times: rows of totals, or ids that repeat.
 
     Only the first rows are read, so that they cost little next to the pass that counts all.
     """
-    return _tell_totals(data, names) if is_table else _tell_repeats(data, names)
+    if plan.repeats is not None:
+        return _tell_alike(data, plan.repeats.id)
+    return _tell_totals(data, names) if plan.is_table else _tell_repeats(data, names)
+
+
+def _tell_alike(data: Sequence[Batch], name: str) -> Iterator[Notice]:
+    """A notice on ids that differ only in their spelling, so that a person counts several times."""
+    ids = _read_first(data, _write_id(pl.col(name).cast(pl.String)).alias(_ID))
+    spelled = pl.col(_ID).str.to_lowercase().str.replace_all(r"\s", "")
+    alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_NUMBER)
+    rows = collect(ids.select(_ID, alike).unique(), data[0])
+    again = len(rows) - rows[_NUMBER].n_unique()
+    if again:
+        differs = "id differs" if again == 1 else "ids differ"
+        yield Notice(
+            f"{quoted(name)}: {again:,} {differs} from another only in case, blanks or zeros at "
+            "the start, and each counts as another person: write an id in one way",
+            Subjects.NEVER,
+        )
 
 
 def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:

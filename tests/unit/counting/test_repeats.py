@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +188,30 @@ def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
     (tmp_path / "rows.csv").write_text(text_of(rows))
     with pytest.raises(DataError, match=r"1 row has no value in the id 'who'; first: .*rows.csv:7"):
         audit(str(tmp_path / "rows.csv"), "first", missing={"tokens": ["NA"]})
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame", "lazy"])
+@pytest.mark.parametrize(
+    ("write", "told"),
+    [
+        (str.upper, "1 id differs"),
+        (lambda who: f"{who[0]} {who[1:]}", "1 id differs"),
+        (lambda who: f"{who[0]}00{who[1:]}", "1 id differs"),
+        (lambda who: f" {who} ", ""),
+        (lambda who: f"{who}0", ""),
+    ],
+)
+@pytest.mark.parametrize("repeats", [None, "last"])
+def test_ids_that_differ_only_in_their_spelling_have_a_notice(
+    tmp_path: Path, form: str, write: Callable[[str], str], told: str, repeats: object
+) -> None:
+    rows = [dict(row, who=f"p{number}") for number, row in enumerate(draw(1, 40))]
+    rows[7]["who"] = write(rows[8]["who"])
+    if not told:
+        rows[7]["who"] = write("p77")
+    notices = [str(one) for one in audit(save(rows, tmp_path, form), repeats).notices]
+    found = [one for one in notices if "counts as another person" in one]
+    assert [one.startswith(f"'who': {told} from another") for one in found] == [True] * bool(told)
 
 
 def test_the_latest_is_by_dates_or_numbers_never_by_letters() -> None:
