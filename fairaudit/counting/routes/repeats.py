@@ -144,9 +144,9 @@ def _tell_alike(data: Sequence[Batch], name: str) -> Iterator[Notice]:
     """A notice on ids that differ only in their spelling, so that a person counts several times."""
     ids = _read_first(data, _write_id(pl.col(name).cast(pl.String)).alias(_ID))
     spelled = pl.col(_ID).str.to_lowercase().str.replace_all(r"\s", "")
-    alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_NUMBER)
+    alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_PLACE)
     rows = collect(ids.select(_ID, alike).unique(), data[0])
-    again = len(rows) - rows[_NUMBER].n_unique()
+    again = len(rows) - rows[_PLACE].n_unique()
     if again:
         differs = "id differs" if again == 1 else "ids differ"
         yield Notice(
