@@ -274,7 +274,7 @@ class _Work:
     ) -> SourceFile:
         """The file, of which each line below the header is a record, and its counts by a plan."""
         lines = sum(table.lines for table in tables)
-        file = self._file.with_lines(lines + self._form.first_row - 1)
+        file = self._file.with_lines(lines + self._form.other_lines)
         return replace(file, records=lines, counts=counts)
 
     def _run(self, columns: Sequence[str], number: _Number) -> list[Table] | None:

@@ -128,7 +128,7 @@ def test_of_several_sheets_one_must_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "words"),
-    [([], "the workbook holds no rows"), ([[], *ROWS], "the first row of the sheet is empty")],
+    [([], "the workbook holds no rows"), ([[], *ROWS], r"rows\.xlsx:1: the line is blank")],
 )
 def test_a_sheet_without_a_header_is_refused(
     tmp_path: Path, rows: list[list[Any]], words: str
