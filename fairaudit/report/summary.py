@@ -99,7 +99,7 @@ def document(
     blocks: list[Block] = [
         Heading("Summary"),
         Entries([(_verdict_cell(ranked[0].answer), verdict_counts)]),
-        replace(tabulate("", columns, shown), more=more),
+        tabulate("", columns, shown, notes=[more]),
     ]
     several = len({answer.spec for answer in answers}) > 1
     errors = [
