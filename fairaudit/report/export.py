@@ -277,21 +277,16 @@ def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
 
 
 def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
-    """The comparison of a rate with its reference; empty without a reference."""
+    """The comparison of a rate with its reference and its state; empty without a reference."""
     if not row.reference and value is not None and math.isnan(value):
         return {}
-    return _number(name, value)
+    state = State.SUPPRESSED if value is None else state_of(value)
+    return {name: _finite(value), f"{name}_state": str(state)}
 
 
 def estimated(estimate: Estimate) -> dict[str, Value]:
     """A value with its evidence; a missing value is undefined, never 0."""
     return {field.name: field.value(estimate) for field in _ESTIMATED}
-
-
-def _number(name: str, value: float | None) -> dict[str, Value]:
-    """A number, empty if it is not finite, and its state; None means suppressed."""
-    state = State.SUPPRESSED if value is None else state_of(value)
-    return {name: _finite(value), f"{name}_state": str(state)}
 
 
 def _finite(value: float | None) -> float | None:
