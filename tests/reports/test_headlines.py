@@ -104,6 +104,21 @@ def test_difference_in_points_lies_where_the_verdict_says() -> None:
     assert diagnose(result)[0].headline == "high is selected 10.01 points more often than low"
 
 
+@pytest.mark.parametrize(
+    ("metric", "headline"),
+    [
+        ("selection_rate", "women are selected 40.0 points less often than men"),
+        ("impact_ratio", "women are selected 50 % as often as men"),
+    ],
+)
+def test_a_gap_without_a_limit_has_the_plural_of_its_group(metric: str, headline: str) -> None:
+    """40 of 100 women, 80 of 100 men."""
+    people = pl.col("group").replace({"low": "women", "high": "men"})
+    spec = {**spec_of("", metric), "metrics": [metric]}
+    gaps = remarks.widest(audit(spec, data=rows_of(40, 100, 80, 100).with_columns(people)))
+    assert [gap.headline for gap in gaps] == [headline]
+
+
 def test_names_of_groups_are_escaped() -> None:
     data = rows_of(1, 10, 9, 10).with_columns(pl.col("group").replace({"low": "a\nb", "high": "7"}))
     headline = diagnose(audit(spec_of("< 0.8"), data=data))[0].headline
