@@ -245,7 +245,7 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
 def _text(entry: LatticeEntry | None) -> str:
     if entry is None:
         return "not compared"
-    return numbers.value_of(entry.estimate, 3) + (" ●" if entry.judged else "")
+    return numbers.value_of(entry.estimate, 3) + (" (limit)" if entry.judged else "")
 
 
 def _shade(entry: LatticeEntry | None, top: float) -> float | None:

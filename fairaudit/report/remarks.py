@@ -61,8 +61,6 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         )
         return
     opened = [row for row in every if row.level is not Level.PASS]
-    if not opened:
-        yield f"Compare new data with this result: `fairaudit run {spec} --baseline report.json`."
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
     disparities = [row for row in reviewed if row.finding.worse_off]

@@ -399,6 +399,8 @@ def test_a_comment_says_what_to_do_next() -> None:
     texts = [getattr(block, "text", "") for block in markdown.head(sample("loans"))]
     (step,) = [text for text in texts if text.startswith("What to do next: ")]
     assert "Review the decisions behind this: female × Black is selected 62 % as often" in step
+    assert step.endswith("-o r.json`, then `fairaudit show r.json 1`.")
+    assert sum("next" in text for text in texts) == 1
 
 
 @pytest.mark.parametrize("name", [*EACH, *KINDS])

@@ -37,7 +37,7 @@ from fairaudit.report.diagnostics import Diagnostic, Level, by_label, diagnose
 from fairaudit.report.html import plots
 from fairaudit.report.markup import RIGHT_TO_LEFT
 from fairaudit.report.pictures import Intervals, Lines, Node
-from fairaudit.report.provenance import link_to_metric, origin
+from fairaudit.report.provenance import link_to_metric, name_spec, origin
 from fairaudit.report.remarks import WidestGap, distance, widest
 from fairaudit.result import Answer, AuditResult
 
@@ -412,6 +412,9 @@ _TABLES_SHOWN = 6
 """The number of tables at the top of a page without checks."""
 _KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
+_SELECTED = "selected: with the positive outcome{}; "
+_LIMIT = "limit: where a check fails or warns, set in the spec"
+_COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {
     ReversalCheck: reversals.HEADING,
     SubgroupCheck: subgroups.HEADING,
@@ -444,8 +447,8 @@ class Front(Frozen):
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
     others. `curves` are of the score behind a check that did not pass, `subsets` those of
     `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
-    words, and the widest `gaps`. `steps` are what to do next; `origin` says what was audited, and
-    when.
+    words, and the widest `gaps`. `words` explains those that the top uses; `steps` are what to do
+    next; `origin` says what was audited, and when.
     """
 
     headline: checks.AuditHeadline
@@ -461,6 +464,7 @@ class Front(Frozen):
     tables: Sequence[Rows]
     more_tables: str
     gaps: Sequence[WidestGap]
+    words: str
     steps: Sequence[str]
     origin: str
 
@@ -485,6 +489,10 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
+    gaps = [] if lines else widest(result)
+    said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
+    positives = [text for of, text in result.positives.items() if of != "label"]
+    positive = f" ({numbers.first_few(positives)})" if positives else ""
     page = Names(f"{prefix}answer-", "At the top")
     more = len(tables) - _TABLES_SHOWN
     return Front(
@@ -507,8 +515,10 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
             for table in tables[:_TABLES_SHOWN]
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
-        [] if lines else widest(result),
+        gaps,
+        f"{_SELECTED.format(positive)}{_LIMIT}" if " selected " in " ".join(said) else _LIMIT,
         [
+            *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),
             *remarks.steps(result, [line.diagnostic for line in lines]),
             *(f"Decide whether these need a limit: {text}." for text in remarks.uncovered(result)),
         ],
