@@ -481,8 +481,9 @@ def _sure(finding: Finding) -> list[str]:
         parts.append(f"{inference.percent} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:
-        p = numbers.probability(test.adjusted, inference.alpha)
+        p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
         method = numbers.corrected_over(test) if test.family > 1 else test.test
+        method += f"; before correction p {alone}" if alone != p else ""
         parts.append(f"p {p} if there were {finding_facts.hypothesis(finding)} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", for all groups, not for these two"

@@ -4,6 +4,8 @@ A missing number is empty and never 0, and the column of its state says why. Col
 begin with `group.` and columns of strata with `given.`, because an attribute may be called `n` or
 `metric`. `people` and `share_of_known` describe the group; the share is of people whose group is
 known. `n`, `numerator` and `denominator` describe the rate; a weighted sum is `numerator / scale`.
+The first columns are who, what, the value, its interval, p and people. The last ones are what it
+is compared with: a library prints the first and the last columns of a wide frame.
 
 Parquet is for programs: it has a schema, and texts are unchanged. CSV is for spreadsheets: it has a
 byte order mark, without which Excel would misread UTF-8. Texts that look like formulas get an
@@ -59,15 +61,18 @@ _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
 
-_WHOSE = ("title", "spec", "data", "metric", "compare", "of", "by", "given", "group")
-_FOUND = (
-    *("people", "share_of_known", "standing", "n", "numerator", "denominator", "scale"),
-    *("value", "state", "reason", "error", "low", "low_state", "high", "high_state"),
-    *("confidence", "method", "no_interval"),
-    *("reference", "difference", "difference_state", "ratio", "ratio_state"),
-    *("test", "p", "adjusted_p", "tests", "correction", "parameters", "averaged_over"),
+_VALUE = ("value", "low", "high", "p", "adjusted_p", "n")
+"""What a reader looks for first, behind who and what it is of."""
+_REST = (
+    *("numerator", "denominator", "scale", "state", "reason", "error", "low_state", "high_state"),
+    *("method", "no_interval", "test", "tests", "correction", "parameters", "averaged_over"),
 )
-_COMPARED = ("metric", "title", "compare", "of", "by", "given", "group", "reference")
+_GROUPS = ("group", "metric", *_VALUE, "of", "by", "given", "compare", "title", "spec", "data")
+_OF_GROUPS = (
+    *("people", "share_of_known", "confidence", *_REST, "difference_state", "ratio_state"),
+    *("reference", "difference", "ratio", "standing"),
+)
+_COMPARED = (*_REST, "by", "title", "compare", "reference")
 
 
 class Field(Frozen, Generic[Row]):
@@ -162,7 +167,7 @@ def _utf8(text: str) -> str:
 
 def groups(answers: Sequence[Answer]) -> Export:
     """The groups of all answers. An error has no groups."""
-    return _with_levels(_WHOSE, [row for answer in answers for row in _rows(answer)], _FOUND)
+    return _with_levels(_GROUPS, [row for answer in answers for row in _rows(answer)], _OF_GROUPS)
 
 
 def _with_levels(
@@ -219,8 +224,8 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
 
 def comparisons(result: AuditResult) -> Export:
     """The comparisons of groups, and of all groups together."""
-    last = (*(field.name for field in _ESTIMATED), "parameters", "averaged_over")
-    return _with_levels(_COMPARED, [*_comparisons(result)], last)
+    first = ("group", "metric", *_VALUE, "of", "given")
+    return _with_levels(first, [*_comparisons(result)], _COMPARED)
 
 
 def lattice(result: AuditResult) -> Export:
@@ -294,81 +299,82 @@ def _finite(value: float | None) -> float | None:
 
 
 _TESTED: tuple[Field[Significance], ...] = (
-    Field("test", lambda test: test.test),
     Field("p", lambda test: _finite(test.p), float),
     Field("adjusted_p", lambda test: _finite(test.adjusted), float),
+    Field("test", lambda test: test.test),
     Field("tests", lambda test: test.family, int),
     Field("correction", lambda test: test.correction),
 )
 _ESTIMATED: tuple[Field[Estimate], ...] = (
     Field("value", lambda row: None if row.suppressed else _finite(row.value), float),
+    Field("low", lambda row: _finite(row.low), float),
+    Field("high", lambda row: _finite(row.high), float),
+    *(field.of(lambda row: row.significance) for field in _TESTED[:2]),
+    Field("n", lambda row: row.n, int),
     Field("state", lambda row: str(row.state)),
     Field("reason", lambda row: row.reason),
-    Field("low", lambda row: _finite(row.low), float),
     Field("low_state", lambda row: None if row.low is None else str(state_of(row.low))),
-    Field("high", lambda row: _finite(row.high), float),
     Field("high_state", lambda row: None if row.high is None else str(state_of(row.high))),
     Field("error", lambda row: _finite(row.error) or None, float),
     Field("method", lambda row: row.method or None),
     Field("no_interval", lambda row: row.no_interval or None),
-    Field("n", lambda row: row.n, int),
     Field("numerator", lambda row: row.numerator, int),
     Field("denominator", lambda row: row.denominator, int),
     Field("scale", lambda row: None if row.numerator is None else row.scale, int),
-    *(field.of(lambda row: row.significance) for field in _TESTED),
+    *(field.of(lambda row: row.significance) for field in _TESTED[2:]),
 )
 _LATTICE: tuple[Field[tuple[LatticeRow, LatticeEntry]], ...] = (
     Field("by", lambda pair: numbers.subset(pair[0].by)),
-    Field("groups", lambda pair: pair[0].groups, int),
-    Field("smallest", lambda pair: pair[0].smallest, int),
     Field("metric", lambda pair: pair[1].metric),
+    *(field.of(lambda pair: pair[1].estimate) for field in _ESTIMATED),
     Field("title", lambda pair: pair[1].title),
     Field("of", lambda pair: pair[1].of),
+    Field("groups", lambda pair: pair[0].groups, int),
+    Field("smallest", lambda pair: pair[0].smallest, int),
+    Field("decided_by", lambda pair: pair[1].decided_by),
+    Field("set_aside", lambda pair: pair[1].set_aside, int),
+    Field("judged", lambda pair: pair[1].judged, bool),
     Field("group", lambda pair: _group(pair[1].first)),
     Field("other", lambda pair: _group(pair[1].second)),
-    Field("decided_by", lambda pair: pair[1].decided_by),
-    Field("judged", lambda pair: pair[1].judged, bool),
-    Field("set_aside", lambda pair: pair[1].set_aside, int),
-    *(field.of(lambda pair: pair[1].estimate) for field in _ESTIMATED),
 )
 _REVERSALS: tuple[Field[Reversal], ...] = (
-    Field("metric", lambda row: row.rate),
-    Field("of", lambda row: row.of),
-    Field("attribute", lambda row: row.attribute),
     Field("group", lambda row: row.pair[0]),
     Field("other", lambda row: row.pair[1]),
-    Field("given", lambda row: numbers.subset(row.given)),
-    Field("kind", lambda row: str(row.kind)),
+    Field("metric", lambda row: row.rate),
     Field("crude", lambda row: _finite(row.crude), float),
-    Field("crude_of_group", lambda row: _finite(row.crude_pair[0].value), float),
-    Field("crude_of_other", lambda row: _finite(row.crude_pair[1].value), float),
     Field("adjusted", lambda row: _finite(row.standardized), float),
-    Field("adjusted_of_group", lambda row: _finite(row.standardized_pair[0]), float),
-    Field("adjusted_of_other", lambda row: _finite(row.standardized_pair[1]), float),
     Field("difference", lambda row: _finite(row.joined.difference if row.joined else None), float),
     Field("low", lambda row: _finite(row.joined.difference_low if row.joined else None), float),
     Field("high", lambda row: _finite(row.joined.difference_high if row.joined else None), float),
+    *(field.of(lambda row: row.significance) for field in _TESTED),
+    Field("of", lambda row: row.of),
+    Field("attribute", lambda row: row.attribute),
+    Field("crude_of_group", lambda row: _finite(row.crude_pair[0].value), float),
+    Field("crude_of_other", lambda row: _finite(row.crude_pair[1].value), float),
+    Field("adjusted_of_group", lambda row: _finite(row.standardized_pair[0]), float),
+    Field("adjusted_of_other", lambda row: _finite(row.standardized_pair[1]), float),
     Field("opposite_strata", lambda row: _finite(row.opposite_strata), float),
     Field("opposite_people", lambda row: _finite(row.opposite_weight), float),
     Field("strata", lambda row: row.estimable_strata, int),
-    *(field.of(lambda row: row.significance) for field in _TESTED),
+    Field("given", lambda row: numbers.subset(row.given)),
+    Field("kind", lambda row: str(row.kind)),
 )
 _SUBGROUPS: tuple[Field[tuple[SearchedRate, Subgroup]], ...] = (
-    Field("metric", lambda pair: pair[0].rate),
-    Field("of", lambda pair: pair[0].of),
     Field("group", lambda pair: names.describe_group(pair[1].group)),
-    Field("numerator", lambda pair: pair[1].over, int),
-    Field("denominator", lambda pair: pair[1].under, int),
-    Field("share", lambda pair: pair[1].share, float),
+    Field("metric", lambda pair: pair[0].rate),
     Field("value", lambda pair: pair[1].value, float),
-    Field("everybody", lambda pair: pair[1].everybody, float),
     Field("difference", lambda pair: pair[1].divergence, float),
     Field("low", lambda pair: _finite(pair[1].low), float),
     Field("high", lambda pair: _finite(pair[1].high), float),
-    Field("unfairness", lambda pair: pair[1].unfairness, float),
-    Field("test", lambda pair: pair[1].test),
     Field("p", lambda pair: _finite(pair[1].p), float),
     Field("adjusted_p", lambda pair: _finite(pair[1].adjusted), float),
+    Field("denominator", lambda pair: pair[1].under, int),
+    Field("numerator", lambda pair: pair[1].over, int),
+    Field("of", lambda pair: pair[0].of),
+    Field("share", lambda pair: pair[1].share, float),
+    Field("everybody", lambda pair: pair[1].everybody, float),
+    Field("unfairness", lambda pair: pair[1].unfairness, float),
+    Field("test", lambda pair: pair[1].test),
     Field("significant", lambda pair: pair[1].significant, bool),
 )
 _TYPED: tuple[Field[Any], ...] = (*_LATTICE, *_REVERSALS, *_SUBGROUPS)
@@ -404,10 +410,9 @@ _SUMMARY = (
     *("not_enough_evidence", "headline", "error", "hint", "report"),
 )
 _CHECK = (
-    *("check", "status", "not_enough_evidence", "metric", "of", "by", "given"),
-    *("value", "state", "low", "high", "n", "test", "p", "adjusted_p", "tests", "correction"),
-    *("limit", "warn_below", "warn_above", "fail_below", "fail_above"),
-    *("group", "other", "stratum", "worse_off", "headline", "sentence"),
+    *("check", "status", *_VALUE, "limit", "not_enough_evidence", "metric", "of", "by", "given"),
+    *("group", "other", "stratum", "worse_off", "state", "test", "tests", "correction"),
+    *("warn_below", "warn_above", "fail_below", "fail_above", "headline", "sentence"),
 )
 
 
