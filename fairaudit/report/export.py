@@ -62,7 +62,7 @@ _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
 
 _VALUE = ("value", "low", "high", "p", "adjusted_p", "n")
-"""What a reader looks for first, behind who and what it is of."""
+"""The columns that a reader looks for first, behind the group and the metric."""
 _REST = (
     *("numerator", "denominator", "scale", "state", "reason", "error", "low_state", "high_state"),
     *("method", "no_interval", "test", "tests", "correction", "parameters", "averaged_over"),
@@ -385,7 +385,7 @@ _HOLDS = {
     **dict.fromkeys(("warn_below", "warn_above", "fail_below", "fail_above"), float),
     **dict.fromkeys(("share_of_known", "confidence", "ratio"), float),
 }
-"""What a column of each name holds, if not texts."""
+"""The type of the values of a column by its name; other columns hold texts."""
 
 
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows

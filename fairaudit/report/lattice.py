@@ -337,7 +337,8 @@ def sentence(appearance: Appearance, alpha: float) -> str:
         p = f" ({corrected} {numbers.probability(test.adjusted, alpha)})"
     return (
         f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
-        f"{numbers.rate(appearance.estimate)} against "
+        f"{numbers.percent(appearance.estimate.value)} "
+        f"({numbers.counts(appearance.estimate)}) against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{p}; "
         f"{_of_parents(appearance, alpha)}: the gap first appears where "

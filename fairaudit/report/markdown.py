@@ -14,6 +14,7 @@ from typing import TypeAlias
 from fairaudit.base import names
 from fairaudit.base.errors import WORST_FIRST
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.metrics import find_metric
 from fairaudit.report import (
     checks,
     content,
@@ -173,7 +174,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     has_owners = any(row.finding.check.about.owner for row in rows)
     columns = _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1]
     table = [tabulate("", columns, rows)] if rows else []
-    worst = [_worst(row) for row in rows[:1]]
+    worst = [_worst(result, row) for row in rows[:1]]
     unjudged = [] if every else [*_unjudged(result)]
     return (
         Heading(headline.title),
@@ -201,17 +202,12 @@ def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
 
 def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
     """How close the passes came, what they may have missed, what no limit looks at."""
-    steps = [*remarks.steps(result, every)]
     if every and all(row.level is Level.PASS for row in every):
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
             yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
-    elif every:
-        spec = name_spec(result.provenance)
-        show = f"`fairaudit run {spec} -o r.json`, then `fairaudit show r.json 1`"
-        steps.append(f"For the first check with its formula, run {show}.")
-    if steps:
-        yield Paragraph(f"What to do next: {' '.join(steps)}")
+    if steps := " ".join(remarks.steps(result, every)):
+        yield Paragraph(f"What to do next: {steps}")
     for text in remarks.beside_checks(result, every):
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
 
@@ -247,12 +243,17 @@ _OPEN_CHECKS: tuple[Column[Diagnostic], ...] = (
 )
 
 
-def _worst(row: Diagnostic) -> Code:
-    """The first diagnostic as a terminal prints it."""
+def _worst(result: AuditResult, row: Diagnostic) -> Code:
+    """The first diagnostic as a terminal prints it, with the commands that show more."""
+    spec = name_spec(result.provenance)
+    commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1  # with its formula"]
+    if find_metric(row.code) is not None:
+        commands.append(f"fairaudit explain {row.code}  # what it measures")
+    more = [("" if number else "more", command) for number, command in enumerate(commands)]
     lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
     if (picture := row.picture) is not None:
         lines += ["", *_drawn(picture)]
-    return Code("\n".join(lines))
+    return Code("\n".join([*lines, "", *_labelled(more)]))
 
 
 def _drawn(

@@ -247,7 +247,7 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
 def _gap(
     row: RateRow, other: RateRow, ratio: ComparisonRow | None, result: AuditResult
 ) -> WidestGap:
-    """The gap of a group to the row of its reference; as a ratio where the spec asks for one."""
+    """The gap of a group to the row of its reference; a ratio where the spec asks for ratios."""
     about: RateRow | ComparisonRow = ratio or row
     if ratio is not None:
         estimate, part = ratio.estimate, ratio.parts[0]
