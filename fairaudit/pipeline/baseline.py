@@ -20,6 +20,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from fairaudit.base import inputs, names
 from fairaudit.base.errors import UsageError, check_type
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
@@ -52,6 +54,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.terms import MetricOptions, ReferencePolicy, format_decimal
 from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
 from fairaudit.spec import LocatedText, Spec
@@ -360,12 +363,11 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
         if (group := _find_worse_off(breach, finding))
     }
     check = finding.check
-    if not (isinstance(check, Check) and isinstance(check.metric, Disparity) and check.fail):
+    if not (finding.spread and isinstance(check, Check) and isinstance(check.metric, Disparity)):
         return places
     (rate, comparison), *others = check.metric.parts
-    if others or check.terms != MetricOptions(
-        minimum=check.terms.minimum, inference=check.inference
-    ):
+    plain = MetricOptions(minimum=check.terms.minimum, inference=check.inference)
+    if others or check.fail is None or check.terms != plain:
         return places
     is_lower = finding.worse_off == finding.second
     values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
@@ -376,8 +378,10 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
     for where, of_groups in values.items():
         best = (max if is_lower else min)(of_groups.values())
         for group, own in of_groups.items():
-            ends = sorted((best, own), reverse=comparison.highest_first)
-            if own != best and check.fail.is_crossed(comparison.apply(*ends), None):
+            first, second = sorted((best, own), reverse=comparison.highest_first)
+            with np.errstate(all="ignore"):  # 0 of 0 crosses no limit
+                value = compare_values(rate, comparison, np.asarray(first), np.asarray(second))
+            if own != best and check.fail.is_crossed(float(value), None):
                 places.add((group, where))
     return places
 

@@ -58,6 +58,7 @@ _LEFT_OUT = {
     LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "with unknown outcome",
+    LeftOutReason.NOT_REACHED: "groups to which the outcome does not apply",
     LeftOutReason.WEIGHTLESS: "in cells of weight 0",
     LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",
@@ -91,10 +92,12 @@ def left_out(finding: Finding) -> str:
     if people.people is None or people.of_people is None:
         few = "more than a tenth of the people or groups, or a quarter of a group, may be left out"
         return f"{few} (numbers are suppressed)"
-    texts = [_count_of(people.people, describe_people(people.of_people), people)]
+    texts = []
+    if people.people:
+        texts.append(_count_of(people.people, describe_people(people.of_people), people))
     if people.groups and people.of_groups:
         groups = numbers.counted(people.of_groups, "group")
-        texts.append(f"everybody in {people.groups:,} of {groups}")
+        texts.append(f"{'everybody in ' if texts else ''}{people.groups:,} of {groups}")
     if group := people.find_loser(NOTABLE_OF_GROUP):
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))
@@ -105,7 +108,7 @@ def left_out(finding: Finding) -> str:
     words = _LEFT_OUT | {LeftOutReason.UNKNOWN_OUTCOME: of_outcome}
     reasons = []
     for part in people.reasons:
-        number = f"{part.people:,} " if len(people.reasons) > 1 else ""
+        number = f"{part.people:,} " if part.people and len(people.reasons) > 1 else ""
         groups = numbers.first_few([*map(names.describe_group, part.groups)], _FEW_GROUPS)
         reasons.append(f"{number}{words[part.reason]}{f' ({groups})' if groups else ''}")
     accepted = check.accept_left_out

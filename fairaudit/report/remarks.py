@@ -56,7 +56,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     spec = name_spec(result.provenance)
     if not every:
         yield (
-            f"There is no verdict, because {spec} sets no limits. To get one, add for example "
+            f"{spec} sets no limits, so the result has no verdict. To get one, add for example "
             "`fail: {below: 0.8}` to a ratio."
         )
         return

@@ -9,6 +9,7 @@ import math
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cache, cached_property
 from itertools import accumulate, islice, product
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,7 +18,6 @@ from fairaudit.base.errors import DataError, SpecError, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group, quoted
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.posterior_draws import Draws
 from fairaudit.cube import (
     MOST_ATTRIBUTES,
     NO_COUNTERPART,
@@ -48,6 +48,9 @@ from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.recode.scores import with_histogram
 from fairaudit.spec import MetricRequest, Spec, apply_cuts
 from fairaudit.spec.build import find_ladders
+
+if TYPE_CHECKING:
+    from fairaudit.counting.sources.posterior_files import Draws
 
 MOST_ROWS = 500_000
 """The largest number of groups that all entries list together: about a minute, and 1 GB."""
