@@ -109,7 +109,7 @@ def _define_stratum_share(
         title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
-        description=f"The share of the group{of} in the stratum.",
+        description=f"The share of the group's {of.removeprefix(' among ') or 'people'} in the stratum.",
         caution="Describes where people are; two groups can be distributed very differently over "
         "the strata.",
         source=citations.BEUTEL,
