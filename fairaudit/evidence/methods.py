@@ -84,7 +84,7 @@ def name_test(metric: Metric) -> str:
         return f"none: {why.removeprefix('none: ')}"
     if isinstance(metric, Disparity):
         return _name_disparity_test(metric)
-    of_table = f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
+    of_table = f"{'G' if metric.information else 'χ²'}, {FEW_GROUPS}"
     return metric.test or ("its interval" if metric.independence is None else of_table)
 
 

@@ -34,10 +34,7 @@ LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
 FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or z has a p-value error over 10 %"
-FEW_GROUPS = (
-    f"if groups have expected counts below {LEAST_EXPECTED}, it leaves them out, and each pair is "
-    "tested too (z, Fisher, mid-p; corrected for both)"
-)
+FEW_GROUPS = f"and pairs (z, Fisher, mid-p) if groups have expected counts below {LEAST_EXPECTED}"
 
 _TEST_ALL_PAIRS = 64
 """Maximum number of groups of which all pairs are tested; of more, those that may differ most."""
@@ -252,15 +249,14 @@ PAIR_METHODS = {
             for exact in (False, True)
         ),
         f"z, or Fisher (mid-p) {FEW_EXPECTED}",
-        f"χ², or G if p is very small; {FEW_GROUPS}",
+        f"χ², or G if p is very small, {FEW_GROUPS}",
     ),
     ValueKind.MEAN: PairMethod(
         lambda values: values.summary,
         _compare_means,
         lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
         "Welch (Student on request)",
-        f"Welch's F; if groups have fewer than {LARGE_GROUP} people, it leaves them out, and each "
-        "pair is tested too (Welch; corrected for both)",
+        f"Welch's F, and pairs (Welch) if groups have fewer than {LARGE_GROUP} people",
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),

@@ -170,9 +170,9 @@ DISPARITIES = (
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
         source=citations.BEUTEL,
         other_tools="Beutel et al. also weight by all people of the subgroup (their P(A = a | s = "
-        "0)). `average: group` weights by the negatives of the group, `average: group_people` by "
-        "all people of the group. `reference` and `reference_people` use the people of the "
-        "reference.",
+        "0)). `average: group` weights by the negatives of the group (P(a | s, y-)), `average: "
+        "group_people` by all its people (P(a | s)). `reference` and `reference_people` use the "
+        "people of the reference.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,
