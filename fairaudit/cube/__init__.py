@@ -17,6 +17,7 @@ from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube.group_table import (
+    MOST_COUNTS,
     Amount,
     AmountName,
     ClusteredTable,
@@ -390,6 +391,7 @@ def _slots(cube: Cube, outcome: str, codes: NDArray[np.int32]) -> tuple[Ints, in
 
 __all__ = [
     "MOST_ATTRIBUTES",
+    "MOST_COUNTS",
     "NOWHERE",
     "NO_COUNTERPART",
     "NO_LEVEL",

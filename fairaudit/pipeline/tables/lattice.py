@@ -93,7 +93,7 @@ def lattice(
         entries = []
         # A stage has only some of the people, so no outcome decides how many a group has.
         _, people, known = tables.cube.count_people(by)
-        smallest = int(people[known].min()) if known.any() else 0
+        groups, smallest = int(known.sum()), int(people[known].min()) if known.any() else 0
         for title, request, asking in zip(titles, unconditional, matching, strict=True):
             if not whole and by not in request.by:
                 continue
@@ -106,7 +106,7 @@ def lattice(
             if evaluation is not None:
                 entries.append(_find_worst(title, evaluation, judged=judged, limited=bool(asking)))
         yield LatticeRow(
-            by, int(known.sum()), smallest, tuple(entries), search.appearances[by], search.tested[by]
+            by, groups, smallest, tuple(entries), search.appearances[by], search.tested[by]
         )
 
 
