@@ -167,8 +167,8 @@ class Cube(Frozen, eq=False, dict=True):
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
         Rows that are set aside in one of these columns are left out, and groups without people are
-        not listed. The counts of a group are 0 if the outcome applies to none of its people. With a
-        outcome `against`, only people who have both outcomes count.
+        not listed. The counts of a group are 0 if the outcome applies to none of its people. If
+        `against` names a second outcome, only people who have both outcomes count.
         """
         layout = _TableLayout.of_columns(self, by, given, of, against)
         label, audited = self.outcome("label"), self.outcome(of)

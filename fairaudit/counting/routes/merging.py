@@ -17,20 +17,24 @@ from fairaudit.counting.partial_counts import (
     check_people,
 )
 from fairaudit.counting.plan import MOST_CELLS, Key, Plan
-from fairaudit.counting.raw_keys import RawKey, RawTable, places, unite_keys, unite_levels
-from fairaudit.counting.raw_scores import (
+from fairaudit.counting.raw_counts import (
     MOST_ENTRIES,
     RawHistogram,
+    RawKey,
     RawScores,
+    RawTable,
     join_bins,
     join_histograms,
+    places,
+    unite_keys,
+    unite_levels,
 )
-from fairaudit.counting.sources.sources import CheckedFile
+from fairaudit.counting.sources import SourceFile
 from fairaudit.cube.histogram import Bins
 
 
 def merge_counts(
-    plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
+    plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[SourceFile], route: str
 ) -> Counts:
     """The counts of several files as one `Counts`; equal texts are the same level.
 
@@ -38,8 +42,8 @@ def merge_counts(
     """
     measures = [part.measures for part in parts]
     rows = np.concatenate([measure.rows for measure in measures])
-    read = sum(checked.records for checked in ready) * plan.counts_per_row
-    repeated = sum(len(checked.source.repeated or ()) for checked in ready)
+    read = sum(file.records for file in ready) * plan.counts_per_row
+    repeated = sum(len(file.repeated or ()) for file in ready)
     if int(rows.sum()) != read - repeated:
         raise DataError(
             f"the pass counted {int(rows.sum()):,} rows, the control total is {read - repeated:,}",
@@ -73,7 +77,7 @@ def merge_counts(
         people=np.concatenate([measure.people for measure in measures]),
         read=read,
         repeated=repeated,
-        sources=tuple(CountedFile(one.source.file, one.records, one.blank) for one in ready),
+        sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),
         route=route,
         weights=weights,
         scores={

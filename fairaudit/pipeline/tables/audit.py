@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache, cached_property, partial
 from itertools import accumulate, islice, product
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from fairaudit.base.errors import DataError, SpecError, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group, quoted
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.posterior_draws import Draws
 from fairaudit.cube import (
     MOST_ATTRIBUTES,
     MOST_COUNTS,
@@ -50,6 +49,9 @@ from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.recode.scores import with_histogram
 from fairaudit.spec import MetricRequest, Outcome, Protected, Spec, apply_cuts
 from fairaudit.spec.build import find_ladders
+
+if TYPE_CHECKING:
+    from fairaudit.counting.sources.posterior_files import Draws
 
 MOST_ROWS = 500_000
 """The largest number of groups that all entries list together: about a minute, and 1 GB."""

@@ -489,6 +489,7 @@ def test_a_measure_of_a_weighted_score_is_refused() -> None:
     [
         ({"weight": "w"}, {}, "at a threshold counts the bins of a score"),
         ({}, {"class": "1"}, "a score with a threshold has no classes"),
+        ({}, {"class": "macro"}, "a score with a threshold has no classes"),
     ],
 )
 def test_what_a_threshold_cannot_do_is_refused(
