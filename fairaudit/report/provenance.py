@@ -198,9 +198,6 @@ def link_to_metric(name: str) -> str:
 
 
 def _find_site(variable: str) -> str:
-    """The site that an environment variable names; empty if it is no https address or has a secret.
-
-    Readers of a report follow its links with rights of their own.
-    """
+    """The https address in an environment variable; empty without one, or if it has a secret."""
     site = os.environ.get(variable, "").strip().rstrip("/")
     return site if site.startswith("https://") and mask(site) == site else ""
