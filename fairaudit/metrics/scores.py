@@ -166,7 +166,7 @@ AVERAGE_PRECISION = Ranked(
     other_tools="The same as scikit-learn's `average_precision_score`, which prints 0 without "
     "positives; fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
-    formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
+    formula="Σ over scores t of precision · increase of recall at t, selecting scores ≥ t",
     undefined="no people with a positive label",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
@@ -363,7 +363,7 @@ CALIBRATION_ERROR = Ranked(
     hypothesis="perfect calibration",
     source=citations.GUO,
     better=Better.LOWER,
-    formula="Σ over bins of |mean label - mean score| · people in the bin / people; ten bins of "
+    formula="Σ over bins of share of people in the bin · |mean label - mean score|; ten bins of "
     "[0, 1], or one for each value if there are at most twenty",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
