@@ -58,7 +58,7 @@ from fairaudit.report.text_layout import (
     spelled,
     wrapped,
 )
-from fairaudit.result import Answer, AuditResult, Verdict
+from fairaudit.result import Answer, AuditResult
 
 _STYLES = {
     Tone.PLAIN: "",
@@ -290,8 +290,6 @@ MOST_LINES = 54
 _WIDEST = 100
 _LABEL = 7
 MOST_HEADLINES = 12
-_LEAST_NOTICES = (2, 8)
-"""So many notices have lines before diagnostics do: otherwise, and if the verdict is a pass."""
 
 
 def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
@@ -308,7 +306,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
         origin = finding_facts.baseline_origin(result.earlier, result.earlier.created[:10])
         about.append(line(Cell(f"{' ' * indent}baseline {origin}", Tone.MUTED), indent=indent))
     head = wrapped([*about, BLANK], page)
-    least = _LEAST_NOTICES[result.verdict is Verdict.PASS]
+    least = remarks.count_first_notices(result)
     tail = list(_tail(result, every, page, least))
     room = MOST_LINES - len(head) - len(tail)
     middle = list(_diagnostics(every, room, page) if every else _unjudged(result, room, page))

@@ -264,8 +264,8 @@ class Front(Frozen):
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
     others. `curves` are of the score behind a check that did not pass, `subsets` those of
     `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
-    words, and the widest `gaps`. `steps` are what to do next; `origin` says what was audited, and
-    when.
+    words, and the widest `gaps`. `notices` are the first of them, `steps` what to do next; `origin`
+    says what was audited, and when.
     """
 
     headline: checks.AuditHeadline
@@ -281,6 +281,7 @@ class Front(Frozen):
     tables: Sequence[Rows]
     more_tables: str
     gaps: Sequence[WidestGap]
+    notices: Sequence[str]
     steps: Sequence[str]
     origin: str
 
@@ -328,6 +329,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         [] if lines else widest(result),
+        [*remarks.first_notices(result)],
         [
             *remarks.steps(result, [line.diagnostic for line in lines]),
             *(f"Decide whether these need a limit: {text}." for text in remarks.uncovered(result)),
