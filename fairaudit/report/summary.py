@@ -122,7 +122,7 @@ def document(
 def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
     """The notices on the data of all, then those of audits that pass, the most frequent first.
 
-    What a pass does not say may be in any notice.
+    Any notice may limit a pass.
     """
     yield from map(names.line, list_notices(answers))
     results = (answer.result for answer in answers)

@@ -313,7 +313,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     while middle and not middle[-1].cells:
         middle.pop()
     room = MOST_LINES - len(head) - len(middle) - 1
-    # What a verdict does not say may be in any notice: the lines that are left are for them.
+    # Any notice may limit the verdict: the lines that are left are for notices.
     for most in range(least + 1, len(result.notices) + 1):
         longer = list(_tail(result, every, page, most))
         if len(longer) > room:
