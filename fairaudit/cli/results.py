@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairaudit.base import inputs, names
+from fairaudit.base import names
 from fairaudit.base.errors import (
     FairauditError,
     NothingToAudit,
@@ -149,27 +149,16 @@ def publish(
 def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
     """The answers in a JSON report, once the outputs of the command are cleared."""
     request.outputs = clear_outputs(paths, lambda: [] if result == STDIN else [Path(result)])
-    return read_answers(result)
-
-
-def read_answers(path: str) -> list[Answer]:
-    """The answers in a JSON report (`-` is stdin); raises `UsageError` for other files."""
     from fairaudit import codec
 
-    try:
-        text = inputs.read_named(path, inputs.REPORT)
-    except OSError as error:
-        what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
-        raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error
-    try:
-        return codec.read_answers(codec.parse(text))
-    except UsageError as error:
-        raise UsageError(f"{names.copied(path)}: {error.message}", error.hint) from error
+    return codec.load(result)
 
 
 def read_result(path: str) -> AuditResult:
     """The one result that a JSON report holds; raises the error that it holds instead."""
-    answers = read_answers(path)
+    from fairaudit import codec
+
+    answers = codec.load(path)
     if len(answers) > 1:
         what = f"{names.copied(path)} holds {len(answers)} results"
         raise UsageError(what, "name the report of one: fairaudit run SPEC -o FOLDER/ writes each")

@@ -22,7 +22,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fairaudit.base import inputs, names
+from fairaudit.base import names
 from fairaudit.base.errors import UsageError, check_type
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
 from fairaudit.cube import Grouping
@@ -56,7 +56,7 @@ from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.terms import MetricOptions, ReferencePolicy, format_decimal
-from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number
 
@@ -216,20 +216,11 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
         source = codec.write(codec.Result(source))
     check_type(source, str | Path | Mapping, "a baseline is a path, a report or a result")
     path = None if isinstance(source, Mapping) else str(source)
-    name = "the baseline" if path is None else f"the baseline {path}"
-    tree: Any = source
-    if not isinstance(source, Mapping):
-        try:
-            tree = json.loads(inputs.read(Path(source), inputs.REPORT))
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise UsageError(f"{name} cannot be read: {why}", "check the path") from error
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{name} is not JSON", _AGAIN) from error
-        if not isinstance(tree, dict):
-            raise UsageError(f"{name} is not a fairaudit report", _AGAIN)
-    _refuse_unusable(tree, name)
-    result = codec.read_result(tree, name, _AGAIN)
+    name = "the baseline" if path is None else f"the baseline {names.copied(path)}"
+    result = codec.choose_result(codec.load(source, "the baseline"), name)
+    if result.provenance.suppress_below is not None:
+        hint = "use an unsuppressed report as the baseline, and restrict who can read it"
+        raise UsageError(f"{name} is suppressed: some values are hidden", hint)
     try:
         created = datetime.fromisoformat(result.provenance.created).astimezone(UTC)
     except (ValueError, OverflowError) as error:
@@ -313,27 +304,6 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
     if whose is not None:
         what = f"the tolerance {baseline.earlier.tolerance} accepts every value of {check.id} "
         raise UsageError(f"{what}({limit}{whose})", "give a smaller one: 0.01 is 1 point of a rate")
-
-
-def _refuse_unusable(tree: Mapping[str, Any], name: str) -> None:
-    """Raises `UsageError` for JSON without a result, or with hidden values."""
-    tool = tree.get("tool")
-    version = tree.get("schema_version")
-    why = None
-    if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
-        why = "is not a fairaudit report"
-    elif "answers" in tree:
-        raise UsageError(f"{name} holds several results", "use one of its `answers[].result`")
-    elif "error" in tree:
-        why = "is an error report without a verdict"
-    elif version != SCHEMA_VERSION:
-        why = f"has the schema version {version}, not {SCHEMA_VERSION}"
-    if why:
-        raise UsageError(f"{name} {why}", _AGAIN)
-    origin = tree.get("provenance")
-    if isinstance(origin, Mapping) and origin.get("suppress_below") is not None:
-        hint = "use an unsuppressed report as the baseline, and restrict who can read it"
-        raise UsageError(f"{name} is suppressed: some values are hidden", hint)
 
 
 def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:

@@ -26,7 +26,7 @@ from fairaudit.counting.routes.polars_numbers import (
 from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
 
-_ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
+_ID, _PLACE = own("id"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
 _MOST = 100_000
 """The number of rows that are searched for people who count several times."""
@@ -69,7 +69,7 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
             uncounted=f"rows have no value in the id {quoted(repeats.id)}",
         )
     rows = rows.filter(pl.col(_ID).is_duplicated()).sort(_PLACE, ROW)
-    if repeats.keep == "error" and repeats.latest is None and len(rows):
+    if repeats.keep == "error" and not repeats.latest and len(rows):
         again = rows.filter(~pl.col(_ID).is_first_distinct())
         what = f"a person by the id {quoted(repeats.id)}"
         raise DataError(
@@ -79,9 +79,9 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
             seek=Seek(repeats.id, (again[_ID][0],)),
             uncounted=f"rows repeat {what}",
         )
-    if repeats.latest is not None:
-        rows = _order(rows, repeats.latest, plan.format)
-    is_first = repeats.keep == "first" and repeats.latest is None
+    orders = [_find_order(rows, column, plan.format) for column in repeats.latest]
+    rows = rows.sort(orders, maintain_order=True) if orders else rows
+    is_first = repeats.keep == "first" and not repeats.latest
     keep = pl.col(_ID).is_first_distinct() if is_first else pl.col(_ID).is_last_distinct()
     left_out = rows.filter(~keep)
     return [
@@ -97,11 +97,10 @@ def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.Data
     rule = checked_rule(numbers)
     text = _write_id(as_text(pl.col(repeats.id), batch.schema[repeats.id]))
     columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
-    if repeats.latest is not None:
-        columns[_ORDER] = numbers.moment(repeats.latest, _LONGEST).cast(pl.String)
-        is_dated = batch.schema[repeats.latest].is_temporal()
-        number = pl.lit(None) if is_dated else numbers.value(repeats.latest)
-        columns[_NUMBER] = number.cast(pl.Float64)
+    for name in repeats.latest:
+        columns[own(f"date {name}")] = numbers.moment(name, _LONGEST).cast(pl.String)
+        number = pl.lit(None) if batch.schema[name].is_temporal() else numbers.value(name)
+        columns[own(f"number {name}")] = number.cast(pl.Float64)
     named = [value.alias(name) for name, value in columns.items()]
     frame = numbers.batch.frame.select(ROW, *named, *filtered(rule, numbers))
     return collect(frame.filter(is_kept(rule)).select(ROW, *columns), batch)
@@ -112,11 +111,12 @@ def _write_id(text: pl.Expr) -> pl.Expr:
     return text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
 
 
-def _order(rows: pl.DataFrame, column: str, form: CsvFormat) -> pl.DataFrame:
-    """The rows in the order of a column of numbers, or of dates; of equal ones in their own."""
-    if rows[_NUMBER].null_count() == 0:
-        return rows.sort(_NUMBER, maintain_order=True)
-    unread = int((~rows[_ORDER].str.contains(_MOMENT).fill_null(value=False)).sum())
+def _find_order(rows: pl.DataFrame, column: str, form: CsvFormat) -> str:
+    """The name of the column that orders the rows by a column of numbers, or of dates."""
+    date, number = own(f"date {column}"), own(f"number {column}")
+    if rows[number].null_count() == 0:
+        return number
+    unread = int((~rows[date].str.contains(_MOMENT).fill_null(value=False)).sum())
     if unread:
         what = f"neither a date nor a number in {quoted(column)}, so the latest one is not known"
         rows_hold = "row of a person with several rows holds"
@@ -127,7 +127,7 @@ def _order(rows: pl.DataFrame, column: str, form: CsvFormat) -> pl.DataFrame:
             hint_dates(form, column),
             uncounted=f"rows of people with several rows hold {what}",
         )
-    return rows.sort(_ORDER, maintain_order=True)
+    return date
 
 
 def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iterator[Notice]:
@@ -144,9 +144,9 @@ def _tell_alike(data: Sequence[Batch], name: str) -> Iterator[Notice]:
     """A notice on ids that differ only in their spelling, so that a person counts several times."""
     ids = _read_first(data, _write_id(pl.col(name).cast(pl.String)).alias(_ID))
     spelled = pl.col(_ID).str.to_lowercase().str.replace_all(r"\s", "")
-    alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_NUMBER)
+    alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_PLACE)
     rows = collect(ids.select(_ID, alike).unique(), data[0])
-    again = len(rows) - rows[_NUMBER].n_unique()
+    again = len(rows) - rows[_PLACE].n_unique()
     if again:
         differs = "id differs" if again == 1 else "ids differ"
         yield Notice(

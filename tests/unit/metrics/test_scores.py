@@ -33,7 +33,8 @@ from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import recode
 from fairaudit.pipeline.recode.scores import Distribution, with_histogram
-from fairaudit.pipeline.tables import Audit, tabulate
+from fairaudit.pipeline.tables import tabulate
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.pipeline.tables.lattice import scores
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
