@@ -129,7 +129,7 @@ def _environment() -> jinja2.Environment:
         is_quiet=is_quiet,
         is_short=is_short,
         is_long=is_long,
-        kind_of=lambda picture: type(picture).__name__.lower(),
+        kind_of=lambda part: type(part).__name__.lower(),
         is_finite=math.isfinite,
         status_cell=checks.status_cell,
         subject=checks.title,
@@ -247,22 +247,17 @@ class Rows(Frozen):
     is_folded: bool
     left: int
 
-    kind = "table"
-
 
 class Pictures(Frozen):
     """Figures side by side."""
 
     places: Sequence[Place[Figure]]
 
-    kind = "pictures"
-
 
 class Words(Frozen):
     """A paragraph, facts or entries; `left` of these are left out."""
 
     block: Paragraph | Facts | Entries
-    kind: str
     left: int = 0
 
 
@@ -372,9 +367,9 @@ def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | 
                     yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
                 case Entries():
                     kept = replace(block, rows=block.rows[:_MOST_ENTRIES])
-                    yield Words(kept, "entries", len(block.rows) - len(kept.rows))
+                    yield Words(kept, len(block.rows) - len(kept.rows))
                 case Paragraph() | Facts():
-                    yield Words(block, type(block).__name__.lower())
+                    yield Words(block)
 
 
 def _begun(table: Table) -> Table:
