@@ -17,9 +17,10 @@ from fairaudit.tools.init import (
     OUTCOMES,
     Choices,
     Role,
+    count_unfit,
     find_candidates,
     find_column,
-    find_notation,
+    find_notations,
     find_positive,
     is_burden,
     is_code,
@@ -119,11 +120,17 @@ def _list(texts: Sequence[str]) -> str:
 
 
 def _write_dates(profile: FileProfile) -> Iterator[str]:
-    """The notation of dates that are not written as 2024-12-31."""
-    notations = {column.name: find_notation(column) for column in profile.columns}
-    listed = [f"{quote(name)}: {quote(form)}" for name, form in notations.items() if form]
-    if listed:
-        yield f"dates: {{{', '.join(listed)}}}  # of days after the 12th: check it"
+    """The notations of dates that are not written as 2024-12-31."""
+    found = [
+        (column, notations) for column in profile.columns if (notations := find_notations(column))
+    ]
+    if found:
+        yield "dates:  # of days after the 12th: check them"
+    for column, notations in found:
+        unfit = count_unfit(column)
+        note = f"  # {unfit:,} values do not fit: correct them, or add their notation"
+        written = _list(notations) if len(notations) > 1 else quote(notations[0])
+        yield f"  {quote(column.name)}: {written}{note if unfit else ''}"
 
 
 def _write_protected(column: ColumnProfile) -> Iterator[str]:
