@@ -442,8 +442,8 @@ class Front(Frozen):
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
     others. `curves` are of the score behind a check that did not pass, `subsets` those of
     `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
-    words, and the widest `gaps`. `words` explains those that the top uses; `steps` are what to do
-    next; `origin` says what was audited, and when.
+    words, and the widest `gaps`. `words` explains those that the top uses; `notices` are the first
+    of them, `steps` what to do next; `origin` says what was audited, and when.
     """
 
     headline: checks.AuditHeadline
@@ -460,6 +460,7 @@ class Front(Frozen):
     more_tables: str
     gaps: Sequence[WidestGap]
     words: str
+    notices: Sequence[str]
     steps: Sequence[str]
     origin: str
 
@@ -512,6 +513,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         gaps,
         f"{_SELECTED.format(positive)}{_LIMIT}" if " selected " in " ".join(said) else _LIMIT,
+        [*remarks.first_notices(result)],
         [
             *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),
             *remarks.steps(result, [line.diagnostic for line in lines]),
