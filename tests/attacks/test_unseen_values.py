@@ -726,7 +726,7 @@ def test_outcomes_that_are_copies_have_a_notice() -> None:
 @pytest.mark.parametrize("by", [["g"], ["g", "h"]])
 def test_people_of_unknown_group_are_not_the_largest_reference(by: list[str]) -> None:
     """They are a group on request; a comparison with them says nothing about the others."""
-    rows: list[tuple[str | None, str, int]] = [("a", "x", 1)] * 40 + [("a", "x", 0)] * 60
+    rows: list[tuple[str | None, str, int]] = [*[("a", "x", 1)] * 40, *[("a", "x", 0)] * 60]
     rows += [("b", "x", 1)] * 20
     rows += [("b", "x", 0)] * 60 + [(None, "x", 1)] * 75 + [(None, "x", 0)] * 225
     ratio = {"metric": "selection_rate", "compare": "ratio", "reference": "largest"}
