@@ -124,7 +124,7 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
     outputs.write(Path(output), content)
     hidden = sum(cells.people for cells in counts.hidden)
     write_line(
-        f"COUNTED  {counts.read:,} rows, {int(counts.people.sum()):,} people "
+        f"COUNTED  {counts.file_rows_read:,} rows, {int(counts.people.sum()):,} people "
         f"{f'and {hidden:,} hidden ' if hidden else ''}of {len(counts.sources):,} "
         f"{'file' if len(counts.sources) == 1 else 'files'} "
         f"in {len(content):,} bytes: {names.copied(output)}"

@@ -53,7 +53,7 @@ class Cube(Frozen, eq=False, dict=True):
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. `optional` marks
     cells of people who may or may not belong to the cube. Its tables count these people as people
-    of unknown group. `masked` says what masked counts hide.
+    of unknown group. `masked` says what masked counts hide, `possible` are those who may exist.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -67,6 +67,7 @@ class Cube(Frozen, eq=False, dict=True):
     clusters: Clusters | None = None
     optional: Marks | None = None
     masked: Masked = Masked.NOTHING
+    possible: Cube | None = None
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -197,6 +198,7 @@ class Cube(Frozen, eq=False, dict=True):
                 if outcome == of
             },
             ungrouped=layout.count_ungrouped(),
+            possible=layout.count_possible(),
             pairs=layout.count_pairs(against),
             clusters=layout.place_clusters(),
             masked=self.masked,
@@ -283,6 +285,7 @@ class _TableLayout(Frozen, eq=False):
     cube: Cube
     columns: tuple[list[int], list[int]]
     of: str
+    outcomes: list[int]
     known_outcomes: list[int]
     applies: Marks
     groups: NDArray[np.int32]
@@ -310,7 +313,8 @@ class _TableLayout(Frozen, eq=False):
         strata = strata[: len(codes)]
         axes, sizes = (z[applies[marks]], g[applies[marks]]), (len(strata), len(groups))
         inside = _Selection.of(cube, of, marks & applies, axes, sizes)
-        return cls(cube, (columns, conditions), of, known, applies, groups, strata, inside)
+        places = (columns, conditions)
+        return cls(cube, places, of, outcomes, known, applies, groups, strata, inside)
 
     @property
     def group_keys(self) -> list[KeyColumn]:
@@ -324,23 +328,34 @@ class _TableLayout(Frozen, eq=False):
 
     def count_ungrouped(self) -> Ungrouped | None:
         """The people in the strata whose group is unknown, and those in optional cells."""
-        cube, (columns, conditions) = self.cube, self.columns
-        lacking = np.any(cube.codes[:, columns] == NO_LEVEL, axis=1)
+        cube = self.cube
+        lacking = np.any(cube.codes[:, self.columns[0]] == NO_LEVEL, axis=1)
         if cube.optional is not None:
             lacking |= cube.optional
-        lacking &= self.applies & (cube.people > 0)
-        needed = cube.codes[:, [*conditions, *self.known_outcomes]]
-        lacking &= np.all(needed != NO_LEVEL, axis=1)
-        if not lacking.any() or not len(self.strata):
+        return self._count_outside(cube, lacking & self.applies)
+
+    def count_possible(self) -> Ungrouped | None:
+        """The people in the strata who may exist."""
+        cube = self.cube.possible
+        if cube is None:
             return None
-        z = self.find_strata(cube.codes[lacking][:, conditions])
+        return self._count_outside(cube, np.all(cube.codes[:, self.outcomes] != OUTSIDE, axis=1))
+
+    def _count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
+        """The marked people of a cube in the strata, who are in no group of the table."""
+        columns, conditions = self.columns
+        needed = cube.codes[:, [*conditions, *self.known_outcomes]]
+        marks = marks & (cube.people > 0) & np.all(needed != NO_LEVEL, axis=1)
+        if not marks.any() or not len(self.strata):
+            return None
+        z = self.find_strata(cube.codes[marks][:, conditions])
         # A stratum without a known group is not part of this table.
-        lacking[lacking] = z != NO_LEVEL
-        groups, u = distinct_rows(cube.codes[lacking][:, columns])
+        marks[marks] = z != NO_LEVEL
+        groups, u = distinct_rows(cube.codes[marks][:, columns])
         if not len(groups):
             return None
         axes, sizes = (z[z != NO_LEVEL], u), (len(self.strata), len(groups))
-        ungrouped = _Selection.of(cube, self.of, lacking, axes, sizes)
+        ungrouped = _Selection.of(cube, self.of, marks, axes, sizes)
         people = ungrouped.add(cube.people)
         mass = ungrouped.add(cube.weight.values) if cube.weight else people
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)

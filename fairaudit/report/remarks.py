@@ -243,7 +243,8 @@ def _ratio(row: ComparisonRow, level: str, *, burden: bool) -> WidestGap:
     rates = (metric_titles.rate(part.metric, side.estimate, digits) for side in sides)
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     between = numbers.interval(estimate, share=False)
-    between = f"{level} interval {between}" if between else "no interval"
+    kind = numbers.interval_heading(f"{level} interval", [estimate])
+    between = f"{kind} {between}" if between else "no interval"
     sure = f"{by}{' against '.join(rates)}; {between}"
     where = _where(row)
     is_known = estimate.low is not None and estimate.high is not None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairaudit.base.arrays import raise_small
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import NothingToAudit
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
 from fairaudit.base.names import describe_group, is_value, listing, lookalike, quoted
 from fairaudit.counting.counts import Counts
@@ -133,7 +133,7 @@ class Cells:
                 "check the filter and `missing:` in the spec",
                 uncounted="no rows are left to audit",
             )
-        return self._gather(self.stays, self.codes)
+        return self._gather_all(self.stays, self.codes)
 
     @property
     def are_left_out(self) -> bool:
@@ -153,7 +153,7 @@ class Cells:
             axis=1,
         )
         stays = self.stays & (codes != DROP).all(axis=1)
-        return Alike(levels, self._gather(stays, codes))
+        return Alike(levels, self._gather_all(stays, codes))
 
     def people_one_by_one(self) -> Rows | None:
         """The audited people with the cell of each; None if no metric needs them."""
@@ -162,6 +162,13 @@ class Cells:
         places = np.full(len(self.stays), -1, dtype=np.int64)
         places[self.stays] = distinct_rows(self.codes[self.stays])[1]
         return audited_rows(self.counts, self.counts.rows_read, places)
+
+    def _gather_all(self, stays: Marks, codes: Ints | NDArray[np.int32]) -> Cube:
+        """The cube of some cells, with the people who may exist by a masked count."""
+        cube = self._gather(stays, codes)
+        if not self.masked.any():
+            return cube
+        return replace(cube, possible=self._gather(self.masked, codes))
 
     def _gather(
         self,
@@ -271,7 +278,7 @@ class Cells:
 
     def by_level(self, name: str, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""
-        rows = self.counts.rows
+        rows = self.counts.file_rows
         key, codes = self.keys[self._place(name)], self.codes[marks, self._place(name)]
         return _sort_levels((*key.levels, UNKNOWN), key.slots(codes), rows[marks])
 
@@ -287,10 +294,6 @@ class Cells:
         known = [~self.is_unknown(name) for name in (*by, *classed)]
         stays = np.all([self.stays, *known], axis=0) | optional
         return self._gather(stays, self.codes, optional)
-
-    def with_masked(self) -> Cube:
-        """The cube with the people who may exist by a masked count."""
-        return self._gather(self.stays | self.masked, self.codes, self.masked)
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
         """Whether any of these cells lacks a level of one of the columns."""
@@ -309,10 +312,12 @@ class Cells:
         dropped = [self._line(self._leaves == n, *r) for n, r in enumerate(self.reasons[:-2])]
         # Sites removed these people before they sent their counts.
         reason = "hidden where they were counted: cells of fewer than"
-        hidden = (
-            LedgerLine(cells.rows, cells.people, "all columns", f"{reason} {cells.below:,} people")
-            for cells in counts.hidden
-        )
+        hidden, lost = list[LedgerLine](), counts.file_rows_read - counts.repeated
+        lost -= int(counts.file_rows.sum())
+        for cells in counts.hidden:
+            rows, why = min(cells.rows, lost), f"{reason} {cells.below:,} people"
+            hidden.append(LedgerLine(rows, cells.people, "all columns", why))
+            lost -= rows
         repeats, again = counts.plan.repeats, list[LedgerLine]()
         if repeats is not None and counts.repeated:
             which = repeats.keep if repeats.latest is None else f"latest by {repeats.latest}"
@@ -328,17 +333,17 @@ class Cells:
                 reason = "weight 0 in the whole cell: counted as people, and in no rate"
                 aside.append(self._line(weightless, str(counts.plan.weight), reason))
         return Ledger(
-            read=counts.read,
-            counted=int(counts.rows[self.stays].sum()),
+            read=counts.file_rows_read,
+            counted=int(counts.file_rows[self.stays].sum()),
             people=int(counts.people[self.stays].sum()),
-            filtered=int(counts.rows[counts.kept == 0].sum()),
-            undecided=int(counts.rows[counts.kept == -1].sum()),
+            filtered=int(counts.file_rows[counts.kept == 0].sum()),
+            undecided=int(counts.file_rows[counts.kept == -1].sum()),
             dropped=(*dropped, *hidden, *again),
             set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
         )
 
     def _line(self, marks: Marks, column: str, reason: str) -> LedgerLine:
-        rows, people = self.counts.rows[marks], self.counts.people[marks]
+        rows, people = self.counts.file_rows[marks], self.counts.people[marks]
         return LedgerLine(int(rows.sum()), int(people.sum()), column, reason)
 
 
@@ -359,7 +364,7 @@ def _what_becomes(axis: Axis) -> str:
 def notice_undecided(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
     """A notice on the rows that the filter cannot decide, by group."""
     if left_out is not None and left_out.undecided.any():
-        rows = int(left_out.counts.rows[left_out.undecided].sum())
+        rows = int(left_out.counts.file_rows[left_out.undecided].sum())
         what = f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} a value that the filter needs"
         rule = parse_filter(left_out.counts.plan)
         texts = [text for texts in rule.texts.values() for text in texts] if rule else []
@@ -381,7 +386,7 @@ def notice_left_out(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
     for number, (column, reason) in enumerate(left_out.reasons):
         gone = left_out.missing & (left_out.why == number)
         if gone.any():
-            rows = int(left_out.counts.rows[gone].sum())
+            rows = int(left_out.counts.file_rows[gone].sum())
             leave = "1 row leaves" if rows == 1 else f"{rows:,} rows leave"
             what = f"{leave} the audit, since {quoted(column)} is {reason}"
             yield Notice(_by_group(what, gone, left_out, spec), Subjects.NEVER)
@@ -401,7 +406,7 @@ def _dropped_values(outcome: Outcome, left_out: Cells, spec: Spec) -> Iterator[N
     gone = left_out.why == left_out.reasons.index(reason)
     raw = left_out.counts.text_key(outcome.column.value)
     texts = [level or "" for level in raw.levels]
-    values = _sort_levels(texts, raw.codes[gone], left_out.counts.rows[gone])
+    values = _sort_levels(texts, raw.codes[gone], left_out.counts.file_rows[gone])
     listed = _listed({quoted(value): n for value, n in values.items()})
     sentence = _by_group(f"rows with {listed}", gone, left_out, spec)
     yield Notice(f"{outcome.name}: `others: drop` leaves out {sentence}", Subjects.NEVER)

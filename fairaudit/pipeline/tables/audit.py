@@ -27,9 +27,12 @@ from fairaudit.cube import (
     Group,
     Grouping,
     GroupTable,
+    Masked,
     distinct_rows,
     find_excluded,
 )
+from fairaudit.evidence.missing_bounds import find_masked_ranges
+from fairaudit.evidence.records import write_masked_range
 from fairaudit.evidence.value_intervals import Intervals
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import ScanResult
@@ -412,6 +415,8 @@ def write_estimate(
         error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
+    if evaluation.table.masked is not Masked.NOTHING:
+        estimate = write_masked_range(estimate, find_masked_ranges(evaluation), z, w)
     raw = write_unsmoothed(evaluation, z)
     return replace(estimate, significance=significance, reason=reason, error=error, unsmoothed=raw)
 
