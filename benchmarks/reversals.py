@@ -12,7 +12,7 @@ from numpy.random import Generator
 
 from fairaudit.base.processes import SILENT
 from fairaudit.counting import polars_engine
-from fairaudit.counting.sources.sources import Frame
+from fairaudit.counting.sources import Frame
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.pipeline.audit_task import AuditTask, get_or_raise
 from fairaudit.pipeline.tables import Audit

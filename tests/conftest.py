@@ -21,8 +21,8 @@ from fairaudit.base.processes import SILENT
 from fairaudit.counting import polars_engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.files import Files
-from fairaudit.counting.sources.sources import Frame
 from fairaudit.cube import Cube
 from fairaudit.judge import Finding
 from fairaudit.pipeline.audit_task import AuditTask

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a YAML file.")]
 _Data = Annotated[
-    str | None, typer.Option(help="Count this file, folder or glob in place of the spec's.")
+    str | None, typer.Option(help="Count this file, folder or glob instead of the spec's `data`.")
 ]
 _Output = Annotated[
     str,
-    typer.Option("-o", "--output", help=f"Where to write: part{COUNTS_SUFFIX}."),
+    typer.Option("-o", "--output", help=f"The counts file to write, such as part{COUNTS_SUFFIX}."),
 ]
 _Suppress = Annotated[
     int | None,
-    typer.Option(min=2, help="Hide cells of fewer people, and what would reveal them."),
+    typer.Option(min=2, help="Hide cells with fewer people, and cells that would reveal them."),
 ]
-_Parts = Annotated[list[str], typer.Argument(metavar="PART", help="Files of counts, globs.")]
+_Parts = Annotated[list[str], typer.Argument(metavar="PART", help="Counts files, or globs.")]
 _Repeated = Annotated[
-    bool, typer.Option("--repeated", help="Add up files of the same bytes that are not the same.")
+    bool, typer.Option("--repeated", help="Accept identical files that are not duplicates.")
 ]
 
 
@@ -50,7 +50,7 @@ def count(  # the options of the command
     suppress: _Suppress = None,
     debug: Debug = False,
 ) -> None:
-    """Count the data of a spec into a file without rows."""
+    """Count the data of a spec and write a counts file, without rows."""
     from fairaudit.counting import counts_file
     from fairaudit.counting.counts_file import hide_small_cells, refuse_single_people
     from fairaudit.counting.sources.files import Files, find_files

@@ -45,12 +45,12 @@ _MOST = 10
 _Result = Annotated[str, typer.Argument(metavar="RESULT.json", help="A JSON report, or - (stdin).")]
 _Output = Annotated[list[str] | None, typer.Option("-o", "--output", help=FILE_HELP)]
 _Check = Annotated[
-    str | None, typer.Argument(help="An id, a part of one, or a number of the list.")
+    str | None, typer.Argument(help="A check's id, a part of it, or its number in the list.")
 ]
 _Data = Annotated[str | None, typer.Option(help="Choose a result by data file or spec.")]
 _Format = Annotated[
     str | None,
-    typer.Option("--format", help="What to print; terminal, unless a file is written."),
+    typer.Option("--format", help="What to print; default: terminal, or nothing if `-o` is set."),
 ]
 
 
@@ -218,20 +218,20 @@ def _rows(result: AuditResult, finding: Finding | None) -> str:
     return report_json.written({**row, "working": check_page.steps(result, finding)})
 
 
-_Before = Annotated[Path, typer.Argument(help="A JSON report: of an earlier month, say.")]
+_Before = Annotated[Path, typer.Argument(help="The earlier JSON report.")]
 _After = Annotated[
     Path | None,
-    typer.Argument(help="The later one; without it, two models of the first are compared."),
+    typer.Argument(help="The later JSON report; default: compare two models of the first."),
 ]
 _Models = Annotated[
     tuple[str, str] | None,
-    typer.Option(help="Which outcome of each to compare: current candidate."),
+    typer.Option(help="The outcome to compare in each report, such as `current candidate`."),
 ]
 _FailWhen = Annotated[
     Literal["never", "worse"],
     typer.Option(
-        help="With `worse` the exit code is 1 if a check got worse, is missing, has a looser limit "
-        "or leaves out more people (docs/command.md has the rules), and 3 if no check is in both."
+        help="Exit code of `worse`: 1 if a check got worse, is missing, has a looser limit or "
+        "leaves out more people; 3 if no check is in both. See docs/command.md."
     ),
 ]
 _AcceptDropped = Annotated[
@@ -247,7 +247,7 @@ _SamePeople = Annotated[
     bool | None,
     typer.Option(
         "--same-people/--different-people",
-        help="Whether both are of the same people; found by files and groups if not said.",
+        help="Whether both reports have the same people; default: detected from files and groups.",
     ),
 ]
 

@@ -31,9 +31,8 @@ from fairaudit.base.names import copied
 from fairaudit.counting.columns import Cut
 from fairaudit.counting.counts import CountedFile, Counts, HiddenCells, Median, RawWeights
 from fairaudit.counting.plan import Key, Plan
-from fairaudit.counting.raw_keys import RawKey, RawTable, unite_levels
-from fairaudit.counting.raw_scores import RawHistogram, RawScores
-from fairaudit.counting.sources.sources import open_bytes
+from fairaudit.counting.raw_counts import RawHistogram, RawKey, RawScores, RawTable, unite_levels
+from fairaudit.counting.sources import open_bytes
 from fairaudit.cube.histogram import Bins
 
 _HEADER = b"fairaudit.counts"

@@ -13,8 +13,7 @@ from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.plan import Key, SumName
-from fairaudit.counting.raw_keys import Level, RawKey
-from fairaudit.counting.raw_scores import RawHistogram
+from fairaudit.counting.raw_counts import Level, RawHistogram, RawKey
 from fairaudit.cube.histogram import Bins
 
 Column = tuple[NDArray[np.integer], tuple[Level, ...]]

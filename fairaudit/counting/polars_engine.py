@@ -20,18 +20,14 @@ from fairaudit.base.inputs import CSV
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress
-from fairaudit.counting import kernel
+from fairaudit.counting import load_kernel, refuse_other_routes
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, merge_plans
 from fairaudit.counting.routes.merging import merge_counts
-from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
-from fairaudit.counting.sources.dialects import Database
-from fairaudit.counting.sources.equal_files import compare_files
-from fairaudit.counting.sources.files import Files, find_files, name_file
-from fairaudit.counting.sources.sources import (
+from fairaudit.counting.sources import (
     FRAME_NAME,
     Copies,
     Frame,
@@ -40,6 +36,10 @@ from fairaudit.counting.sources.sources import (
     open_file,
     reader_of,
 )
+from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
+from fairaudit.counting.sources.dialects import Database
+from fairaudit.counting.sources.equal_files import compare_files
+from fairaudit.counting.sources.files import Files, find_files, name_file
 
 if TYPE_CHECKING:
     from fairaudit.counting.routes.scan import FoundRow
@@ -206,7 +206,7 @@ def count_by_route(
     tables = {name: file for name, file in files.items() if file.layout is not None}
     parts_of: dict[str, list[PartialCounts | DataError]] = {}
     routes: list[str] = []
-    native = kernel.load() if tables else None
+    native = load_kernel() if tables else None
     if native is not None:
         from fairaudit.counting.native import native_parquet
 
@@ -227,7 +227,7 @@ def count_by_route(
         progress.advance(rows, "rows")
     rest = [file for name, file in files.items() if name not in parts_of]
     if rest:
-        kernel.refuse_others([file.file.path for file in rest])
+        refuse_other_routes([file.file.path for file in rest])
         from fairaudit.counting.routes import scan
 
         routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
@@ -241,7 +241,7 @@ def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
 
     For a pass of this plan alone: any other reader needs them proven.
     """
-    if file.layout is None or kernel.load() is None:
+    if file.layout is None or load_kernel() is None:
         return file
     from fairaudit.counting.native import native_parquet
 

@@ -33,10 +33,10 @@ Of the pairs with the same first group, only the smallest p-value is needed; oth
 LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
-FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or the p of z is off by a tenth"
+FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or z has a p-value off by a tenth"
 FEW_GROUPS = (
-    f"if groups have expected counts below {LEAST_EXPECTED}: of the other groups, and of every "
-    "pair (z, or Fisher, mid-p), corrected for both tests"
+    f"if groups have expected counts below {LEAST_EXPECTED}: one test of the other groups and a "
+    "test of each pair (z; or Fisher, mid-p), corrected for both"
 )
 
 _TEST_ALL_PAIRS = 64
@@ -251,7 +251,7 @@ PAIR_METHODS = {
             name_share_test(exact=exact, inference=inference, weighted=weighted)
             for exact in (False, True)
         ),
-        f"z, or Fisher, mid-p, {FEW_EXPECTED}",
+        f"z; or Fisher, mid-p {FEW_EXPECTED}",
         f"χ², or G if p is very small; {FEW_GROUPS}",
     ),
     ValueKind.MEAN: PairMethod(
@@ -259,8 +259,8 @@ PAIR_METHODS = {
         _compare_means,
         lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
         "Welch (Student on request)",
-        f"Welch's F; if groups have fewer than {LARGE_GROUP} people: of the other groups, and of "
-        "every pair (Welch), corrected for both tests",
+        f"Welch's F; if groups have fewer than {LARGE_GROUP} people: one test of the other groups "
+        "and a test of each pair (Welch), corrected for both",
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),
@@ -281,7 +281,7 @@ PAIR_METHODS = {
             name_share_test(exact=True, inference=inference, weighted=weighted),
             "permutations",
         ),
-        f"G, or where a count below {LEAST_EXPECTED} is expected Fisher, mid-p, or permutations of "
+        f"G; if an expected count is below {LEAST_EXPECTED}: Fisher, mid-p, or permutations for "
         "more than two classes",
         "G, or χ² if p is very small",
     ),

@@ -20,9 +20,9 @@ from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
-from fairaudit.counting.sources.sources import Frame
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.cube import KeyColumn, Rows
 from fairaudit.judge import AnyCheck, Status
@@ -152,7 +152,7 @@ class AuditTask(Frozen):
             raise UsageError(what, "--timeout 600")
         draws = None
         if reads_draws and uses_draws and spec.draws is not None:
-            from fairaudit.counting.sources.sources import begin_pass
+            from fairaudit.counting.sources import begin_pass
 
             with begin_pass(()):  # asks for room, before Polars is loaded
                 from fairaudit.counting.sources.posterior_files import read_draws

@@ -25,9 +25,9 @@ from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
-from fairaudit.counting.sources.sources import Frame
 from fairaudit.cube import Grouping, Marks, Masked
 from fairaudit.evidence import correct_families, extend_family
 from fairaudit.judge import (

@@ -55,6 +55,12 @@ class FileFormat(Frozen):
     """Whether quoted values may contain line breaks. Example: `true`."""
     header: Texts | None = None
     """The names of the columns, for a file without a header line. Example: `[sex, race, hired]`."""
+    skip_rows: int = 0
+    """The number of lines (or rows of a sheet) above the header, or above the first row if `header`
+    names the columns: titles, blank lines, `sep=;`. Example: `2`."""
+    skip_footer: int = 0
+    """The number of lines (or rows of a sheet) at the end that are not rows: notes, totals, blank
+    lines. Example: `1`."""
     sheet: str | None = None
     """The sheet of an Excel workbook, if several sheets have rows. Example: `Applicants 2024`."""
 

@@ -229,7 +229,8 @@ def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPr
         if not known:
             continue
         is_shown = all(row.n is not None for row in known)
-        smallest = min(known, key=lambda row: row.n or 0)
+        judged = [row for row in known if row.standing is not Eligibility.EXCLUDED]
+        smallest = min(judged or known, key=lambda row: row.n or 0)
         standings = [row.standing for row in known]
         yield GroupingPreview(
             by=by,

@@ -23,19 +23,19 @@ from fairaudit.base.arrays import TINY, Ints
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
-from fairaudit.counting import kernel
+from fairaudit.counting import load_kernel
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.native.native_cells import CellTable
+from fairaudit.counting.native import CellTable
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Key, Plan, merge_plans
-from fairaudit.counting.raw_keys import RawKey, unite_keys
-from fairaudit.counting.sources.column_checks import columns_read, parse_filter
-from fairaudit.counting.sources.sources import (
+from fairaudit.counting.raw_counts import RawKey, unite_keys
+from fairaudit.counting.sources import (
     SourceFile,
     open_bytes,
     run_in_threads,
     thread_count,
 )
+from fairaudit.counting.sources.column_checks import columns_read, parse_filter
 from fairaudit.cube import distinct_rows
 
 if TYPE_CHECKING:
@@ -162,7 +162,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
     """
     form = plans[0].format
     is_read = form.separator.isascii() and not form.multiline
-    native = kernel.load() if is_read else None
+    native = load_kernel() if is_read else None
     if native is None:
         return None
     work = _Work(native, file, form, progress)
@@ -274,7 +274,7 @@ class _Work:
     ) -> SourceFile:
         """The file, of which each line below the header is a record, and its counts by a plan."""
         lines = sum(table.lines for table in tables)
-        file = self._file.with_lines(lines + self._form.first_row - 1)
+        file = self._file.with_lines(lines + self._form.other_lines)
         return replace(file, records=lines, counts=counts)
 
     def _run(self, columns: Sequence[str], number: _Number) -> list[Table] | None:

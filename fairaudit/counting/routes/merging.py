@@ -17,15 +17,19 @@ from fairaudit.counting.partial_counts import (
     check_people,
 )
 from fairaudit.counting.plan import MOST_CELLS, Key, Plan
-from fairaudit.counting.raw_keys import RawKey, RawTable, places, unite_keys, unite_levels
-from fairaudit.counting.raw_scores import (
+from fairaudit.counting.raw_counts import (
     MOST_ENTRIES,
     RawHistogram,
+    RawKey,
     RawScores,
+    RawTable,
     join_bins,
     join_histograms,
+    places,
+    unite_keys,
+    unite_levels,
 )
-from fairaudit.counting.sources.sources import SourceFile
+from fairaudit.counting.sources import SourceFile
 from fairaudit.cube.histogram import Bins
 
 

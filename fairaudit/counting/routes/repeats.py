@@ -23,8 +23,8 @@ from fairaudit.counting.routes.polars_numbers import (
     filtered,
     is_kept,
 )
+from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
-from fairaudit.counting.sources.sources import SourceFile
 
 _ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"

@@ -22,8 +22,8 @@ from fairaudit.counting.routes.polars_numbers import (
     filtered,
     is_kept,
 )
+from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, own
-from fairaudit.counting.sources.sources import SourceFile
 
 _SAMPLE = 200_000
 _FIRST = 50_000

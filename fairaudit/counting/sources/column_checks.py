@@ -12,7 +12,7 @@ from fairaudit.base.errors import DataError, PlanError, PlanFault, suggest_known
 from fairaudit.base.inputs import CSV
 from fairaudit.base.names import listing, quoted
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.sources import SourceFile, reader_of
+from fairaudit.counting.sources import SourceFile, reader_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +40,9 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     for file in sources:
         repeated = {name: times for name, times in Counter(file.header).items() if times > 1}
         where = f" in {file.file.path}" if len(sources) > 1 else ""
+        if file.form != CSV and plan.format.other_lines > 1:
+            what = f"only CSV and Excel files have lines to skip, and {file.file.path} is neither"
+            faults.append(PlanFault(f"{what}: remove `skip_rows` and `skip_footer`"))
         for name in needed:
             if name not in file.header:
                 hint = suggest_known(name, file.header, listing(file.header, 12))

@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
-from fairaudit.counting.sources.sources import SourceFile
+from fairaudit.counting.sources import SourceFile
 
 _FIRST_ROWS = 1000
 

@@ -23,7 +23,7 @@ from typing import NamedTuple, TypeAlias
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
-from fairaudit.counting import kernel
+from fairaudit.counting import load_kernel
 
 MOST_ROWS = 2**28
 """More rows than that in one row group are not read: its columns alone would take gigabytes."""
@@ -138,7 +138,7 @@ def read_layout(path: Path, name: str) -> Layout:
                 raise DataError.unreadable(name, NO_FILE)
             file.seek(end)
             content = file.read(length)
-        native = kernel.load()
+        native = load_kernel()
         fields = None if native is None else native.thrift_struct(content)  # which is faster
         footer: Struct = read_struct(content)[0] if fields is None else fields
         if 8 in footer:
@@ -279,7 +279,7 @@ def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
 
 def _check_chunk(file: int, chunk: Chunk) -> None:
     """Raises `_Damaged` where the pages of a chunk do not add up to it, or a checksum is wrong."""
-    native, size = kernel.load(), chunk.stop - chunk.start
+    native, size = load_kernel(), chunk.stop - chunk.start
     if native is not None and size <= _MOST_AT_ONCE:
         content = read_at(file, size, chunk.start)
         if are_sound(native, content, chunk):

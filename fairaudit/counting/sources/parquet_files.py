@@ -17,9 +17,9 @@ from fairaudit.base.inputs import find_origin
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Copies, SourceFile
 from fairaudit.counting.sources.column_checks import columns_read, describe_unread
 from fairaudit.counting.sources.parquet import NO_FILE, check_pages, read_layout
-from fairaudit.counting.sources.sources import Copies, SourceFile
 
 if TYPE_CHECKING:
     import polars as pl

@@ -17,7 +17,7 @@ from fairaudit.base.inputs import TITLES
 from fairaudit.base.names import quoted
 from fairaudit.base.trust import refuse_path
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.sources.sources import Copies, open_file, reader_of
+from fairaudit.counting.sources import Copies, open_file, reader_of
 
 DRAW, OUTCOME, PROBABILITY = "draw", "outcome", "probability"
 _HINT = (

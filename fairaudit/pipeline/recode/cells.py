@@ -409,6 +409,8 @@ def _dropped_values(outcome: Outcome, left_out: Cells, spec: Spec) -> Iterator[N
     values = _sort_levels(texts, raw.codes[gone], left_out.counts.file_rows[gone])
     listed = _listed({quoted(value): n for value, n in values.items()})
     sentence = _by_group(f"rows with {listed}", gone, left_out, spec)
+    if len(spec.outcomes) > 1:
+        sentence += "; the rates of all other outcomes leave them out, too"
     yield Notice(f"{outcome.name}: `others: drop` leaves out {sentence}", Subjects.NEVER)
     looks = {value: lookalike(value) for value in values}
     for sign, declared in (("positive", outcome.positive), ("negative", outcome.negative)):

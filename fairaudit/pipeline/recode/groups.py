@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 
 import numpy as np
@@ -13,7 +14,7 @@ from fairaudit.base.names import canonical, is_like_total, listing, quoted
 from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_counts import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
 from fairaudit.pipeline.recode import outcomes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
@@ -191,17 +192,18 @@ class _Levels(Frozen):
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
         levels = [self._trim(level) for level in raw_key.levels]
-        return levels if self.attribute.split is None else self._split(levels, self.attribute.split)
+        return self._split(levels) if self.attribute.split else levels
 
-    def _split(self, levels: Sequence[str | None], separator: str) -> list[str | None]:
+    def _split(self, levels: Sequence[str | None]) -> list[str | None]:
         """The level of each cell: its only value, or that of several; unknown words do not count.
 
         The same value twice is one value.
         """
         attribute, several = self.attribute, list[str]()
+        separator = re.compile("|".join(map(re.escape, attribute.split)))
 
         def join(level: str) -> str:
-            parts = [part.strip() for part in level.split(separator)]
+            parts = [part.strip() for part in separator.split(level)]
             words = self._missing_words(parts)
             known = sorted({part for part in parts if part not in words})
             if len(known) < 2:
@@ -241,8 +243,13 @@ class _Levels(Frozen):
         names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
-        conditions = [texts for needed in attribute.rules.values() for texts in needed.values()]
-        is_blank_a_level = any(not text.value for texts in conditions for text in texts)
+        is_blank_a_level = any(
+            not text.value
+            for conditions in attribute.rules.values()
+            for needed in conditions
+            for texts in needed.values()
+            for text in texts
+        )
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
             absent = "" if is_blank_a_level else None
             stored = [absent if part == ABSENT else self._trim(part) for part in parts]
@@ -257,26 +264,34 @@ class _Levels(Frozen):
             part for parts in columns.values() for part in parts if part is not None
         )
         rules = {
-            level: {
-                name: self._find_parts(texts, known[name], name, everywhere)
-                for name, texts in needed.items()
-            }
-            for level, needed in attribute.rules.items()
+            level: [
+                {
+                    name: self._find_parts(texts, known[name], name, everywhere)
+                    for name, texts in needed.items()
+                }
+                for needed in conditions
+            ]
+            for level, conditions in attribute.rules.items()
         }
+
+        def fits(needed: Mapping[str, set[str]], parts: Mapping[str, str | None]) -> bool | None:
+            """Whether a combination meets a condition; None if that depends on a missing level."""
+            are_in = {
+                None if (part := parts[name]) is None else part in levels
+                for name, levels in needed.items()
+            }
+            return None if None in are_in and False not in are_in else False not in are_in
 
         def combine(row: int) -> str | None:
             parts = {name: levels[row] for name, levels in columns.items()}
             if not rules:
                 there = [part for part in parts.values() if part is not None]
                 return ", ".join(there) if len(there) == len(parts) else None
-            for level, needed in rules.items():
-                fits = [
-                    None if parts[name] is None else parts[name] in levels
-                    for name, levels in needed.items()
-                ]
-                if all(fits):
+            for level, conditions in rules.items():
+                found = {fits(needed, parts) for needed in conditions}
+                if True in found:
                     return level
-                if None in fits and False not in fits:
+                if None in found:
                     return None
             return attribute.other
 
@@ -286,7 +301,8 @@ class _Levels(Frozen):
             for name, parts in columns.items()
             for part, level in zip(parts, combined, strict=True)
             if part and level and rules
-            if level == attribute.other or part in rules.get(level, {}).get(name, ())
+            if level == attribute.other
+            or any(part in needed.get(name, ()) for needed in rules.get(level, ()))
         }
         outcomes.note_folded(attribute, folded, self.problems)
         return combined

@@ -130,7 +130,8 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
         if (is_like_unknown(level) or is_like_missing(level)) and not is_like_unknown(name)
     ]
     if unknown:
-        line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        words = [*dict.fromkeys([*attribute.unknown, *unknown])]
+        line = json.dumps(words, ensure_ascii=False)
         joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
         what = f"{listing(unknown)} counts as a part of {joined}; if nothing is known of these "
         remedy = f"people, say instead `{attribute.name}: {{unknown: {line}}}`"

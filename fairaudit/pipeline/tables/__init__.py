@@ -14,7 +14,7 @@ from fairaudit.base import __version__
 from fairaudit.base.inputs import CSV, format_of
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, Plan, is_finite_number
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_counts import RawKey
 from fairaudit.cube import Cube, add_up
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving

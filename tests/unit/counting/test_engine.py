@@ -15,9 +15,8 @@ import pytest
 
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, SpecError, UsageError
-from fairaudit.counting.sources import csv_reader
+from fairaudit.counting.sources import SourceFile, csv_reader
 from fairaudit.counting.sources.files import find_files
-from fairaudit.counting.sources.sources import SourceFile
 from fairaudit.result import AuditResult
 
 TEXT = "race,note,y\na,x,1\na,x,0\nb,x,1\nb,x,1\n"

@@ -18,7 +18,7 @@ import fairaudit
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.processes import SILENT
 from fairaudit.counting import polars_engine
-from fairaudit.counting.sources.sources import Frame
+from fairaudit.counting.sources import Frame
 from fairaudit.pipeline.audit_task import AuditTask
 
 ROWS = 600

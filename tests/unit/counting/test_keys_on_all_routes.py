@@ -35,6 +35,9 @@ def draw(size: int = 240) -> list[Row]:
             {
                 "g": made.choice("ab"),
                 "race": made.choice(["White", "Asian", "White|Asian", ""]),
+                "ticked": made.choice(
+                    ["White", "Asian|White|", "Asian, White", "White, White", ""]
+                ),
                 "second": made.choice(["White", "Asian", ""]),
                 "born": f"{born}",
                 "decided": (date(2024, 1, 1) + timedelta(days[number])).strftime(DAY),
@@ -74,6 +77,11 @@ def race_of(row: Row) -> str:
     return "two or more" if "|" in row["race"] else row["race"] or "(unknown)"
 
 
+def ticked_of(row: Row) -> str:
+    ticked = {part.strip() for part in row["ticked"].replace("|", ",").split(",")} - {""}
+    return "two or more" if len(ticked) > 1 else "".join(ticked) or "(unknown)"
+
+
 def couple_of(row: Row) -> str:
     """The first rule that matches, in the order of `COUPLE`; a blank is a value."""
     if row["second"] == "":
@@ -110,6 +118,10 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Counts]] = {
         {"columns": PLAIN | {"protected": {"race": {"split": "|"}}}},
         count(ROWS, race_of),
     ),
+    "split at two signs": (
+        {"columns": PLAIN | {"protected": {"ticked": {"split": ["|", ","]}}}},
+        count(ROWS, ticked_of),
+    ),
     "couple": (
         {"columns": PLAIN | {"protected": {"x": COUPLE}}},
         count(ROWS, couple_of),
@@ -139,6 +151,17 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Counts]] = {
             "repeats": {"latest": "decided"},
         },
         count(of_last(ROWS)),
+    ),
+    "lines": (
+        {"columns": PLAIN, "format": {"skip_rows": 3, "skip_footer": 2}},
+        count(ROWS),
+    ),
+    "lines and names": (
+        {
+            "columns": PLAIN | {"protected": ["sex"]},
+            "format": {"skip_rows": 4, "skip_footer": 2, "header": ["sex", *[*ROWS[0]][1:]]},
+        },
+        count(ROWS),
     ),
     "format": (
         {
@@ -191,6 +214,18 @@ def save_excel(rows: Sequence[Row], path: Path) -> Path:
     return path
 
 
+def surround(path: Path) -> None:
+    """Adds three lines above the header, one of them blank, and two below the rows."""
+    if path.suffix == ".csv":
+        path.write_text("sep=,\n\nApplications, 2024\n" + path.read_text() + "\nTotal: 240\n")
+    elif path.suffix == ".xlsx":
+        book = openpyxl.load_workbook(path)
+        book.active.insert_rows(1, 3)
+        book.active["A3"] = "Applications, 2024"
+        book.active.cell(len(ROWS) + 6, 1, "Total: 240")
+        book.save(path)
+
+
 ROUTES: Mapping[str, Callable[[Path], Any]] = {
     "csv": lambda folder: save_csv(ROWS, folder / "d.csv"),
     "csv lazy": lambda folder: save_csv(ROWS, folder / "d.csv"),
@@ -204,6 +239,12 @@ ROUTES: Mapping[str, Callable[[Path], Any]] = {
     "counts": lambda folder: save_csv(ROWS, folder / "d.csv"),
 }
 REFUSED = {
+    **{
+        (key, route): f"only CSV and Excel files have lines to skip, and .* is neither: {words}"
+        for key in ("lines", "lines and names")
+        for route in ("parquet", "parquet lazy", "polars", "pandas", "sqlite", "duckdb")
+        for words in ["remove `skip_rows` and `skip_footer`"]
+    },
     ("repeats", "sqlite"): "repeated people cannot be left out in a database",
     ("repeats", "duckdb"): "repeated people cannot be left out in a database",
 }
@@ -229,6 +270,8 @@ def test_a_key_gives_the_counts_of_plain_python_or_is_refused_in_words(
     more, expected = CASES[key]
     spec = {**more, "metrics": "selection_rate", "simpson": False}
     data = ROUTES[route](tmp_path)
+    if key.startswith("lines") and isinstance(data, Path):
+        surround(data)
     if route == "counts":
         (tmp_path / "s.yaml").write_text(json.dumps(spec))
         counts = tmp_path / "d.counts"

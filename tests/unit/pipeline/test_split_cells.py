@@ -84,13 +84,26 @@ def test_merge_and_reference_are_of_the_levels_after_the_split(
     assert found == {"White": (1, 2), "Other": (1, 2), "Black": (0, 1)}
 
 
-@pytest.mark.parametrize("keys", [{"split": " "}, {"split": "|", "bins": [3]}])
+@pytest.mark.parametrize(
+    "keys", [{"split": " "}, {"split": ["|", ""]}, {"split": "|", "bins": [3]}]
+)
 def test_only_a_column_of_levels_is_split(
     audit_csv: Callable[..., Any], keys: dict[str, Any]
 ) -> None:
     spec = {"columns": {"protected": {"race": keys}, "decision": "d"}, "metrics": "selection_rate"}
     with pytest.raises(SpecError, match="`split` is a character, such as"):
         audit_csv("race,d\n1,1\n2,0\n", spec)
+
+
+def test_init_proposes_each_separator_that_holds_values(tmp_path: Path) -> None:
+    rows = ["Asian", "Black", "White", "Asian; Black", "Black, White", "n/a/x"] * 9
+    (tmp_path / "a.csv").write_text(
+        "race|hired\n" + "".join(f"{cell}|{number % 2}\n" for number, cell in enumerate(rows))
+    )
+    spec = tmp_path / "a.yaml"
+    args = ["init", str(tmp_path / "a.csv"), "--protected", "race", "--positive", "1"]
+    assert cli.run_line([*args, "-o", str(spec)]) == 0
+    assert '# race: {split: [";", ","]}  # several values in a cell' in spec.read_text()
 
 
 def test_init_proposes_to_split(tmp_path: Path) -> None:
