@@ -22,7 +22,6 @@ from fairaudit.cube.group_table import (
     ClusteredTable,
     Clusters,
     GroupTable,
-    Masked,
     Pairs,
     SampleStrata,
     Sum,
@@ -53,7 +52,7 @@ class Cube(Frozen, eq=False, dict=True):
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. `optional` marks
     cells of people who may or may not belong to the cube. Its tables count these people as people
-    of unknown group. `masked` says what masked counts hide, `possible` are those who may exist.
+    of unknown group. `masked`: masked counts hide people, of whom the `possible` may not exist.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -66,7 +65,7 @@ class Cube(Frozen, eq=False, dict=True):
     amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
     clusters: Clusters | None = None
     optional: Marks | None = None
-    masked: Masked = Masked.NOTHING
+    masked: bool = False
     possible: Cube | None = None
 
     @cached_property
@@ -87,7 +86,7 @@ class Cube(Frozen, eq=False, dict=True):
         cluster: Ints | None = None,
         optional: Marks | None = None,
         strata: SampleStrata | None = None,
-        masked: Masked = Masked.NOTHING,
+        masked: bool = False,  # noqa: FBT001, FBT002  # a column as the others
     ) -> Cube:
         """A cube in canonical form: equal combinations joined, cells in ascending order.
 
@@ -420,7 +419,6 @@ __all__ = [
     "Ints",
     "KeyColumn",
     "Marks",
-    "Masked",
     "Role",
     "RowTable",
     "Rows",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -172,14 +171,6 @@ class Pairs(Frozen, eq=False):
     positive: Marks
 
 
-class Masked(Enum):
-    """The people or outcomes that masked counts of the data hide."""
-
-    NOTHING = 0
-    OUTCOMES = 1
-    PEOPLE = 2
-
-
 class GroupTable(Frozen, eq=False, dict=True):
     """The counts of one grouping, stratified, which every metric reads.
 
@@ -194,7 +185,7 @@ class GroupTable(Frozen, eq=False, dict=True):
     masked count. `pairs` also counts the same people
     by a second outcome. `clusters` are the clusters of the rows, if the spec names them. `rows` are
     the people one by one, if a metric needs them, `draws` [D, P, G] given probabilities of classes.
-    `masked` says what masked counts hide: outcomes of people, or whether people exist.
+    `masked`: masked counts hide outcomes of people, or whether people exist.
     """
 
     by: Grouping
@@ -222,7 +213,7 @@ class GroupTable(Frozen, eq=False, dict=True):
     clusters: ClusteredTable | None = None
     rows: RowTable | None = None
     draws: Floats | None = None
-    masked: Masked = Masked.NOTHING
+    masked: bool = False
 
     @cached_property
     def eligible(self) -> Marks:

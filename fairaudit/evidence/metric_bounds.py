@@ -175,8 +175,8 @@ class Contributions(Frozen):
     """The contribution of each kind of person to a rate, [lowest or highest, over or under, 3, 3].
 
     People who are only `possible` may also be absent. `open` marks the kinds whose contribution is
-    uncertain, `matters` those that may contribute at all. `fixed`: the denominator does not depend
-    on missing values. `under` is the least and the greatest part of the denominator, [2, 3, 3].
+    uncertain, `matters` those that may contribute at all. `under` is the least and the greatest
+    part of the denominator, [2, 3, 3].
     """
 
     certain: Floats
@@ -184,7 +184,6 @@ class Contributions(Frozen):
     under: Floats
     open: Marks
     matters: Marks
-    fixed: bool
 
     def sum(self, people: People) -> Floats:
         """Numerators and denominators, [lowest or highest, over or under, Z, G]."""
@@ -202,7 +201,7 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
         return None
     certain, possible = np.zeros((2, 2, 2, 3, 3))
     undecided, matters = np.zeros((2, 3, 3), dtype=np.bool_)
-    ends, fixed = np.zeros((2, 3, 3)), True
+    ends = np.zeros((2, 3, 3))
     for y, p in product(range(3), repeat=2):
         options = {
             _add_person(rate, label, outcome)
@@ -214,8 +213,7 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
         undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
         unders = {under for _, under in options}
         ends[:, y, p] = min(unders), max(unders)
-        fixed = fixed and len(unders) == 1
-    return Contributions(certain, possible, ends, undecided, matters, fixed)
+    return Contributions(certain, possible, ends, undecided, matters)
 
 
 def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
@@ -369,7 +367,7 @@ def _bound_reference(
             return bound_rate(rate, People(*masses))
         case ReferencePolicy.OVERALL:
             adds = find_contributions(rate)
-            if adds is None or not adds.fixed or rest.possible.any():
+            if adds is None or (adds.under[0] != adds.under[1]).any() or rest.possible.any():
                 return bound_rate(rate, everybody)
             # The people counted are fixed, so everybody is the group and its rest, at opposite
             # bounds.

@@ -16,7 +16,7 @@ import numpy as np
 from fairaudit.base.arrays import Ends
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
-from fairaudit.cube import Floats, Group, Ints, Marks, Masked
+from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.evidence.metric_bounds import (
     Contributions,
     NoBounds,
@@ -172,7 +172,7 @@ def judge_missing(
 @memoize
 def find_masked_ranges(evaluation: Evaluation) -> Ends | None:
     """The range of each value over all masked counts; None without such counts or bounds."""
-    if evaluation.table.masked is Masked.NOTHING:
+    if not evaluation.table.masked:
         return None
     try:
         return find_bounds(evaluation, Placement.ANYWHERE)
@@ -310,22 +310,10 @@ def mark_masked(evaluation: Evaluation) -> Marks:
     Small counts are masked because they are small: the people whose outcome is hidden are not like
     the others, so neither an interval nor a test of the others holds for the group.
     """
-    table, shape = evaluation.table, evaluation.value.shape
-    if table.masked is not Masked.OUTCOMES:
-        return np.full(shape, table.masked is Masked.PEOPLE)
-    unknown = count_unknown_outcomes(evaluation)
-    if evaluation.strata is not None:
-        unknown = unknown.sum(axis=0, keepdims=True)
-    counted: Marks = unknown > 0
-    of_all = counted.any(axis=1, keepdims=True)
-    if evaluation.spread or counted.shape != shape:
-        return np.broadcast_to(of_all, shape)
-    if isinstance(evaluation.metric, GroupMetric):
-        return counted
-    second = evaluation.second
-    return counted | np.where(
-        second < 0, of_all, np.take_along_axis(counted, np.maximum(second, 0), axis=1)
-    )
+    ends = find_masked_ranges(evaluation)
+    if ends is None:
+        return np.full(evaluation.value.shape, evaluation.table.masked)
+    return np.asarray(ends[0] != ends[1])
 
 
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:

@@ -15,7 +15,7 @@ import numpy as np
 from fairaudit.base.arrays import Ends, Floats, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
-from fairaudit.cube import Group, GroupTable, Masked
+from fairaudit.cube import Group, GroupTable
 from fairaudit.evidence.metric_bounds import find_rate_ranges
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, is_over_classes
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
@@ -295,7 +295,7 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
 def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Estimate:
     """The value of a group of an evaluation with its interval, or its range over masked counts."""
     estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
-    if evaluation.table.masked is Masked.NOTHING:
+    if not evaluation.table.masked:
         return estimate
     is_of_table = evaluation.averaged is None and evaluation.strata is None
     ranges = find_rate_ranges(evaluation.table, values.metric) if is_of_table else None
@@ -395,7 +395,7 @@ def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) ->
     if values is None or (second == NO_GROUP and evaluation.terms.reference is None):
         return None
     estimate = build_estimate(values, z, w, evaluation.terms.inference.alpha)
-    if evaluation.table.masked is not Masked.NOTHING:
+    if evaluation.table.masked:
         estimate = write_masked_range(estimate, None, z, w)
     if second != NO_GROUP:
         return Side(evaluation.table.groups[second], estimate)

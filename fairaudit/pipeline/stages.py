@@ -28,7 +28,7 @@ from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
-from fairaudit.cube import Grouping, Marks, Masked
+from fairaudit.cube import Grouping, Marks
 from fairaudit.evidence import correct_families, extend_family
 from fairaudit.judge import (
     AnyCheck,
@@ -220,12 +220,12 @@ class Judge:
 
     def _is_hidden_by_masks(self, check: AnyCheck, finding: Finding, exclusion: Exclusion) -> bool:
         """Whether masked counts could change a check; True without bounds."""
-        masked, rows = self._audit.cubes.cube.masked, self._left_out
-        if masked is Masked.NOTHING:
+        cube, rows = self._audit.cubes.cube, self._left_out
+        if not cube.masked:
             return False
         if not isinstance(check, Check):
             return True
-        if masked is Masked.PEOPLE and not (rows and rows.bound_masked(check, exclusion)):
+        if cube.possible is not None and not (rows and rows.bound_masked(check, exclusion)):
             return True
         bounds = finding.missing
         return bounds is not None and (bounds.turns or bounds.low is None)

@@ -30,7 +30,6 @@ from fairaudit.cube import (
     Grouping,
     Ints,
     Marks,
-    Masked,
     Role,
     Rows,
     Sum,
@@ -197,17 +196,8 @@ class Cells:
             None if self.clusters is None else self.clusters[0][stays],
             None if optional is None else optional[stays],
             None if self.clusters is None else self.clusters[1],
-            self._find_masked(),
+            bool((self.masked | ((counts.rows == 0) & self.stays & (counts.people > 0))).any()),
         )
-
-    def _find_masked(self) -> Masked:
-        counts = self.counts
-        if not counts.plan.masked:
-            return Masked.NOTHING
-        if counts.people[counts.kept == MASKED].any():
-            return Masked.PEOPLE
-        is_hidden = (counts.kept == 1) & (counts.rows == 0) & (counts.people > 0)
-        return Masked.OUTCOMES if is_hidden.any() else Masked.NOTHING
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         """The groups that the data has and the cube does not; then those of single strata.

@@ -27,7 +27,6 @@ from fairaudit.cube import (
     Group,
     Grouping,
     GroupTable,
-    Masked,
     distinct_rows,
     find_excluded,
 )
@@ -415,7 +414,7 @@ def write_estimate(
         error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
-    if evaluation.table.masked is not Masked.NOTHING:
+    if evaluation.table.masked:
         estimate = write_masked_range(estimate, find_masked_ranges(evaluation), z, w)
     raw = write_unsmoothed(evaluation, z)
     return replace(estimate, significance=significance, reason=reason, error=error, unsmoothed=raw)
