@@ -18,12 +18,10 @@ from fairaudit.base.names import quoted
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 _MASK = re.compile(
-    r"(?:n ?)?[*<>≤≥~=]+ *\d*|(?:fewer|less) than \d+|\d+ or (?:fewer|less)|\([a-z]+\)|[sx]"
+    r"(?:n ?)?[*<≤~=]+ *\d*|(?:fewer|less) than \d+|\d+ or (?:fewer|less)|\([a-z]+\)|[sx]"
     r"|[-–—.]+|[a-z .]*(?:suppress|mask|redact)[a-z .]*",
     re.IGNORECASE,
 )
-_MOST_HIDDEN = 1_000_000
-"""The most that a text such as `>95` is proposed to hide; a total of its row is less."""
 
 BETWEEN = "\x1f"
 """Separates the levels of combined columns."""
@@ -230,12 +228,8 @@ class MaskedCount(Frozen):
         """The counts that a text such as `<5` hides, or 0 to 9 for `*`; None for other texts."""
         if not _MASK.fullmatch(text):
             return None
-        end = re.search(r"([<>](?!=)|than)? *(\d+)", text)
-        if end is None:
-            return cls(text, 0, 9)
-        if {*">≥"} & {*text}:
-            return cls(text, int(end[2]) + bool(end[1]), _MOST_HIDDEN)
-        return cls(text, 0, max(int(end[2]) - bool(end[1]), 0))
+        end = re.search(r"(<(?!=)|than)? *(\d+)", text)
+        return cls(text, 0, 9 if end is None else max(int(end[2]) - bool(end[1]), 0))
 
 
 class CountColumns(Frozen):

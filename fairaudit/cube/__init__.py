@@ -50,9 +50,9 @@ from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
-    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. `optional` marks
-    cells of people who may or may not belong to the cube. Its tables count these people as people
-    of unknown group. `masked`: masked counts hide people, of whom the `possible` may not exist.
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. The `possible`
+    people may belong to the cube or not, or may not exist; tables count them apart. `masked`:
+    masked counts hide people or their outcomes.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -64,7 +64,6 @@ class Cube(Frozen, eq=False, dict=True):
     squares: Sum | None = None
     amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
     clusters: Clusters | None = None
-    optional: Marks | None = None
     masked: bool = False
     possible: Cube | None = None
 
@@ -84,7 +83,6 @@ class Cube(Frozen, eq=False, dict=True):
         squares: Sum | None = None,
         amounts: Mapping[AmountName, Amount] | None = None,
         cluster: Ints | None = None,
-        optional: Marks | None = None,
         strata: SampleStrata | None = None,
         masked: bool = False,  # noqa: FBT001, FBT002  # a column as the others
     ) -> Cube:
@@ -93,12 +91,8 @@ class Cube(Frozen, eq=False, dict=True):
         `cluster` numbers the cluster that the people of each given combination belong to. `strata`
         are the strata of the sample from which the clusters were drawn.
         """
-        if optional is not None:
-            codes = np.column_stack([codes, optional.astype(np.int32)])
         cells, index = distinct_rows(codes)
-        size, is_optional = len(cells), None
-        if optional is not None:
-            cells, is_optional = cells[:, :-1], cells[:, -1] > 0
+        size = len(cells)
 
         def gather_counts(counts: Ints) -> Ints:
             return add_up(counts, index, size)
@@ -120,7 +114,6 @@ class Cube(Frozen, eq=False, dict=True):
                 for name, amount in (amounts or {}).items()
             },
             None if cluster is None else Clusters.gather(index, cluster, mass, strata),
-            is_optional,
             masked,
         )
 
@@ -235,13 +228,17 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
     and outcomes count, and survey weights are ignored.
     """
     columns = cube.places(by)
-    inside = np.all(cube.codes[:, columns] != NO_LEVEL, axis=1) & (cube.people > 0)
-    codes, index = distinct_rows(cube.codes[inside][:, columns])
+    # People behind masked counts may not exist; all other `possible` people do.
+    cubes = [cube] if cube.masked or cube.possible is None else [cube, cube.possible]
+    every = np.concatenate([part.codes[:, columns] for part in cubes])
+    n = np.concatenate([part.people for part in cubes])
+    inside = np.all(every != NO_LEVEL, axis=1) & (n > 0)
+    codes, index = distinct_rows(every[inside])
     keys = [cube.keys[column] for column in columns]
     known = known_groups(keys, codes)
-    people = add_up(cube.people[inside], index, len(codes))
+    people = add_up(n[inside], index, len(codes))
     of_all = rule.of is ShareOf.ALL
-    everybody = int(cube.people.sum() if of_all else people[known].sum())
+    everybody = int(n.sum() if of_all else people[known].sum())
     groups = zip(name_groups(keys, codes), people.tolist(), known.tolist(), strict=True)
     small = {group: n for group, n, is_known in groups if is_known and n < rule.share * everybody}
     return ExcludedGroups(rule, small, everybody)
@@ -303,8 +300,6 @@ class _TableLayout(Frozen, eq=False):
         needed = cube.codes[:, [*columns, *conditions, *known]]
         marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
         applies = np.all(cube.codes[:, outcomes] != OUTSIDE, axis=1)
-        if cube.optional is not None:
-            marks &= ~cube.optional
         codes = cube.codes[marks]
         groups, g = distinct_rows(codes[:, columns])
         strata, z = distinct_rows(codes[:, conditions])
@@ -326,15 +321,12 @@ class _TableLayout(Frozen, eq=False):
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def count_ungrouped(self) -> Ungrouped | None:
-        """The people in the strata whose group is unknown, and those in optional cells."""
-        cube = self.cube
-        lacking = np.any(cube.codes[:, self.columns[0]] == NO_LEVEL, axis=1)
-        if cube.optional is not None:
-            lacking |= cube.optional
-        return self._count_outside(cube, lacking & self.applies)
+        """The people in the strata whose group is unknown."""
+        lacking = np.any(self.cube.codes[:, self.columns[0]] == NO_LEVEL, axis=1)
+        return self._count_outside(self.cube, lacking & self.applies)
 
     def count_possible(self) -> Ungrouped | None:
-        """The people in the strata who may exist."""
+        """The people in the strata who may or may not belong to a group."""
         cube = self.cube.possible
         if cube is None:
             return None

@@ -169,11 +169,14 @@ def judge_missing(
     return replace(bounds, turns=turns, others=others)
 
 
-@memoize
 def find_masked_ranges(evaluation: Evaluation) -> Ends | None:
     """The range of each value over all masked counts; None without such counts or bounds."""
-    if not evaluation.table.masked:
-        return None
+    return find_possible_ends(evaluation) if evaluation.table.masked else None
+
+
+@memoize
+def find_possible_ends(evaluation: Evaluation) -> Ends | None:
+    """The least and the greatest value over all completions; None without bounds."""
     try:
         return find_bounds(evaluation, Placement.ANYWHERE)
     except NoBounds:
@@ -185,9 +188,8 @@ def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
 
     True without bounds.
     """
-    try:
-        bounds = find_bounds(evaluation, Placement.ANYWHERE)
-    except NoBounds:
+    bounds = find_possible_ends(evaluation)
+    if bounds is None:
         return True
     entries = _find_entries(evaluation)
     low, high = (end[entries] for end in bounds)

@@ -132,7 +132,7 @@ class Cells:
                 "check the filter and `missing:` in the spec",
                 uncounted="no rows are left to audit",
             )
-        return self._gather_all(self.stays, self.codes)
+        return self._gather(self.stays, self.codes, self.masked)
 
     @property
     def are_left_out(self) -> bool:
@@ -152,7 +152,7 @@ class Cells:
             axis=1,
         )
         stays = self.stays & (codes != DROP).all(axis=1)
-        return Alike(levels, self._gather_all(stays, codes))
+        return Alike(levels, self._gather(stays, codes, self.masked))
 
     def people_one_by_one(self) -> Rows | None:
         """The audited people with the cell of each; None if no metric needs them."""
@@ -162,26 +162,19 @@ class Cells:
         places[self.stays] = distinct_rows(self.codes[self.stays])[1]
         return audited_rows(self.counts, self.counts.rows_read, places)
 
-    def _gather_all(self, stays: Marks, codes: Ints | NDArray[np.int32]) -> Cube:
-        """The cube of some cells, with the people who may exist by a masked count."""
-        cube = self._gather(stays, codes)
-        if not self.masked.any():
-            return cube
-        return replace(cube, possible=self._gather(self.masked, codes))
-
     def _gather(
         self,
         stays: Marks,
         codes: Ints | NDArray[np.int32],
-        optional: Marks | None = None,
+        possible: Marks | None = None,
     ) -> Cube:
-        """The cube of some cells, by codes of their axes."""
+        """The cube of some cells, by codes of their axes; `possible` ones may belong to it."""
         counts = self.counts
 
         def staying(total: Sum) -> Sum:
             return Sum(total.values[stays], total.scale)
 
-        return Cube.gather(
+        cube = Cube.gather(
             self.keys,
             codes[stays].astype(np.int32),
             counts.rows[stays],
@@ -194,10 +187,12 @@ class Cells:
                 for name, amount in self.added.items()
             },
             None if self.clusters is None else self.clusters[0][stays],
-            None if optional is None else optional[stays],
             None if self.clusters is None else self.clusters[1],
             bool((self.masked | ((counts.rows == 0) & self.stays & (counts.people > 0))).any()),
         )
+        if possible is None or not possible.any():
+            return cube
+        return replace(cube, possible=self._gather(possible, codes))
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         """The groups that the data has and the cube does not; then those of single strata.
@@ -282,7 +277,7 @@ class Cells:
         """
         classed = [key.name for key in self.keys if key.positive and key.name in needed]
         known = [~self.is_unknown(name) for name in (*by, *classed)]
-        stays = np.all([self.stays, *known], axis=0) | optional
+        stays = np.all([self.stays, *known], axis=0)
         return self._gather(stays, self.codes, optional)
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
