@@ -146,11 +146,6 @@ class Counts(Frozen, eq=False):
         return np.where(is_first[key.codes], self.rows, 0)
 
     @property
-    def file_rows_read(self) -> int:
-        """The records of the files."""
-        return self.read // self.plan.counts_per_row
-
-    @property
     def weight(self) -> Sum | None:
         """The weights of each cell, where the plan has any."""
         return None if self.weights is None else self.weights.weight

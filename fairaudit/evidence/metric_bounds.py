@@ -255,31 +255,24 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
     return divide(low, 0.0), divide(high, np.inf if metric.bounds[1] is None else metric.bounds[1])
 
 
-class RateRanges(Frozen, eq=False):
-    """The least and the greatest rate of each group, [2, Z, G], by all that is not known of it.
-
-    `over` and `under` are those of the numerator and of the denominator; None for a mean of rates.
-    """
-
-    rate: Ends
-    over: Floats | None = None
-    under: Floats | None = None
-
-
 @memoize
-def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> RateRanges | None:
-    """The ranges of a rate of the groups of a table; None without bounds."""
+def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
+    """The ranges of a rate of the groups of a table, of its numerator and of its denominator.
+
+    A mean of rates, or a rate of weighted people, has only the first; a metric without bounds none.
+    """
     people, _, _ = count_incomplete(table).place(Placement.ANYWHERE)
     try:
         rate = bound_rate(metric, people)
     except NoBounds:
-        return None
+        return []
     adds = find_contributions(metric)
     if adds is None or table.squares is not None:
-        return RateRanges(rate)
+        return [rate]
+    (least, _), (most, _) = adds.sum(people)
     every = people.certain, people.certain + people.possible
-    under = [np.einsum("zypg,yp->zg", who, of) for who, of in zip(every, adds.under, strict=True)]
-    return RateRanges(rate, adds.sum(people)[:, 0], np.stack(under))
+    low, high = (np.einsum("zypg,yp->zg", *side) for side in zip(every, adds.under, strict=True))
+    return [rate, (least, most), (low, high)]
 
 
 def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:

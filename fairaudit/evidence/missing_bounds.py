@@ -169,11 +169,6 @@ def judge_missing(
     return replace(bounds, turns=turns, others=others)
 
 
-def find_masked_ranges(evaluation: Evaluation) -> Ends | None:
-    """The range of each value over all masked counts; None without such counts or bounds."""
-    return find_possible_ends(evaluation) if evaluation.table.masked else None
-
-
 @memoize
 def find_possible_ends(evaluation: Evaluation) -> Ends | None:
     """The least and the greatest value over all completions; None without bounds."""
@@ -312,7 +307,7 @@ def mark_masked(evaluation: Evaluation) -> Marks:
     Small counts are masked because they are small: the people whose outcome is hidden are not like
     the others, so neither an interval nor a test of the others holds for the group.
     """
-    ends = find_masked_ranges(evaluation)
+    ends = find_possible_ends(evaluation) if evaluation.table.masked else None
     if ends is None:
         return np.full(evaluation.value.shape, evaluation.table.masked)
     return np.asarray(ends[0] != ends[1])

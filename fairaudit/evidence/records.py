@@ -298,12 +298,10 @@ def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) 
     if not evaluation.table.masked:
         return estimate
     is_of_table = evaluation.averaged is None and evaluation.strata is None
-    ranges = find_rate_ranges(evaluation.table, values.metric) if is_of_table else None
-    estimate = write_masked_range(estimate, None if ranges is None else ranges.rate, z, g)
-    if ranges is None or ranges.over is None or ranges.under is None:
-        return estimate
-    over, under = (map(int, ends[:, z, g]) for ends in (ranges.over, ranges.under))
-    return replace(estimate, numerators=(*over,), denominators=(*under,))
+    ranges = find_rate_ranges(evaluation.table, values.metric) if is_of_table else []
+    estimate = write_masked_range(estimate, ranges[0] if ranges else None, z, g)
+    counts = ((int(low[z, g]), int(high[z, g])) for low, high in ranges[1:])
+    return replace(estimate, **dict(zip(("numerators", "denominators"), counts, strict=False)))
 
 
 def write_masked_range(estimate: Estimate, ends: Ends | None, z: int, w: int) -> Estimate:

@@ -190,7 +190,7 @@ def _refuse_nothing(counts: Counts) -> None:
         hidden = sum(cells.rows for cells in counts.hidden)
         filters += f", {hidden:,} hidden where they were counted" if hidden else ""
         raise NothingToAudit(
-            f"no rows are left to audit: {counts.file_rows_read:,} read{filters}",
+            f"no rows are left to audit: {int(counts.file_rows.sum()):,} read{filters}",
             "check the data and the filter in the spec" if filters else "check the data",
             uncounted="no rows are left to audit",
         )

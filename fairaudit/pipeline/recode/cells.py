@@ -297,12 +297,10 @@ class Cells:
         dropped = [self._line(self._leaves == n, *r) for n, r in enumerate(self.reasons[:-2])]
         # Sites removed these people before they sent their counts.
         reason = "hidden where they were counted: cells of fewer than"
-        hidden, lost = list[LedgerLine](), counts.file_rows_read - counts.repeated
-        lost -= int(counts.file_rows.sum())
-        for cells in counts.hidden:
-            rows, why = min(cells.rows, lost), f"{reason} {cells.below:,} people"
-            hidden.append(LedgerLine(rows, cells.people, "all columns", why))
-            lost -= rows
+        hidden = (
+            LedgerLine(cells.rows, cells.people, "all columns", f"{reason} {cells.below:,} people")
+            for cells in counts.hidden
+        )
         repeats, again = counts.plan.repeats, list[LedgerLine]()
         if repeats is not None and counts.repeated:
             which = repeats.keep if repeats.latest is None else f"latest by {repeats.latest}"
@@ -318,7 +316,7 @@ class Cells:
                 reason = "weight 0 in the whole cell: counted as people, and in no rate"
                 aside.append(self._line(weightless, str(counts.plan.weight), reason))
         return Ledger(
-            read=counts.file_rows_read,
+            read=counts.read // counts.plan.counts_per_row,
             counted=int(counts.file_rows[self.stays].sum()),
             people=int(counts.people[self.stays].sum()),
             filtered=int(counts.file_rows[counts.kept == 0].sum()),

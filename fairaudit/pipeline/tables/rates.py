@@ -13,7 +13,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Grouping, GroupTable, Marks
 from fairaudit.evidence import find_significances
-from fairaudit.evidence.missing_bounds import find_masked_ranges
+from fairaudit.evidence.missing_bounds import find_possible_ends
 from fairaudit.evidence.records import estimate_group, find_parts, group_at
 from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.evidence.value_tests import run_mcnemar
@@ -192,7 +192,7 @@ def _find_masked_ends(
     """The ends of the ranges of a difference and a ratio over masked counts; empty without."""
     found: dict[str, float] = {}
     for name, evaluation in (("difference", difference), ("ratio", ratio)):
-        ends = find_masked_ranges(evaluation)
+        ends = find_possible_ends(evaluation) if evaluation.table.masked else None
         if ends is not None and int(evaluation.second[z, g]) not in {g, NO_GROUP}:
             low, high = (float(end[z, g]) for end in ends)
             found |= {f"{name}_low": low, f"{name}_high": high}
