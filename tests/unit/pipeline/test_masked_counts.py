@@ -17,8 +17,8 @@ import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Status
-from fairaudit.metrics.estimate import MASKED_RANGE
 
+MASKED_RANGE = "least and greatest value over all masked counts"
 MASKS = {"<5": [0, 4], "*": [1, 3], "-1": [2, 2]}
 Row = dict[str, str]
 Totals = dict[str, tuple[int, int]]
