@@ -15,7 +15,7 @@ from fairaudit.counting import polars_engine
 from fairaudit.counting.sources import Frame
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.pipeline.audit_task import AuditTask, get_or_raise
-from fairaudit.pipeline.tables import Audit
+from fairaudit.pipeline.tables.audit import Audit
 
 ALPHA = 0.05
 SETTINGS = ("independent", "mix")

@@ -27,7 +27,7 @@ from fairaudit.cube import Cube
 from fairaudit.judge import Finding
 from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.stages import Judge
-from fairaudit.pipeline.tables import Audit
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 

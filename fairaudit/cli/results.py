@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairaudit.base import inputs, names
+from fairaudit.base import names
 from fairaudit.base.errors import (
     FairauditError,
     NothingToAudit,
@@ -149,27 +149,16 @@ def publish(
 def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
     """The answers in a JSON report, once the outputs of the command are cleared."""
     request.outputs = clear_outputs(paths, lambda: [] if result == STDIN else [Path(result)])
-    return read_answers(result)
-
-
-def read_answers(path: str) -> list[Answer]:
-    """The answers in a JSON report (`-` is stdin); raises `UsageError` for other files."""
     from fairaudit import codec
 
-    try:
-        text = inputs.read_named(path, inputs.REPORT)
-    except OSError as error:
-        what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
-        raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error
-    try:
-        return codec.read_answers(codec.parse(text))
-    except UsageError as error:
-        raise UsageError(f"{names.copied(path)}: {error.message}", error.hint) from error
+    return codec.load(result)
 
 
 def read_result(path: str) -> AuditResult:
     """The one result that a JSON report holds; raises the error that it holds instead."""
-    answers = read_answers(path)
+    from fairaudit import codec
+
+    answers = codec.load(path)
     if len(answers) > 1:
         what = f"{names.copied(path)} holds {len(answers)} results"
         raise UsageError(what, "name the report of one: fairaudit run SPEC -o FOLDER/ writes each")
@@ -231,7 +220,8 @@ _FailWhen = Annotated[
     Literal["never", "worse"],
     typer.Option(
         help="Exit code of `worse`: 1 if a check got worse, is missing, has a looser limit or "
-        "leaves out more people; 3 if no check is in both. See docs/command.md."
+        "another definition, or leaves out more people; 3 if no check is in both. See "
+        "docs/command.md."
     ),
 ]
 _AcceptDropped = Annotated[
@@ -239,7 +229,7 @@ _AcceptDropped = Annotated[
     typer.Option(
         "--accept-dropped",
         help="With `--fail-on worse`: ignore checks that only the earlier report has, or that had "
-        "a stricter limit there.",
+        "a stricter limit or another definition there.",
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
@@ -305,8 +295,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
-            f"missing in the later report, or less strict there: {ids}; use --accept-dropped to "
-            "accept this"
+            f"missing in the later report, or defined differently or less strict there: {ids}; "
+            "use --accept-dropped to accept this"
         )
     code = int(fail_on == "worse" and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)
@@ -314,7 +304,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     if form.name != "terminal" or not quiet:
         _page(changes, code, grid, all_rows=verbose).show(form, color)
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
-    word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
+    is_better = changes.better and not code
+    word = "WORSE" if changes.worse else "BETTER" if is_better else "UNSURE"
     write_line(f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}")
     raise typer.Exit(code)
 

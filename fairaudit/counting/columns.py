@@ -101,12 +101,13 @@ class CsvFormat(Frozen):
 class Repeats(Frozen):
     """The column `id` that identifies a person, and which row of a person with several rows counts.
 
-    If `latest` names a column of dates or numbers, it is the row with the largest value there.
+    If `latest` names columns of dates or numbers, it is the row with the largest value in the first
+    of them, among equal ones in the next, and then the last row.
     """
 
     id: str
     keep: Literal["error", "first", "last"] = "error"
-    latest: str | None = None
+    latest: tuple[str, ...] = ()
 
 
 class Age(Frozen, tag=True):

@@ -30,14 +30,6 @@ def check_people(people: int) -> None:
         raise DataError("the sum of the counts does not fit into 64 bits", "check the count column")
 
 
-class Measures(Frozen):
-    """The sums of the cells of some files, [C]; with weights if the plan has a weight."""
-
-    rows: Ints
-    people: Ints
-    weights: RawWeights | None = None
-
-
 class HistogramPart(Frozen, eq=False):
     """Counts of one grouping while its levels stayed the same: codes are places among `levels`.
 
@@ -80,7 +72,9 @@ class PartialCounts(Frozen):
 
     keys: tuple[RawKey, ...]
     kept: Ints
-    measures: Measures
+    rows: Ints
+    people: Ints
+    weights: RawWeights | None = None
     scores: Mapping[str, ScoreHistograms] = field(default_factory=dict)
     amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
     tables: Sequence[TableCounts] = ()

@@ -177,7 +177,7 @@ def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
 
     with contextlib.suppress(DataError):  # columns that the audit does not need may be unreadable
         read = batches(ready, plan.format.separator)
-        return [*repeats.tell_unused(read, unused[0], is_table=plan.is_table)]
+        return [*repeats.tell_unused(read, unused[0], plan)]
     return []
 
 
@@ -347,7 +347,7 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
             from fairaudit.counting.routes import repeats
 
             with contextlib.suppress(DataError):
-                notices += repeats.tell_unused([batch], unused, is_table=plan.is_table)
+                notices += repeats.tell_unused([batch], unused, plan)
         file, batch = _leave_out_of_frame(plan, file, batch)
         parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"

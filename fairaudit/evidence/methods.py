@@ -84,23 +84,23 @@ def name_test(metric: Metric) -> str:
         return f"none: {why.removeprefix('none: ')}"
     if isinstance(metric, Disparity):
         return _name_disparity_test(metric)
-    of_table = f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
+    of_table = f"{'G' if metric.information else 'χ²'}, {FEW_GROUPS}"
     return metric.test or ("its interval" if metric.independence is None else of_table)
 
 
 def _name_disparity_test(metric: Disparity) -> str:
     if metric.per_class is not None:
-        return f"{_name_disparity_test(metric.per_class)}, Šidák over the classes"
+        return f"{_name_disparity_test(metric.per_class)}; corrected over the classes (Šidák)"
     part, comparison = metric.parts[0]
     if not has_direct_test(metric):
         return "its interval"
     if comparison.exact_in_strata is not None:
         return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
-        side_test = ", next to Cochran–Mantel–Haenszel" if part.is_proportion else ""
+        side_test = ", and Cochran–Mantel–Haenszel" if part.is_proportion else ""
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
-        return "its interval, next to the test of both rates (Šidák)"
+        return "its interval, and a test of both rates (Šidák)"
     if metric.fitted:
         return "least squares t"
     methods = [PAIR_METHODS[kind] for kind in part.kinds]
@@ -110,7 +110,7 @@ def _name_disparity_test(metric: Disparity) -> str:
     test = "; for shares, ".join(tests)
     if metric.reference in EXTREME_REFERENCES:
         return f"{test}; for each group with a more extreme value, over pairs (Tukey–Kramer)"
-    return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
+    return test + ("; corrected over both rates (Šidák)" if len(metric.parts) > 1 else "")
 
 
 class Method(Frozen):
@@ -136,7 +136,7 @@ METHODS = (
         "jackknife",
         "The number is computed without each person in turn, and its changes give the variance "
         "(all people keep the same neighbours). For a share or an average precision, it is "
-        "Wilson's interval for the number of people with this variance.",
+        "Wilson's interval with this variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
         ("jackknife of people", "Wilson, jackknife"),
     ),
@@ -205,8 +205,8 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "Wilson's interval for the number of people with which a share has DeLong's variance. A "
-        "small side adds at least a part of its expected variance.",
+        "Wilson's interval of a share with the same value and DeLong's variance. A small side adds "
+        "at least a part of its expected variance.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -217,9 +217,9 @@ METHODS = (
     ),
     Method(
         "concentration of all bins",
-        "Interval of a calibration error. Each side is as wide as the distance between observed "
-        "and true shares that all bins together can have by chance. So it allows for the bias of "
-        "the error in small groups.",
+        "Interval of a calibration error. Each side is as wide as the error that chance can cause "
+        "in the shares of all bins together. So it allows for the bias of the error in small "
+        "groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(
@@ -292,7 +292,8 @@ METHODS = (
     ),
     Method(
         "delta",
-        "Interval from a normal distribution. The slopes of the formula give its variance.",
+        "Interval from a normal distribution. The variance follows from how the metric changes "
+        "with each mean.",
         Citation("Oehlert, Am Stat 46:27", 1992),
         ("delta method",),
     ),
@@ -313,8 +314,8 @@ METHODS = (
     Method(
         "Fisher",
         "Exact test that two shares are equal, over all tables with the same totals. It replaces z "
-        "if expected counts are small, or if p is below .025 and z is off by a tenth (saddle point "
-        "of Barndorff-Nielsen, Biometrika 73:307).",
+        "for small expected counts, and for p-values below .025 in which z has an error over 10 % "
+        "(saddle point of Barndorff-Nielsen, Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),

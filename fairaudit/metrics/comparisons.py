@@ -336,7 +336,7 @@ COEFFICIENT = Comparison(
     "parity.",
     caution="If the effect differs between the levels of a control, the value is an average.",
     source=citations.ZLIOBAITE,
-    formula="that of the group in a least-squares fit on indicators of groups and controls",
+    formula="the group's coefficient in a least-squares fit on groups and controls",
     apply=sub,
     range=(None, None),
     interval=intervals.of_coefficient,

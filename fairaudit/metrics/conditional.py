@@ -101,15 +101,15 @@ def _bound_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) -> E
 
 
 def _define_stratum_share(
-    name: str, of: str, cells: tuple[str, ...], needs: frozenset[Requirement]
+    name: str, who: str, cells: tuple[str, ...], needs: frozenset[Requirement]
 ) -> Formula:
-    counted = f"({' + '.join(cells)})"
+    counted, of = f"({' + '.join(cells)})", who and f" among {who}"
     return Formula(
         id=name,
         title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
-        description=f"The share of the group{of} in the stratum.",
+        description=f"The share of the group's {who or 'people'} in the stratum.",
         caution="Describes where people are; two groups can be distributed very differently over "
         "the strata.",
         source=citations.BEUTEL,
@@ -125,10 +125,10 @@ def _define_stratum_share(
 
 STRATUM_SHARE = _define_stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION)
 STRATUM_SHARE_OF_POSITIVES = _define_stratum_share(
-    "stratum_share_of_positives", " among positives", ("tp", "fn"), _BOTH
+    "stratum_share_of_positives", "positives", ("tp", "fn"), _BOTH
 )
 STRATUM_SHARE_OF_NEGATIVES = _define_stratum_share(
-    "stratum_share_of_negatives", " among negatives", ("fp", "tn"), _BOTH
+    "stratum_share_of_negatives", "negatives", ("fp", "tn"), _BOTH
 )
 
 GROUP_METRICS = (
@@ -169,9 +169,9 @@ DISPARITIES = (
         "same strata with the same weights (equal weights unless `average` is set).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
         source=citations.BEUTEL,
-        other_tools="Beutel et al. also weight by all people of the subgroup, P(A = a | s = 0). "
-        "`average: group` weights by the negatives of the group, P(a | s, y-); `average: "
-        "group_people` by all its people, P(a | s). `reference` and `reference_people` use the "
+        other_tools="Beutel et al. also weight by all people of the subgroup (their P(A = a | s = "
+        "0)). `average: group` weights by the negatives of the group (P(a | s, y-)), `average: "
+        "group_people` by all its people (P(a | s)). `reference` and `reference_people` use the "
         "people of the reference.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),

@@ -12,6 +12,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Amount, GroupTable, Ints, RowTable, Sum
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.cube.rows import Features
+from fairaudit.metrics import build_disparity
 from fairaudit.metrics.confusion_counts import collapse_strata
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
@@ -55,11 +56,7 @@ def describe_example(record: Metric | Comparison) -> str:
     """The values of a record on the example, in words; a comparison is one of selection rates."""
     metric: Metric
     if isinstance(record, Comparison):
-        metric = Disparity(
-            **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
-            parts=((SELECTION_RATE, record),),
-        )
-        what = " for the selection rates"
+        metric, what = build_disparity(SELECTION_RATE, record), " for the selection rates"
     else:
         metric, what = record, ""
     people, needs = IN_STRATA if metric.conditional else PEOPLE, metric.requirements
@@ -71,9 +68,6 @@ def describe_example(record: Metric | Comparison) -> str:
     }
     more = "".join(text for text, is_needed in texts.items() if is_needed)
     return f"{people}{more} Result{what}: {_values(evaluate_example(metric))}"
-
-
-_WORDS = ("id", "title", "description", "caution", "source", "family")
 
 
 def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:

@@ -335,10 +335,10 @@ BALANCED_ERROR_RATE = Formula(
     "use this information. Another predictor may be better, so the features carry at least this "
     "much information.",
     source=citations.FELDMAN,
-    other_tools="Žliobaitė §3.2.8 interprets it in this way. The predictor is the mean of a "
+    other_tools="Žliobaitė §3.2.8 has the same interpretation. The predictor is the mean of a "
     "logistic regression (additive effects) and gradient-boosted trees (thresholds and "
-    f"interactions), with {FOLDS} folds and seed {SEED}. The interval allows for folds "
-    "that share training data (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
+    f"interactions), with {FOLDS} folds and seed {SEED}. The interval allows for folds that share "
+    "training data (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
     formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
     requirements=frozenset({Requirement.FEATURES}),
     undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, "

@@ -36,7 +36,7 @@ _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "benefit b = prediction - label + 1 (label - prediction + 1 for a burden) with mean μ"
 _CAUTION = (
     "Weighs false positives against false negatives in a fixed way. It does not show which people "
-    "gain or lose. At an α above 0, it has no interval if fewer than 5 people have a benefit of 0."
+    "gain or lose. It has no interval if fewer than 5 people have a benefit of 0"
 )
 
 
@@ -174,7 +174,7 @@ GENERALIZED_ENTROPY = Formula(
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     description="How unequally the benefit of the decisions is distributed over the people of the "
     "group.",
-    caution=_CAUTION,
+    caution=_CAUTION + " (if α is above 0).",
     source=citations.SPEICHER,
     other_tools="AIF360's `generalized_entropy_index` always uses b = prediction - label + 1. At α "
     "= 0 it divides by μ once too often.",
@@ -193,7 +193,7 @@ THEIL = Formula(
     short="Theil",
     aliases=("theil_index",),
     description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
-    caution=_CAUTION,
+    caution=_CAUTION + ".",
     source=citations.THEIL,
     other_tools="The same as AIF360's `theil_index`.",
     bounds=(0, None),
@@ -208,7 +208,7 @@ COEFFICIENT_OF_VARIATION = Formula(
     title="Coefficient of variation of benefit",
     short="CV",
     description="The standard deviation of the benefit, divided by its mean.",
-    caution=_CAUTION,
+    caution=_CAUTION + ".",
     source=citations.SPEICHER,
     other_tools="fairMLHealth's page, and AIF360 before 0.5, print a value that is √2 times as "
     "large.",

@@ -363,7 +363,7 @@ CALIBRATION_ERROR = Ranked(
     hypothesis="perfect calibration",
     source=citations.GUO,
     better=Better.LOWER,
-    formula="Σ over bins of |mean label - mean score| · people in the bin / people; ten bins of "
+    formula="Σ over bins of share of people in the bin · |mean label - mean score|; ten bins of "
     "[0, 1], or one for each value if there are at most twenty",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,

@@ -124,7 +124,7 @@ def _split_levels(
     """
     # The columns that give the people of each row, and those that choose rows.
     counted = [plan.count] if plan.counts is None else plan.counts.columns
-    chosen = () if plan.repeats is None else (plan.repeats.id, plan.repeats.latest)
+    chosen = () if plan.repeats is None else (plan.repeats.id, *plan.repeats.latest)
     parts_of_derived = (name for made in plan.derived for name in made.columns)
     of_column = Plan(
         keys=(Key(column),),

@@ -65,7 +65,8 @@ from fairaudit.pipeline.excluded_rows import (
     find_idle_roles,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
-from fairaudit.pipeline.tables import Audit, evaluate_check, tabulate
+from fairaudit.pipeline.tables import tabulate
+from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.pipeline.tables.notices import find_missing_side
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy

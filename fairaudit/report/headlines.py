@@ -265,14 +265,27 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         size, often = metric_titles.gap(part.metric, a - b, by_limits, exact)
     else:
         return ""
-    title = metric_titles.title(part.metric, check.of)
-    if is_same:
-        return f"{title} of {side(first)} and of {side(second)} is the same"
-    plural, burden = len(first.group) == 1 and _is_plural(side(first)), check.burden
-    happens = metric_titles.happens(part.metric, check.of, burden=burden, plural=plural)
+    apart = ("", "") if is_same else (size, often)
+    return contrast(part.metric, check.of, (first, second), apart, burden=check.burden)
+
+
+def contrast(
+    metric: str, of: str, sides: Sequence[Side], apart: tuple[str, str], *, burden: bool
+) -> str:
+    """A sentence on two sides by one rate: `women are selected 62 % as often as men`.
+
+    `apart` is how far apart their rates are, and how often people of one side are counted by the
+    rate compared with the other; both are empty if the rates are the same.
+    """
+    title, (size, often) = metric_titles.title(metric, of), apart
+    first, second = map(side, sides)
+    if not size:
+        return f"{title} of {first} and of {second} is the same"
+    plural = len(sides[0].group) == 1 and _is_plural(first)
+    happens = metric_titles.happens(metric, of, burden=burden, plural=plural)
     if often and happens:
-        return f"{side(first)} {happens} {often} {side(second)}"
-    return f"{title} of {side(first)} is {size} that of {side(second)}"
+        return f"{first} {happens} {often} {second}"
+    return f"{title} of {first} is {size} that of {second}"
 
 
 def times(ratio: Estimate, bounds: Sequence[Decimal] = ()) -> tuple[str, str]:

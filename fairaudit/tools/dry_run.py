@@ -35,7 +35,7 @@ from fairaudit.pipeline.batch import RARE
 from fairaudit.pipeline.recode import build_axes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems
 from fairaudit.pipeline.stages import audit_counts, catch_errors, count, locate_in
-from fairaudit.pipeline.tables import Audit, evaluate_check
+from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.result import (
     AuditResult,
     CheckPreview,

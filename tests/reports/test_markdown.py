@@ -328,7 +328,7 @@ def test_more_failures_than_fit_are_counted() -> None:
     # The table is whole as far as it goes, and what stands behind it is there.
     ((_, *rows),), _ = read_back(first, commonmark())
     assert len(rows) == shown
-    assert "next:" in first
+    assert "more:" in first
 
 
 def test_rows_that_could_not_fit_are_not_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,6 +399,9 @@ def test_a_comment_says_what_to_do_next() -> None:
     texts = [getattr(block, "text", "") for block in markdown.head(sample("loans"))]
     (step,) = [text for text in texts if text.startswith("What to do next: ")]
     assert "Review the decisions behind this: female × Black is selected 62 % as often" in step
+    assert sum("next" in text for text in texts) == 1
+    (commands,) = [text for text in texts if "fairaudit show r.json 1" in text]
+    assert "\nmore:     fairaudit run audit_specs/loans.yaml -o r.json\n" in commands
 
 
 @pytest.mark.parametrize("name", [*EACH, *KINDS])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fairaudit.base.arrays import WEIGHT_SCALES, Ints
 from fairaudit.counting.counts import RawWeights
-from fairaudit.counting.partial_counts import Measures, NotServed, check_people
+from fairaudit.counting.partial_counts import NotServed, check_people
 from fairaudit.counting.plan import Plan
 
 if TYPE_CHECKING:
@@ -84,21 +84,21 @@ class CellTable:
             (upper << 64) + lower for lower, upper in zip(low.tolist(), high.tolist(), strict=True)
         ]
 
-    def measures(self, plan: Plan, cells: Ints) -> Measures:
-        """What cells add up to, in the form that every route gives."""
+    def measures(self, plan: Plan, cells: Ints) -> tuple[Ints, Ints, RawWeights | None]:
+        """The rows and people of cells, and their weights if the plan has a weight."""
         rows = self.rows[cells]
         if plan.count:
             halves = (self.exact_sums(cells, number) for number in (0, 1))
             people = [low + (high << 32) for low, high in zip(*halves, strict=True)]
             check_people(sum(people))
-            return Measures(rows, np.array(people, dtype=np.int64))
+            return rows, np.array(people, dtype=np.int64), None
         if not plan.weight:
-            return Measures(rows, rows)
+            return rows, rows, None
         nothing = [0] * len(cells)
         weights, squares = (self.exact_sums(cells, number) for number in (0, 1))
         errors = self.error / WEIGHT_SCALES[0], 0.0
         sums = weights, nothing, squares, nothing
-        return Measures(rows, rows, RawWeights(sums, self.largest, errors))
+        return rows, rows, RawWeights(sums, self.largest, errors)
 
 
 class Cells(NamedTuple):

@@ -130,7 +130,7 @@ def join(
     raw_keys = (
         RawKey(key.key, column, key.levels) for key, column in zip(keys, of_keys, strict=True)
     )
-    return PartialCounts((*raw_keys,), kept, joined.measures(plan, np.arange(len(cells))))
+    return PartialCounts((*raw_keys,), kept, *joined.measures(plan, np.arange(len(cells))))
 
 
 def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:

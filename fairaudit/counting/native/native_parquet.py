@@ -76,9 +76,9 @@ class _File(NamedTuple):
         cells, codes = self.cells.occurring()
         known = [tuple(self.keys[number].levels) for number in self.cells.keys]
         return PartialCounts(
-            keys=tuple(map(raw_key, plan.keys, known, codes)),
-            kept=np.ones(len(cells), np.int64),
-            measures=self.cells.table.measures(plan, cells),
+            tuple(map(raw_key, plan.keys, known, codes)),
+            np.ones(len(cells), np.int64),
+            *self.cells.table.measures(plan, cells),
             tables=[
                 TableCounts.of(keys, levels, table.table.rows)
                 for keys, table in zip(plan.tables, self.tables, strict=True)

@@ -40,8 +40,7 @@ def merge_counts(
 
     Raises `DataError` if the rows differ from the control total, or if there are too many cells.
     """
-    measures = [part.measures for part in parts]
-    rows = np.concatenate([measure.rows for measure in measures])
+    rows = np.concatenate([part.rows for part in parts])
     read = sum(file.records for file in ready) * plan.counts_per_row
     repeated = sum(len(file.repeated or ()) for file in ready)
     if int(rows.sum()) != read - repeated:
@@ -50,7 +49,7 @@ def merge_counts(
             "the data changed while it was read, or is damaged: run again",
             uncounted="the pass did not count as many rows as the control total",
         )
-    check_people(sum(int(measure.people.sum()) for measure in measures))
+    check_people(sum(int(part.people.sum()) for part in parts))
     keys = tuple(
         unite_keys([part.keys[number] for part in parts]) for number in range(len(plan.keys))
     )
@@ -64,7 +63,7 @@ def merge_counts(
     levels = {key: levels[key] for key in plan.table_keys if key.edges is None}
     weights = None
     if plan.weight:
-        weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
+        weights = RawWeights.join([part.weights for part in parts if part.weights is not None])
         if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
             what = "the sum of the weights does not fit into 64 bits"
             hint = "check the weight column, or divide all weights by the same number"
@@ -74,7 +73,7 @@ def merge_counts(
         keys=keys,
         kept=np.concatenate([part.kept for part in parts]),
         rows=rows,
-        people=np.concatenate([measure.people for measure in measures]),
+        people=np.concatenate([part.people for part in parts]),
         read=read,
         repeated=repeated,
         sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),

@@ -18,7 +18,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
-from fairaudit.counting.partial_counts import Column, Measures, PartialCounts, check_people
+from fairaudit.counting.partial_counts import Column, PartialCounts, check_people
 from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
 from fairaudit.counting.raw_counts import Level, RawKey, find_starts
 from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
@@ -307,11 +307,9 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
             _raw_key(key, counts[own(f"key{number}")]) for number, key in enumerate(plan.keys)
         ),
         kept=counts[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
-        measures=Measures(
-            counts[own("rows")].to_numpy(),
-            np.array(people, dtype=np.int64),
-            weights,
-        ),
+        rows=counts[own("rows")].to_numpy(),
+        people=np.array(people, dtype=np.int64),
+        weights=weights,
         amounts=amounts,
     )
 

@@ -157,6 +157,6 @@ def estimated_cells(file: SourceFile, plan: Plan) -> float:
     (counted,) = count_batch(sample, replace(plan, tables=())).values()
     if isinstance(counted, DataError):
         raise counted
-    rows = counted.measures.rows
+    rows = counted.rows
     once, twice = (int((rows == times).sum()) for times in (1, 2))
     return len(rows) + once * (once - 1) / (2 * (twice + 1))

@@ -104,16 +104,17 @@ def split_words(name: str) -> list[str]:
 
 
 def find_unused(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
-    """The columns that the plan does not use and that may show people who count twice.
+    """The id, or columns that the plan does not use and that may show people who count twice.
 
     In a table of counts any column may mark rows of totals. In rows of single people it is an id,
     if the plan names none.
     """
+    if plan.repeats is not None:
+        return (plan.repeats.id,)
     unused = [name for name in header if name not in columns_read([plan])]
     if plan.is_table:
         return tuple(unused)
-    is_known = plan.repeats is not None or plan.cluster is not None
-    return () if is_known else tuple(filter(is_like_id, unused))
+    return () if plan.cluster is not None else tuple(filter(is_like_id, unused))
 
 
 def describe_unread(name: str, kind: str) -> str | None:

@@ -303,7 +303,8 @@ class Cells:
         )
         repeats, again = counts.plan.repeats, list[LedgerLine]()
         if repeats is not None and counts.repeated:
-            which = repeats.keep if repeats.latest is None else f"latest by {repeats.latest}"
+            by = ", then ".join(repeats.latest)
+            which = f"latest by {by}" if by else repeats.keep
             reason = f"repeats of a person, of whom the {which} row counts"
             again.append(LedgerLine(counts.repeated, counts.repeated, repeats.id, reason))
         for axis in self.axes:

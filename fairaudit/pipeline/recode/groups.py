@@ -156,21 +156,26 @@ class _Levels(Frozen):
         label_of = {level: stored.get(level, level) for level in known}
         labelled = {*label_of.values()}
 
-        def resolve(text: LocatedText) -> str:
+        def resolve(text: LocatedText, *, may_lack: bool = False) -> str:
             label = label_of.get(stored_levels.find(text.value), text.value)
             is_declared = attribute.codebook is not None or text.value in attribute.rules
-            if label not in labelled and not is_declared:
+            if label not in labelled and not is_declared and not may_lack:
                 hint = suggest_known(text.value, labelled, listing(sorted(labelled)))
                 what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
                 more = "`levels:` lists levels that may be absent"
                 problems.fault(text, f"{what} ({more})")
             return label
 
-        target = {
-            resolve(text): name
-            for name, levels in (attribute.merge or {}).items()
-            for text in levels
-        }
+        target: dict[str, str] = {}
+        for name, texts in (attribute.merge or {}).items():
+            sources = [resolve(text, may_lack=True) for text in texts]
+            lacking = [label for label in sources if label not in labelled]
+            # Which combinations occur changes from export to export.
+            if attribute.several == "combination" and len(lacking) < len(texts):
+                self._note_absent("merge", lacking)
+            else:
+                sources = [resolve(text) for text in texts]
+            target |= dict.fromkeys(sources, name)
         kept: set[str] | None = None
         if attribute.keep is not None:
             merged = {*(attribute.merge or {})}
@@ -354,9 +359,15 @@ class _Levels(Frozen):
         absent = [
             code for level, codes in codes_of.items() if level not in levels for code in codes
         ]
-        if absent and attribute.codebook is None:
+        self._note_absent("labels", absent)
+
+    def _note_absent(self, key: str, absent: Sequence[str]) -> None:
+        """Adds a notice on words of a key that do not occur; with a codebook they are expected."""
+        if absent and self.attribute.codebook is None:
             verb = "does" if len(absent) == 1 else "do"
-            problems.note(attribute.name, f"{listing(absent)} of `labels` {verb} not occur")
+            self.problems.note(
+                self.attribute.name, f"{listing(absent)} of `{key}` {verb} not occur"
+            )
 
 
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:

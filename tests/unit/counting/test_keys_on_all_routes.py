@@ -40,6 +40,8 @@ def draw(size: int = 240) -> list[Row]:
                 ),
                 "second": made.choice(["White", "Asian", ""]),
                 "born": f"{born}",
+                "round": made.choice(["2024-09-30", "2025-03-31"]),
+                "number": f"{made.randrange(5000):,}",
                 "decided": (date(2024, 1, 1) + timedelta(days[number])).strftime(DAY),
                 "who": f"p{made.randrange(size // 2)}",
                 "stage": made.choice([*ORDER, "withdrawn"]),
@@ -56,6 +58,10 @@ ROWS = draw()
 def day_of(row: Row) -> date:
     month, day, year = map(int, row["decided"].split("/"))
     return date(year, month, day)
+
+
+def round_and_number(row: Row) -> tuple[str, int]:
+    return row["round"], int(row["number"].replace(",", ""))
 
 
 def of_last(rows: Iterable[Row]) -> list[Row]:
@@ -163,6 +169,14 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Counts]] = {
         },
         count(ROWS),
     ),
+    "ties": (
+        {
+            "columns": PLAIN | {"id": "who"},
+            "repeats": {"latest": ["round", "number"]},
+            "format": {"thousands": ","},
+        },
+        count({row["who"]: row for row in sorted(ROWS, key=round_and_number)}.values()),
+    ),
     "format": (
         {
             "columns": PLAIN,
@@ -245,8 +259,11 @@ REFUSED = {
         for route in ("parquet", "parquet lazy", "polars", "pandas", "sqlite", "duckdb")
         for words in ["remove `skip_rows` and `skip_footer`"]
     },
-    ("repeats", "sqlite"): "repeated people cannot be left out in a database",
-    ("repeats", "duckdb"): "repeated people cannot be left out in a database",
+    **{
+        (key, route): "repeated people cannot be left out in a database"
+        for key in ("repeats", "ties")
+        for route in ("sqlite", "duckdb")
+    },
 }
 """What a route does not do, and the words of its refusal."""
 
