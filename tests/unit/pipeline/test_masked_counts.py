@@ -337,3 +337,38 @@ def test_what_masks_do_not_support(
 ) -> None:
     with pytest.raises(SpecError, match=words):
         fairaudit.audit({**spec_of(columns), **more}, pl.DataFrame())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("metric", ["true_positive_rate", "precision", "false_positive_rate"])
+def test_rates_of_a_label_have_ranges_over_all_completions(seed: int, metric: str) -> None:
+    made = random.Random(seed)
+    kinds = [(g, y, d) for g in "ab" for y in (0, 1) for d in (0, 1)]
+    cells = {kind: made.choice([*MASKS, *map(str, range(3, 20))]) for kind in kinds}
+    # The label and the decision of the people in the numerator, and in the denominator.
+    over, under = {
+        "true_positive_rate": ({(1, 1)}, {(1, 0), (1, 1)}),
+        "precision": ({(1, 1)}, {(0, 1), (1, 1)}),
+        "false_positive_rate": ({(0, 1)}, {(0, 0), (0, 1)}),
+    }[metric]
+    columns = {"protected": ["g"], "label": "y", "decision": "d", "count": "n"}
+    frame = pl.DataFrame([dict(zip("gydn", (*kind, n), strict=True)) for kind, n in cells.items()])
+    spec = {"columns": columns, "missing": {"masked": MASKS}, "metrics": metric}
+    for row in fairaudit.audit(spec, frame).rates:
+        if not row.group:
+            continue
+        own = [kind for kind in kinds if kind[0] == row.group[0][1]]
+        found = []
+        for counts in itertools.product(*(choices(cells[kind]) for kind in own)):
+            pairs = [*zip(counts, own, strict=True)]
+            found.append(
+                [sum(n for n, (_, *of) in pairs if (*of,) in side) for side in (over, under)]
+            )
+        rates = [hits / people for hits, people in found if people]
+        if row.estimate.method == MASKED_RANGE:
+            assert (row.estimate.low, row.estimate.high) == ends_of(rates)
+        else:
+            assert max(rates) == pytest.approx(min(rates))
+        if row.estimate.numerators is not None:
+            assert row.estimate.numerators == ends_of([hits for hits, _ in found])
+            assert row.estimate.denominators == ends_of([people for _, people in found])
