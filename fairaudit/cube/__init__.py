@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
-from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube.group_table import (
+    MOST_COUNTS,
     Amount,
     AmountName,
     ClusteredTable,
@@ -196,6 +197,15 @@ class Cube(Frozen, eq=False, dict=True):
             masked=self.masked,
         )
 
+    def count_people(self, by: Grouping) -> tuple[tuple[Group, ...], Ints, Marks]:
+        """The groups of a grouping, the people of each with any outcome, and which are known."""
+        columns = self.places(by)
+        inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
+        codes, index = distinct_rows(self.codes[inside][:, columns])
+        keys = [self.keys[column] for column in columns]
+        people = add_up(self.people[inside], index, len(codes))
+        return name_groups(keys, codes), people, known_groups(keys, codes)
+
     def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
         """The stratum, group and outcome of each person of `rows` in a table, and their `score`."""
         layout = _TableLayout.of_columns(self, table.by, table.given, table.of, None)
@@ -227,20 +237,16 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
     The share is of the people with known levels, or of all people if the rule says so. All strata
     and outcomes count, and survey weights are ignored.
     """
-    columns = cube.places(by)
-    # People behind masked counts may not exist; all other `possible` people do.
-    cubes = [cube] if cube.masked or cube.possible is None else [cube, cube.possible]
-    every = np.concatenate([part.codes[:, columns] for part in cubes])
-    n = np.concatenate([part.people for part in cubes])
-    inside = np.all(every != NO_LEVEL, axis=1) & (n > 0)
-    codes, index = distinct_rows(every[inside])
-    keys = [cube.keys[column] for column in columns]
-    known = known_groups(keys, codes)
-    people = add_up(n[inside], index, len(codes))
+    if cube.possible is not None and not cube.masked:
+        # People behind masked counts may not exist; all other `possible` people do.
+        parts = (cube, cube.possible)
+        codes, n = ([getattr(part, name) for part in parts] for name in ("codes", "people"))
+        cube = replace(cube, codes=np.concatenate(codes), people=np.concatenate(n))
+    groups, people, known = cube.count_people(by)
     of_all = rule.of is ShareOf.ALL
-    everybody = int(n.sum() if of_all else people[known].sum())
-    groups = zip(name_groups(keys, codes), people.tolist(), known.tolist(), strict=True)
-    small = {group: n for group, n, is_known in groups if is_known and n < rule.share * everybody}
+    everybody = int(cube.people.sum() if of_all else people[known].sum())
+    sizes = zip(groups, people.tolist(), known.tolist(), strict=True)
+    small = {group: n for group, n, is_known in sizes if is_known and n < rule.share * everybody}
     return ExcludedGroups(rule, small, everybody)
 
 
@@ -392,6 +398,7 @@ def _slots(cube: Cube, outcome: str, codes: NDArray[np.int32]) -> tuple[Ints, in
 
 __all__ = [
     "MOST_ATTRIBUTES",
+    "MOST_COUNTS",
     "NOWHERE",
     "NO_COUNTERPART",
     "NO_LEVEL",

@@ -444,6 +444,7 @@ def test_the_table_has_what_is_not_passed_and_links_to_its_line(
         ("https://github.com", "a b/ä(1).yaml", "a%20b/%C3%A4%281%29.yaml#L3"),
         ("javascript:alert(1)//", "a.yaml", ""),
         ("http://github.com", "a.yaml", ""),
+        ("https://me:hunter2@github.com", "a.yaml", ""),
         ("https://github.com", "../a.yaml", ""),
         ("https://github.com", "/etc/a.yaml", ""),
         ("https://github.com", "-", ""),

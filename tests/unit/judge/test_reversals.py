@@ -715,14 +715,17 @@ def test_of_several_models_a_gate_names_one() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "words"),
-    [("MOST_CELLS", "2 groups in 2 strata are more than 3 cells"), ("MOST_GROUPS", "has 2 groups")],
+    [
+        ("MOST_COUNTS", "2 groups in 2 strata by labels and classes have 12 counts, more than 11"),
+        ("MOST_GROUPS", "has 2 groups"),
+    ],
 )
 def test_a_scan_that_is_too_large_is_refused_before_its_table_is_made(
     limit: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """10,000 strata of 2,000 groups took 3.7 GB, and were not looked at in the end."""
     made: list[int] = []
-    monkeypatch.setattr(scanning, limit, 3 if limit == "MOST_CELLS" else 1)
+    monkeypatch.setattr(scanning, limit, 11 if limit == "MOST_COUNTS" else 1)
     monkeypatch.setattr(scanning, "_PairScan", made.append)
     columns = {"protected": ["g"], "strata": ["s"], "decision": {"column": "d", "positive": "1"}}
     spec = {
