@@ -486,7 +486,11 @@ def _missing(finding: Finding) -> str:
     if bounds is None:
         return ""
     lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
-    who = " and ".join(f"{describe_people(n)} with unknown {what}" for n, what in lacking if n)
+    missing = [f"{describe_people(n)} with unknown {what}" for n, what in lacking if n]
+    if bounds.possible:
+        most = describe_people(bounds.possible)
+        missing.append(f"up to {most} who may not exist (masked counts)")
+    who = " and ".join(missing)
     if not who:
         return ""
     if bounds.low is None or bounds.high is None:

@@ -31,7 +31,7 @@ from fairaudit.cube import Group
 from fairaudit.judge import Check, Limit, Status
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import SearchedRate, Subgroup
-from fairaudit.metrics.estimate import Estimate, Significance, State, state_of
+from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, State, state_of
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
 from fairaudit.result import (
     SCHEMA_VERSION,
@@ -199,7 +199,9 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
             **people.get(_key(rate), {}),
             **_found(rate),
             "standing": str(rate.standing),
-            "confidence": float(1 - Decimal(repr(rate.alpha))),
+            "confidence": None
+            if rate.estimate.method == MASKED_RANGE
+            else float(1 - Decimal(repr(rate.alpha))),
             "reference": _group(rate.reference),
             **_beside(rate, "difference", rate.difference),
             **_beside(rate, "ratio", rate.ratio),

@@ -122,7 +122,7 @@ def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int 
     for row in rows:
         known = [rate for rate in row if not rate.suppressed]
         values.append([rate.value for rate in known])
-        values += [[rate.low, rate.value, rate.high] for rate in known]
+        values += map(numbers.told_apart, known)
     if is_share(metric):
         return numbers.digits_of_shares(values)
     return numbers.digits_apart(values, decimals(metric, least))

@@ -274,7 +274,8 @@ def _gap(
         metric, sides = part.metric, [side for side in (part.first, part.second) if side]
         apart, between = headlines.times(estimate), numbers.interval(estimate, share=False)
         level = result.provenance.inference.percent
-        sure = f"{level} interval {between}" if between else "no interval"
+        kind = numbers.interval_heading(f"{level} interval", [estimate])
+        sure = f"{kind} {between}" if between else "no interval"
         is_known = estimate.low is not None and estimate.high is not None
         is_significant = _is_apart(ratio) if is_known else None
     else:

@@ -381,7 +381,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
         if level not in declared
     ]
     codes = [code for code, _ in undeclared]
-    rows = int(counts.rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
+    rows = int(counts.file_rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
     if rows:
         texts = tuple(stored for _, stored in undeclared)
         undeclared_levels = listing([text for text in texts if text is not None])
