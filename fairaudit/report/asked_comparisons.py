@@ -110,7 +110,11 @@ def _table(
     def interval(row: ComparisonRow) -> Cell:
         return Cell(numbers.interval(row.estimate, share=False, digits=value_digits))
 
-    head = first.title.lower() if first.compare is None else first.compare.replace("_", " ")
+    head = (
+        metric_titles.in_text(first.title)
+        if first.compare is None
+        else first.compare.replace("_", " ")
+    )
     beside = Column[ComparisonRow](
         f"rate of {_reference(first)}", lambda row: rate(row.parts[0].second)
     )

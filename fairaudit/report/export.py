@@ -72,7 +72,7 @@ _OF_GROUPS = (
     *("people", "share_of_known", "confidence", *_REST, "difference_state", "ratio_state"),
     *("reference", "difference", "ratio", "standing"),
 )
-_COMPARED = (*_REST, "by", "title", "compare", "reference")
+_COMPARED = (*_REST, "by", "title", "compare", "between", "reference")
 
 
 class Field(Frozen, Generic[Row]):
@@ -220,8 +220,15 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
             **_found(row),
             "title": row.title,
             "compare": row.compare or row.metric,
-            "reference": _group(row.second) or row.reference,
+            # A number of all groups together is about two of them, and neither is a reference.
+            "reference": (row.group and _group(row.second)) or row.reference,
+            "between": None if row.group else _between(row),
         }
+
+
+def _between(row: ComparisonRow) -> str | None:
+    """The two groups that decide a number of all groups together."""
+    return " and ".join(filter(None, map(_group, (row.first, row.second)))) or None
 
 
 def comparisons(result: AuditResult) -> Export:
