@@ -165,7 +165,7 @@ class Cube(Frozen, eq=False, dict=True):
         """
         layout = _TableLayout.of_columns(self, by, given, of, against)
         label, audited = self.outcome("label"), self.outcome(of)
-        inside = layout.inside
+        inside, own, wide = layout.inside, self.codes[:, layout.columns[0]], self.possible
         people = inside.add(self.people)
         squares = self.squares and inside.add_sum(self.squares)
         return GroupTable(
@@ -190,8 +190,8 @@ class Cube(Frozen, eq=False, dict=True):
                 for (outcome, name), amount in self.amounts.items()
                 if outcome == of
             },
-            ungrouped=layout.count_ungrouped(),
-            possible=layout.count_possible(),
+            ungrouped=layout.count_outside(self, np.any(own == NO_LEVEL, axis=1)),
+            possible=None if wide is None else layout.count_outside(wide, wide.people > 0),
             pairs=layout.count_pairs(against),
             clusters=layout.place_clusters(),
             masked=self.masked,
@@ -280,8 +280,7 @@ class _Selection(Frozen, eq=False):
 class _TableLayout(Frozen, eq=False):
     """The groups and strata of a table, and the cells of the cube that it counts.
 
-    `columns` are the places of the columns of groups and of strata. `applies` marks the cells to
-    which the outcomes apply.
+    `columns` are the places of the columns of groups and of strata.
     """
 
     cube: Cube
@@ -289,7 +288,6 @@ class _TableLayout(Frozen, eq=False):
     of: str
     outcomes: list[int]
     known_outcomes: list[int]
-    applies: Marks
     groups: NDArray[np.int32]
     strata: NDArray[np.int32]
     inside: _Selection
@@ -314,7 +312,7 @@ class _TableLayout(Frozen, eq=False):
         axes, sizes = (z[applies[marks]], g[applies[marks]]), (len(strata), len(groups))
         inside = _Selection.of(cube, of, marks & applies, axes, sizes)
         places = (columns, conditions)
-        return cls(cube, places, of, outcomes, known, applies, groups, strata, inside)
+        return cls(cube, places, of, outcomes, known, groups, strata, inside)
 
     @property
     def group_keys(self) -> list[KeyColumn]:
@@ -326,23 +324,12 @@ class _TableLayout(Frozen, eq=False):
         """The columns that name the strata."""
         return [self.cube.keys[column] for column in self.columns[1]]
 
-    def count_ungrouped(self) -> Ungrouped | None:
-        """The people in the strata whose group is unknown."""
-        lacking = np.any(self.cube.codes[:, self.columns[0]] == NO_LEVEL, axis=1)
-        return self._count_outside(self.cube, lacking & self.applies)
-
-    def count_possible(self) -> Ungrouped | None:
-        """The people in the strata who may or may not belong to a group."""
-        cube = self.cube.possible
-        if cube is None:
-            return None
-        return self._count_outside(cube, np.all(cube.codes[:, self.outcomes] != OUTSIDE, axis=1))
-
-    def _count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
+    def count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
         """The marked people of a cube in the strata, who are in no group of the table."""
         columns, conditions = self.columns
         needed = cube.codes[:, [*conditions, *self.known_outcomes]]
-        marks = marks & (cube.people > 0) & np.all(needed != NO_LEVEL, axis=1)
+        applies = np.all(cube.codes[:, self.outcomes] != OUTSIDE, axis=1)
+        marks = marks & applies & (cube.people > 0) & np.all(needed != NO_LEVEL, axis=1)
         if not marks.any() or not len(self.strata):
             return None
         z = self.find_strata(cube.codes[marks][:, conditions])

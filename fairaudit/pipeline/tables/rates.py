@@ -155,6 +155,8 @@ def _rate_rows(
     references = difference.second.tolist()
     has_reference = _mark_printed_sides(reading, difference).tolist()
     takes_part = evaluation.takes_part.tolist()
+    both = (("difference", difference), ("ratio", ratio)) if table.masked else ()
+    ranges = [(name, find_possible_ends(one)) for name, one in both]
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             if not people[z][g]:
@@ -180,23 +182,15 @@ def _rate_rows(
                     parameters=options,
                     alpha=request.terms.inference.alpha,
                     averaged=averaged,
-                    **_find_masked_ends(difference, ratio, z, g),
+                    **{
+                        f"{name}_{end}": float(of_end[z, g])
+                        for name, ends in ranges
+                        for end, of_end in zip(("low", "high"), ends or (), strict=False)
+                        if references[z][g] not in {g, NO_GROUP}
+                    },
                 )
             )
     return _sort_worst_first(rows, rate, evaluation)
-
-
-def _find_masked_ends(
-    difference: Evaluation, ratio: Evaluation, z: int, g: int
-) -> dict[str, float]:
-    """The ends of the ranges of a difference and a ratio over masked counts; empty without."""
-    found: dict[str, float] = {}
-    for name, evaluation in (("difference", difference), ("ratio", ratio)):
-        ends = find_possible_ends(evaluation) if evaluation.table.masked else None
-        if ends is not None and int(evaluation.second[z, g]) not in {g, NO_GROUP}:
-            low, high = (float(end[z, g]) for end in ends)
-            found |= {f"{name}_low": low, f"{name}_high": high}
-    return found
 
 
 def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
