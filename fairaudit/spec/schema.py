@@ -76,9 +76,9 @@ class RepeatedPeople(Frozen):
     """The row that counts: the first or the last one of the data; or report an error. Example:
     `last`."""
     latest: ColumnNames = ()
-    """A column of dates or numbers: the row with the latest date or the greatest number counts. Of
-    several equal rows, the next column of a list decides, and finally the order of the data: the
-    last row counts. Examples: `applied_on`, `[applied_on, number]`."""
+    """Columns of dates or numbers: the row with the latest date or the greatest number counts. The
+    next column decides between equal rows; if all are equal, the last row counts. Examples:
+    `applied_on`, `[applied_on, number]`."""
 
 
 class MissingPolicy(StrEnum):

@@ -202,7 +202,7 @@ def test_several_groups_are_told_as_they_are_judged(
         assert ratios[told] == min(ratios[g] for g in proven)
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
-    family = rf"p (= |< )(\.\d+|1\.0+) if there were no disparity \(Holm, {size} tests\)"
+    family = rf"p (= |< )(\.\d+|1\.0+) if there were no disparity \(Holm, {size} tests[;)]"
     found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
     if found[1] != "< ":
