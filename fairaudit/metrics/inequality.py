@@ -239,7 +239,7 @@ ATKINSON = Formula(
         counts.people.labelled,
     ),
     ends_of=_atkinson_ends,
-    method="Wilson, or by the delta method where α is not 1, mapped",
+    method=f"{proportions.SHARE_INTERVAL}, or by the delta method where α is not 1, mapped",
 )
 
 

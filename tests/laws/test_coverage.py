@@ -40,13 +40,14 @@ def by_name(bench: Any) -> dict[str, Any]:
     return {one.title: one for one in bench("maxima").MAXIMA}
 
 
-def test_one_rate_is_covered_on_average_and_dips_where_the_rate_is_tiny(bench: Any) -> None:
-    points = bench("singles").wilson().points
-    assert np.mean([one.covered for one in points]) == pytest.approx(0.95, abs=0.004)
-    assert min(one.covered for one in points if one.few >= 5) > 0.93
-    lowest = min(points, key=lambda one: one.covered)
-    assert lowest.few < 1
-    assert 0.90 < lowest.covered < 0.93
+def test_one_rate_and_two_rates_are_covered_where_few_are_expected(bench: Any) -> None:
+    """Wilson's interval of one rate dips to .911, Koopman's to .80, and Woolf's to .79."""
+    singles = bench("singles")
+    points = singles.wilson().points
+    assert np.mean([one.covered for one in points]) == pytest.approx(0.957, abs=0.004)
+    for study in (singles.wilson(), *singles.enumerated()):
+        lowest = min(study.points, key=lambda one: one.covered)
+        assert lowest.covered > 0.93, (study.title, lowest)
 
 
 PAIRS = ("difference of two rates", "ratio of two rates", "odds ratio", "Cohen's h")
