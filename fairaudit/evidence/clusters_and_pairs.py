@@ -311,12 +311,20 @@ def _find_among(
         low = np.where(positive, smallest[0] / largest[1], np.nan)
         high = np.where(positive, smallest[1] / largest[0], np.nan)
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
-    ends = values.ends(level[:, None])
+    ends = _find_group_ends(values, level[:, None])
     low, high = _columns([
         multiplicity.largest_difference(value, (low, high), groups)
         for value, low, high, groups in zip(values.value, *ends, among, strict=True)
     ])  # fmt: skip
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
+
+
+def _find_group_ends(values: GroupValues, alpha: Floats) -> Ends:
+    """The bounds of each value, [Z, G], such that those of many pairs hold simultaneously."""
+    assert values.ends is not None
+    if not values.binomial:
+        return values.ends(alpha)
+    return proportions.share_interval(*values.sample, alpha, far=True)
 
 
 def _name_difference(values: GroupValues) -> str:
@@ -394,8 +402,7 @@ def _find_ratio_to_extreme(
 def _find_difference_to_extreme(
     values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
 ) -> Interval:
-    assert values.ends is not None
-    ends, value = values.ends(_per_pair(among, alpha)[:, None]), values.value
+    ends, value = _find_group_ends(values, _per_pair(among, alpha)[:, None]), values.value
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [

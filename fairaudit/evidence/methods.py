@@ -186,9 +186,9 @@ METHODS = (
     ),
     Method(
         "exact if few",
-        "With fewer than five hits or misses (far in a tail: than two thirds of z²) the interval "
-        "of a share is Clopper–Pearson's, and a difference, ratio or odds ratio is made of these "
-        "intervals (MOVER).",
+        "With fewer than five hits or misses (simultaneous over pairs: than two thirds of z²) the "
+        "interval of a share is Clopper–Pearson's, and a difference, ratio or odds ratio is made "
+        "of these intervals (MOVER).",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

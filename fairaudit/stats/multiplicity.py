@@ -183,7 +183,9 @@ def smallest_ratios(
     by_ends = ~np.isnan(shares).any(axis=1) & few.any(axis=1)
     ends = [(np.nan, np.nan)] * len(shares)
     for y in np.flatnonzero(by_ends).tolist():
-        ends[y] = _smallest_by_ends(shares[y], *proportions.share_interval(shares[y], n, alpha))
+        ends[y] = _smallest_by_ends(
+            shares[y], *proportions.share_interval(shares[y], n, alpha, far=True)
+        )
     searched = np.flatnonzero(~np.isnan(shares).any(axis=1) & ~by_ends).tolist()
     rows = [shares[y] for y in searched]
     if rows:
@@ -221,7 +223,7 @@ def smallest_smoothed_ratio(
     if len(members) < 2 or np.isnan(share[members]).any():
         return np.nan, np.nan
     plus, times = (array[members] for array in drawn_in)
-    low, high = proportions.share_interval(share[members], size[members], alpha)
+    low, high = proportions.share_interval(share[members], size[members], alpha, far=True)
     return _smallest_by_ends(*(plus + times * array for array in (share[members], low, high)))
 
 
@@ -268,7 +270,7 @@ def ratio_to_extreme(
     if len(members) < 2:
         return result[0], result[1]
     p, n = share[members], size[members]
-    low, high = proportions.share_interval(p, n, alpha)
+    low, high = proportions.share_interval(p, n, alpha, far=True)
     exactly = bool(proportions.mark_few(p, n, alpha).any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     exact = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)

@@ -360,25 +360,31 @@ ODDS_RATIO_INTERVAL = "MOVER of log odds"
 """The names of the intervals of shares, and of their differences, ratios and odds ratios."""
 
 
-def mark_few(share: Floats, size: Floats, alpha: Alpha) -> Marks:
-    """Shares of few hits or misses, whose score bounds are too close: less than 5, or ⅔ z²."""
+def mark_few(share: Floats, size: Floats, alpha: Alpha | None = None) -> Marks:
+    """Shares of fewer than 5 hits or misses; with a small `alpha`, also of fewer than ⅔ z².
+
+    Their score bounds are too close.
+    """
+    least: float | Floats = _LEAST_HITS
     with np.errstate(all="ignore"):
         hits = np.asarray(share * size)
-        least = np.maximum(_LEAST_HITS, _TAIL_HITS * np.square(normal_critical(alpha)))
+        if alpha is not None:
+            least = np.maximum(least, _TAIL_HITS * np.square(normal_critical(alpha)))
         return np.asarray(np.minimum(hits, size - hits) < least - _ROUNDING)
 
 
-def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
+def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05, *, far: bool = False) -> Ends:
     """The interval of every share of people: Wilson's, of few hits or misses Clopper & Pearson's.
 
-    Comparisons recover their variance from it.
+    Comparisons recover their variance from it. If it is `far` in the tail, as one of many that hold
+    simultaneously, more hits are few.
 
     >>> low, high = share_interval(np.array([0.3, 0.1]), np.array([40.0, 10.0]))
     >>> low.round(6).tolist(), high.round(6).tolist()
     ([0.180748, 0.002529], [0.4543, 0.445016])
     """
     low, high = wilson(share, size, alpha)
-    few = np.broadcast_to(mark_few(share, size, alpha), low.shape)
+    few = np.broadcast_to(mark_few(share, size, alpha if far else None), low.shape)
     if not few.any():
         return low, high
     p, n, a = (array[few] for array in np.broadcast_arrays(share, size, alpha, low)[:3])
@@ -447,7 +453,7 @@ def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.
     >>> [end.round(6).tolist() for end in ratio_interval(*sides)]
     [[0.293345, 0.004213], [0.793865, 0.758118]]
     """
-    few = mark_few(p, n, alpha) | mark_few(q, m, alpha)
+    few = mark_few(p, n) | mark_few(q, m)
     if few.all():
         return mover_ratio(p, share_interval(p, n, alpha), q, share_interval(q, m, alpha))
     ends = koopman(p, n, q, m, alpha)

@@ -47,7 +47,7 @@ def share_of_alpha(alpha: float, comparisons: int) -> float:
 
 def differences(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
     """The interval of every ordered difference, from each group's own ends (Newcombe 1998)."""
-    bounds = [(x / n, *share_bounds(x, n, alpha)) for x, n in rates]
+    bounds = [(x / n, *share_bounds(x, n, alpha, far=True)) for x, n in rates]
     return [
         (p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2))
         for (p, l1, u1), (q, l2, u2) in permutations(bounds, 2)
@@ -58,7 +58,7 @@ def ratios(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
     """The interval of every ordered ratio: Koopman's, or of the ends where any rate has few."""
     if not any(is_few(*rate, alpha) for rate in rates):
         return koopmans(rates, alpha)
-    sides = [(x / n, share_bounds(x, n, alpha)) for x, n in rates]
+    sides = [(x / n, share_bounds(x, n, alpha, far=True)) for x, n in rates]
     return [quotient(*one, *two) for one, two in permutations(sides, 2)]
 
 

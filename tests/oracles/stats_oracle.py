@@ -95,14 +95,15 @@ def koopman(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
     return low, high
 
 
-def is_few(x: float, n: float, alpha: float) -> bool:
-    """Fewer than 5 hits or misses; far out in a tail fewer than two thirds of z²."""
-    return min(x, n - x) < max(5, 2 / 3 * quantile(alpha) ** 2) - 1e-9
+def is_few(x: float, n: float, alpha: float | None = None) -> bool:
+    """Fewer than 5 hits or misses; at a level far out in a tail fewer than two thirds of z²."""
+    least = max(5, 2 / 3 * quantile(alpha) ** 2) if alpha else 5
+    return min(x, n - x) < least - 1e-9
 
 
-def share_bounds(x: float, n: float, alpha: float) -> Bounds:
+def share_bounds(x: float, n: float, alpha: float, *, far: bool = False) -> Bounds:
     """Wilson's; of few hits or misses Clopper & Pearson's, quantiles of Beta distributions."""
-    if not is_few(x, n, alpha):
+    if not is_few(x, n, alpha if far else None):
         return wilson(x, n, alpha)
     low = float(beta.ppf(alpha / 2, x, n - x + 1)) if x else 0.0
     return low, float(beta.isf(alpha / 2, x + 1, n - x)) if x < n else 1.0
@@ -116,7 +117,7 @@ def gap_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
 
 def ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
     """Koopman's; of few hits or misses of either side MOVER's of both shares."""
-    if is_few(x, n, alpha) or is_few(y, m, alpha):
+    if is_few(x, n) or is_few(y, m):
         return quotient(x / n, share_bounds(x, n, alpha), y / m, share_bounds(y, m, alpha))
     return koopman(x, n, y, m, alpha)
 

@@ -534,7 +534,8 @@ def test_a_star_names_its_family() -> None:
 ASKED_FOR = (
     "Wilson", "Newcombe", "Koopman", "Katz", "MOVER", "Welch", "DeLong", "MOVER of log odds",
     "exact if few", "Student", "Fisher", "chi-square", "G", "McNemar", "Cochran-Mantel-Haenszel",
-    "Mann-Whitney", "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²", "Cochran–Mantel–Haenszel", "ŠIDÁK",
+    "Mann-Whitney", "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²",
+    "Cochran–Mantel–Haenszel", "ŠIDÁK",
 )  # fmt: skip
 
 

@@ -434,7 +434,7 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     alpha = float(draw.choice([0.5, 0.05, 1e-3, 1e-6, 1e-10]))
     i, j = (grid.ravel() for grid in np.meshgrid(range(k), range(k), indexing="ij"))
     i, j = i[i != j], j[i != j]
-    bounds = mine, tops = proportions.share_interval(share, size, alpha)
+    bounds = mine, tops = proportions.share_interval(share, size, alpha, far=True)
     low, high = proportions.koopman(share[i], size[i], share[j], size[j], alpha)
     if any(map(is_few, share * size, size, repeat(alpha))):
         sides = (share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j]))
@@ -446,7 +446,9 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     for g in range(k):
         expected = (low[i == g].min(), high[i == g].min())
         assert (ratio[0][g], ratio[1][g]) == pytest.approx(expected, rel=1e-7)
-    down, up = proportions.gap_interval(share[i], size[i], share[j], size[j], alpha)
+    down, up = proportions.mover_difference(
+        share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j])
+    )
     gap = multiplicity.largest_difference(share, bounds, among)
     assert gap == pytest.approx((down.max(), up.max()), abs=1e-12)
     difference = multiplicity.difference_to_highest(share, bounds, among)

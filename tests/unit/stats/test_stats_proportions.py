@@ -266,8 +266,10 @@ def test_few_hits_or_misses_have_exact_ends(
 ) -> None:
     """Fewer than five, or than two thirds of z²; a side that has enough keeps its own ends."""
     x, n, *_ = counts
-    low, high = proportions.share_interval(np.array(x / n), np.array(float(n)), alpha)
-    assert (float(low), float(high)) == pytest.approx(oracle.share_bounds(x, n, alpha), abs=1e-11)
+    for far in (False, True):
+        low, high = proportions.share_interval(np.array(x / n), np.array(float(n)), alpha, far=far)
+        expected = oracle.share_bounds(x, n, alpha, far=far)
+        assert (float(low), float(high)) == pytest.approx(expected, abs=1e-11)
     found = bounds(proportions.gap_interval, *counts, alpha)
     assert found == pytest.approx(oracle.gap_bounds(*counts, alpha), abs=1e-11)
     found = bounds(proportions.ratio_interval, *counts, alpha)
