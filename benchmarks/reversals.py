@@ -11,11 +11,11 @@ import polars as pl
 from numpy.random import Generator
 
 from fairaudit.base.processes import SILENT
-from fairaudit.counting import engines
-from fairaudit.counting.sources.sources import Frame
+from fairaudit.counting import polars_engine
+from fairaudit.counting.sources import Frame
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.pipeline.audit_task import AuditTask, get_or_raise
-from fairaudit.pipeline.tables import Audit
+from fairaudit.pipeline.tables.audit import Audit
 
 ALPHA = 0.05
 SETTINGS = ("independent", "mix")
@@ -78,7 +78,7 @@ def scanned(data: pl.DataFrame) -> Sequence[Reversal]:
         "simpson": {"together": 2},
     }
     task = AuditTask.read(spec)
-    (counts,) = engines.DEFAULT.count([task.plan], Frame(data), SILENT)
+    (counts,) = polars_engine.count([task.plan], Frame(data), SILENT)
     return Audit.of(task, get_or_raise(counts)).reversals.found
 
 

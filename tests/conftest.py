@@ -18,16 +18,16 @@ from hypothesis import HealthCheck, settings
 import fairaudit
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.processes import SILENT
-from fairaudit.counting import engines
+from fairaudit.counting import polars_engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.files import Files
-from fairaudit.counting.sources.sources import Frame
 from fairaudit.cube import Cube
 from fairaudit.judge import Finding
 from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.stages import Judge
-from fairaudit.pipeline.tables import Audit
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
@@ -138,7 +138,7 @@ def count_data(plan: Plan, data: Any) -> Counts:
     """The counts of a file, a folder, several files or a frame, by the default engine."""
     paths = [data] if isinstance(data, str | Path) else data
     source = Files(tuple(map(str, paths))) if isinstance(paths, list) else Frame(data)
-    (counts,) = engines.DEFAULT.count([plan], source, SILENT)
+    (counts,) = polars_engine.count([plan], source, SILENT)
     if isinstance(counts, FairauditError):
         raise counts
     return counts

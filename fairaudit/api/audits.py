@@ -14,8 +14,8 @@ from fairaudit.base.errors import FairauditError, NothingToAudit, UsageError, ch
 from fairaudit.base.names import canonical, listing
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.base.trust import untrusted as read_as_untrusted
+from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import Engine
-from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.sources import frames
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
@@ -49,7 +49,7 @@ def audit(  # noqa: PLR0913  # the options of the command
     timeout: float | None = None,
     untrusted: bool = False,
     progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
+    engine: Engine = polars_engine,
 ) -> AuditResult:
     """The result of an audit of the data that a spec names, or of `data`.
 
@@ -78,7 +78,7 @@ def audit_together(
     timeout: float | None = None,
     untrusted: bool = False,
     progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
+    engine: Engine = polars_engine,
 ) -> list[AuditResult | FairauditError]:
     """The results of several specs, in their order. Specs with the same files share passes.
 
@@ -103,7 +103,7 @@ def audit_each(
     settings: Iterable[str] = (),
     untrusted: bool = False,
     progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
+    engine: Engine = polars_engine,
 ) -> dict[str, AuditResult | FairauditError]:
     """A result for each file that `data` (a folder or a glob) names, from one scan of all files.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from fairaudit import judge as verdict
 from fairaudit import result as plain
-from fairaudit.base import inputs, names
+from fairaudit.base import names
 from fairaudit.base.errors import AuditFailed, UsageError, check_type
 from fairaudit.base.frozen import Frozen, field_names
 
@@ -257,21 +257,9 @@ def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
     >>> fairaudit.load(result.to_dict()).verdict == result.verdict
     True
     """
-    from fairaudit.codec import parse, read_result
+    from fairaudit import codec
 
-    if isinstance(source, Mapping):
-        return make_public(read_result(source))
     if isinstance(source, str) and source.lstrip().startswith("{"):
-        return make_public(read_result(parse(source)))
-    check_type(source, str | Path, "a report is at a path")
-    path = Path(source)
-    name = names.copied(str(path))
-    try:
-        content = inputs.read(path, inputs.REPORT)
-    except OSError as error:
-        what = f"the result {name} cannot be read: {error.strerror or error}"
-        raise UsageError(what, "name a JSON report: result.save('result.json')") from error
-    try:
-        return make_public(read_result(parse(content)))
-    except UsageError as error:
-        raise UsageError(f"{name}: {error.message}", error.hint) from error
+        source = codec.parse(source)
+    check_type(source, str | Path | Mapping, "a report is at a path")
+    return make_public(codec.choose_result(codec.load(source)))

@@ -25,7 +25,7 @@ from typing import Self
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.masking import mask, mask_all
 from fairaudit.base.memory import ran_out
-from fairaudit.base.names import quoted
+from fairaudit.base.names import MOST_COPIED, quoted
 
 _NEAR = 0.65
 """Least similarity of two words of which one may be meant for the other."""
@@ -290,7 +290,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     near = difflib.get_close_matches(word.strip().casefold(), folded, n=3, cutoff=_NEAR)
     if not near:
         return ""
-    return "; did you mean " + " or ".join(quoted(folded[name]) for name in near) + "?"
+    return "; did you mean " + " or ".join(quoted(folded[name], MOST_COPIED) for name in near) + "?"
 
 
 def suggest_known(word: str, known: Collection[str], listed: str | None = None) -> str:

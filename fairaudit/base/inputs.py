@@ -4,9 +4,9 @@ A pipe may never end, and a device never does. Standard input, named by `-`, is 
 bytes, or into a file of a temporary folder, which also holds the bytes that were fetched.
 
 To add a format, add a record to `FORMATS` and the module in `counting/sources/` that it names, with
-the functions of `Reader` in `counting/sources/sources.py`. If Polars cannot read a compression,
+the functions of `Reader` in `counting/sources/__init__.py`. If Polars cannot read a compression,
 `read_columns` of `counting/sources/csv_reader.py` must copy the file; if Arrow cannot,
-`open_bytes` of `counting/sources/sources.py` needs a case.
+`open_bytes` of `counting/sources/__init__.py` needs a case.
 """
 
 from __future__ import annotations

@@ -157,7 +157,15 @@ def _mask_within(value: Any, known: _Masker) -> Any:  # noqa: ANN401  # any part
     """A part of a record, masked."""
     if type(value) is str:
         if value not in known.texts:
-            known.texts[value] = _mask_uniquely(value, known)
+            # The masked text, distinct from earlier masked texts.
+            masked = name = known.masks(value)
+            if masked != value:
+                number = 1
+                while name in known.texts:
+                    number += 1
+                    name = f"{masked}#{number}"
+                known.texts[name] = name
+            known.texts[value] = name
         # An unchanged text must stay the same object, or its record would be copied.
         return value if known.texts[value] == value else known.texts[value]
     if id(value) not in known.seen:
@@ -178,18 +186,6 @@ def _mask_within(value: Any, known: _Masker) -> Any:  # noqa: ANN401  # any part
                     changed[place] = new
         known.seen[id(value)] = _replace_parts(value, parts, changed) if changed else value
     return known.seen[id(value)]
-
-
-def _mask_uniquely(text: str, known: _Masker) -> str:
-    """The masked text, distinct from earlier masked texts."""
-    masked = name = known.masks(text)
-    if masked != text:
-        number = 1
-        while name in known.texts:
-            number += 1
-            name = f"{masked}#{number}"
-        known.texts[name] = name
-    return name
 
 
 def _replace_parts(value: Any, parts: Sequence[Any], changed: Mapping[int, Any]) -> Any:  # noqa: ANN401  # any part

@@ -17,8 +17,8 @@ from fairaudit.base.masking import mask_name
 
 MOST = 60
 """Widest name in columns of a terminal; a longer name loses its middle."""
-_MOST_COPIED = 200
-"""Widest name that users copy, which is cut later."""
+MOST_COPIED = 200
+"""Widest name that users copy, such as a level into `merge`, which is cut later."""
 
 _MOST_MARKS = 4
 """Most accents on one letter; more hide the lines above and below."""
@@ -68,7 +68,7 @@ def copied(text: str) -> str:
     If it has more than 200 columns, it keeps its beginning and end.
     """
     text = mask_name(text)
-    return _shortened(list(_spelled(text)), text, _MOST_COPIED) or "''"
+    return _shortened(list(_spelled(text)), text, MOST_COPIED) or "''"
 
 
 def line(text: str) -> str:
@@ -191,8 +191,8 @@ def is_like_total(text: str) -> bool:
 
 
 def listing(texts: Sequence[str], most: int = 10) -> str:
-    """Names in quotes, at most `most` of them."""
-    shown = ", ".join(quoted(text) for text in texts[:most])
+    """Names in quotes to be copied, at most `most` of them."""
+    shown = ", ".join(quoted(text, MOST_COPIED) for text in texts[:most])
     more = len(texts) - most
     return f"{shown} and {more} more" if more > 0 else shown
 

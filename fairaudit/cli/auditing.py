@@ -66,7 +66,7 @@ DataOption = Annotated[
     typer.Option(help="Audit this file, folder, glob or - (stdin) instead of the spec's `data`."),
 ]
 _FOLDER_HELP = (
-    "FOLDER/ gets a page and a JSON report for each audit, and an index; pictures/ gets SVG files."
+    "FOLDER/ gets a page and JSON report of each audit and an index; pictures/ gets SVG pictures."
 )
 _Output = Annotated[
     list[str] | None, typer.Option("-o", "--output", help=f"{FILE_HELP} {_FOLDER_HELP}")
@@ -97,7 +97,7 @@ _Tolerance = Annotated[
 _ForEach = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Audit each level of this column alone, small levels together."
+        metavar="COLUMN", help="Audit each level of this column separately, small ones together."
     ),
 ]
 _Jobs = Annotated[

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from fairaudit.result import DryRun
 
 _NoData = Annotated[
-    bool, typer.Option("--no-data", help="Check the specs alone, as a pre-commit hook does.")
+    bool, typer.Option("--no-data", help="Check the specs without data, as a pre-commit hook does.")
 ]
 _Explain = Annotated[
     bool,
-    typer.Option("--explain-plan", help="Print each statement that a database is sent (stderr)."),
+    typer.Option("--explain-plan", help="Print each SQL statement for a database to stderr."),
 ]
 
 
@@ -159,12 +159,12 @@ def _print(preview: DryRun, form: Format, color: Color, *, all_rows: bool, is_br
 
 _Tables = Annotated[
     list[str],
-    typer.Argument(metavar="TABLE.csv", help="Tables of groups, of the same people if several."),
+    typer.Argument(metavar="TABLE.csv", help="Tables of groups; all must have the same people."),
 ]
 _Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
-_By = Annotated[list[str] | None, typer.Option(help="A column of groups; else all that are left.")]
+_By = Annotated[list[str] | None, typer.Option(help="A column of groups; default: all others.")]
 _Excluded = Annotated[
-    str | None, typer.Option(help="Groups without a ratio must be below this share: 2%.")
+    str | None, typer.Option(help="Groups without a ratio must be smaller than this share: 2%.")
 ]
 
 
@@ -184,8 +184,8 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     """Find contradictions in published tables.
 
     It compares rates, ratios and totals. The exit code is 1 if something cannot be true, and 3 if
-    the tables hold nothing that can be compared. An empty group column, or "total" in it, stands
-    for all levels of this column.
+    the tables hold nothing that can be compared. An empty cell, or "total", in a group
+    column stands for all levels of the column.
     """
     check_page_outputs(format_name, [], "a verification")
     from fairaudit import codec

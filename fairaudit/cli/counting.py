@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
 _Spec = Annotated[Path, typer.Argument(metavar="SPEC", help="The audit spec, a YAML file.")]
 _Data = Annotated[
-    str | None, typer.Option(help="Count this file, folder or glob in place of the spec's.")
+    str | None, typer.Option(help="Count this file, folder or glob instead of the spec's `data`.")
 ]
 _Output = Annotated[
     str,
-    typer.Option("-o", "--output", help=f"Where to write: part{COUNTS_SUFFIX}."),
+    typer.Option("-o", "--output", help=f"The counts file to write, such as part{COUNTS_SUFFIX}."),
 ]
 _Suppress = Annotated[
     int | None,
-    typer.Option(min=2, help="Hide cells of fewer people, and what would reveal them."),
+    typer.Option(min=2, help="Hide cells with fewer people, and cells that would reveal them."),
 ]
-_Parts = Annotated[list[str], typer.Argument(metavar="PART", help="Files of counts, globs.")]
+_Parts = Annotated[list[str], typer.Argument(metavar="PART", help="Counts files, or globs.")]
 _Repeated = Annotated[
-    bool, typer.Option("--repeated", help="Add up files of the same bytes that are not the same.")
+    bool, typer.Option("--repeated", help="Accept identical files that are not duplicates.")
 ]
 
 
@@ -50,10 +50,10 @@ def count(  # the options of the command
     suppress: _Suppress = None,
     debug: Debug = False,
 ) -> None:
-    """Count the data of a spec into a file without rows."""
+    """Count the data of a spec and write a counts file, without rows."""
+    from fairaudit.counting import counts_file
+    from fairaudit.counting.counts_file import hide_small_cells, refuse_single_people
     from fairaudit.counting.sources.files import Files, find_files
-    from fairaudit.counting.stored import counts_file
-    from fairaudit.counting.stored.counts_suppression import hide_small_cells, refuse_single_people
     from fairaudit.pipeline import batch
     from fairaudit.pipeline import stages as pipeline
     from fairaudit.pipeline.audit_task import AuditTask, RunOptions
@@ -86,8 +86,8 @@ def merge(
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
     """Add up counts files of several sites or months."""
+    from fairaudit.counting import counts_file
     from fairaudit.counting.sources.files import find_files
-    from fairaudit.counting.stored import counts_file
 
     request: Request = context.obj
     try:
@@ -118,7 +118,7 @@ def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
 
 
 def _write(counts: Counts, output: str, outputs: Outputs) -> None:
-    from fairaudit.counting.stored import counts_file
+    from fairaudit.counting import counts_file
 
     content = counts_file.write(counts)
     outputs.write(Path(output), content)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from fairaudit.base import inputs, names
+from fairaudit.base import names
 from fairaudit.base.errors import (
     FairauditError,
     NothingToAudit,
@@ -45,12 +45,12 @@ _MOST = 10
 _Result = Annotated[str, typer.Argument(metavar="RESULT.json", help="A JSON report, or - (stdin).")]
 _Output = Annotated[list[str] | None, typer.Option("-o", "--output", help=FILE_HELP)]
 _Check = Annotated[
-    str | None, typer.Argument(help="An id, a part of one, or a number of the list.")
+    str | None, typer.Argument(help="A check's id, a part of it, or its number in the list.")
 ]
 _Data = Annotated[str | None, typer.Option(help="Choose a result by data file or spec.")]
 _Format = Annotated[
     str | None,
-    typer.Option("--format", help="What to print; terminal, unless a file is written."),
+    typer.Option("--format", help="What to print; default: terminal, or nothing if `-o` is set."),
 ]
 
 
@@ -149,27 +149,16 @@ def publish(
 def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
     """The answers in a JSON report, once the outputs of the command are cleared."""
     request.outputs = clear_outputs(paths, lambda: [] if result == STDIN else [Path(result)])
-    return read_answers(result)
-
-
-def read_answers(path: str) -> list[Answer]:
-    """The answers in a JSON report (`-` is stdin); raises `UsageError` for other files."""
     from fairaudit import codec
 
-    try:
-        text = inputs.read_named(path, inputs.REPORT)
-    except OSError as error:
-        what = f"the result {names.copied(path)} cannot be read: {error.strerror or error}"
-        raise UsageError(what, "name a JSON report: fairaudit run SPEC -o report.json") from error
-    try:
-        return codec.read_answers(codec.parse(text))
-    except UsageError as error:
-        raise UsageError(f"{names.copied(path)}: {error.message}", error.hint) from error
+    return codec.load(result)
 
 
 def read_result(path: str) -> AuditResult:
     """The one result that a JSON report holds; raises the error that it holds instead."""
-    answers = read_answers(path)
+    from fairaudit import codec
+
+    answers = codec.load(path)
     if len(answers) > 1:
         what = f"{names.copied(path)} holds {len(answers)} results"
         raise UsageError(what, "name the report of one: fairaudit run SPEC -o FOLDER/ writes each")
@@ -218,20 +207,21 @@ def _rows(result: AuditResult, finding: Finding | None) -> str:
     return report_json.written({**row, "working": check_page.steps(result, finding)})
 
 
-_Before = Annotated[Path, typer.Argument(help="A JSON report: of an earlier month, say.")]
+_Before = Annotated[Path, typer.Argument(help="The earlier JSON report.")]
 _After = Annotated[
     Path | None,
-    typer.Argument(help="The later one; without it, two models of the first are compared."),
+    typer.Argument(help="The later JSON report; default: compare two models of the first."),
 ]
 _Models = Annotated[
     tuple[str, str] | None,
-    typer.Option(help="Which outcome of each to compare: current candidate."),
+    typer.Option(help="The outcome to compare in each report, such as `current candidate`."),
 ]
 _FailWhen = Annotated[
     Literal["never", "worse"],
     typer.Option(
-        help="With `worse` the exit code is 1 if a check got worse, is missing, has a looser limit "
-        "or leaves out more people (docs/command.md has the rules), and 3 if no check is in both."
+        help="Exit code of `worse`: 1 if a check got worse, is missing, has a looser limit or "
+        "another definition, or leaves out more people; 3 if no check is in both. See "
+        "docs/command.md."
     ),
 ]
 _AcceptDropped = Annotated[
@@ -239,7 +229,7 @@ _AcceptDropped = Annotated[
     typer.Option(
         "--accept-dropped",
         help="With `--fail-on worse`: ignore checks that only the earlier report has, or that had "
-        "a stricter limit there.",
+        "a stricter limit or another definition there.",
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]
@@ -247,7 +237,7 @@ _SamePeople = Annotated[
     bool | None,
     typer.Option(
         "--same-people/--different-people",
-        help="Whether both are of the same people; found by files and groups if not said.",
+        help="Whether both reports have the same people; default: detected from files and groups.",
     ),
 ]
 
@@ -305,8 +295,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
-            f"missing in the later report, or less strict there: {ids}; use --accept-dropped to "
-            "accept this"
+            f"missing in the later report, or defined differently or less strict there: {ids}; "
+            "use --accept-dropped to accept this"
         )
     code = int(fail_on == "worse" and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)
@@ -314,7 +304,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     if form.name != "terminal" or not quiet:
         _page(changes, code, grid, all_rows=verbose).show(form, color)
     names = f"before={before.name}" + ("" if after is None else f" after={after.name}")
-    word = "WORSE" if changes.worse else "BETTER" if changes.better else "UNSURE"
+    is_better = changes.better and not code
+    word = "WORSE" if changes.worse else "BETTER" if is_better else "UNSURE"
     write_line(f"{word if changes.checks else 'NONE'}  {summary(changes)}  {names}")
     raise typer.Exit(code)
 

@@ -27,24 +27,24 @@ if TYPE_CHECKING:
 
 
 _Columns = Annotated[
-    list[str] | None, typer.Option(help="The protected columns: sex,race. Candidates are named.")
+    list[str] | None, typer.Option(help="Protected columns: sex,race; default: list candidates.")
 ]
 _Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
 _Positives = Annotated[
     list[str] | None,
-    typer.Option("--positive", help="The positive value of an outcome, or a cut: '>=0.5'."),
+    typer.Option("--positive", help="The positive value of an outcome, or a cut such as '>=0.5'."),
 ]
 _Counts = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="LEVEL=COLUMN", help="A column of counts: selected=n_selected, then total=n."
+        metavar="LEVEL=COLUMN", help="A count column: selected=n_selected; repeat for total=n."
     ),
 ]
-_Strata = Annotated[list[str] | None, typer.Option(help="Factors to condition on: branch.")]
-_Output = Annotated[Path | None, typer.Option("-o", "--output", help="Where the spec is written.")]
-_Force = Annotated[bool, typer.Option("--force", help="Write over a spec that is there.")]
+_Strata = Annotated[list[str] | None, typer.Option(help="Factors to condition on, such as branch.")]
+_Output = Annotated[Path | None, typer.Option("-o", "--output", help="The spec file to write.")]
+_Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing spec.")]
 _Header = Annotated[
-    str | None, typer.Option(help="The names of the columns, of a file without a header: a,b,c.")
+    str | None, typer.Option(help="The column names of a file without a header, such as a,b,c.")
 ]
 _HasHeader = Annotated[
     bool | None,
@@ -76,17 +76,17 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
     header: _Header = None,
     has_header: _HasHeader = None,
-    separator: Annotated[str | None, typer.Option(help="The separator of values.")] = None,
+    separator: Annotated[str | None, typer.Option(help="The separator between values.")] = None,
     decimal: Annotated[str | None, typer.Option(help="The decimal separator.")] = None,
-    thousands: Annotated[str | None, typer.Option(help="The sign between thousands.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="utf-8, latin-1 …")] = None,
+    thousands: Annotated[str | None, typer.Option(help="The thousands separator.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="The encoding, such as latin-1.")] = None,
     sheet: Annotated[str | None, typer.Option(help="The sheet of an Excel workbook.")] = None,
     untrusted: Untrusted = False,  # noqa: ARG001  # read before parsing
     debug: Debug = False,
 ) -> None:
     """Write a first spec for a data file, without limits.
 
-    Columns are proposed by their names and values. Name the protected columns with --protected.
+    It proposes columns by their names and values. Name the protected columns with --protected.
     """
     from fairaudit.counting.sources import profiles
     from fairaudit.tools.init import Choices, Role, complete, is_like_count, pair_counts
@@ -251,7 +251,7 @@ def explain(
 @app.command()
 def metrics(
     form: Annotated[
-        Literal["terminal", "markdown"], typer.Option("--format", help="terminal or markdown")
+        Literal["terminal", "markdown"], typer.Option("--format", help="What to print.")
     ] = "terminal",
     color: ColorChoice = "auto",
 ) -> None:

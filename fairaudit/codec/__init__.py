@@ -11,9 +11,10 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
-from fairaudit.base import __version__
+from fairaudit.base import __version__, inputs, names
 from fairaudit.base.errors import FairauditError, Fault, SpecError, UsageError
 from fairaudit.base.frozen import RARE, Frozen, Unreadable, field
 from fairaudit.base.masking import mask_all
@@ -174,24 +175,41 @@ def parse(text: str | bytes) -> Tree:
     return tree
 
 
-def read_result(
-    document: Mapping[str, Any], name: str = "the result", hint: str = AGAIN
-) -> AuditResult:
+def load(source: str | Path | Mapping[str, Any], what: str = "the result") -> list[Answer]:
+    """The answers in a JSON report: a path (`-` is stdin), or plain data.
+
+    Raises `UsageError` like `read_answers`, and for files that cannot be read.
+    """
+    name = what if isinstance(source, Mapping) else f"{what} {names.copied(str(source))}"
+    try:
+        if not isinstance(source, Mapping):
+            source = parse(inputs.read_named(str(source), inputs.REPORT))
+        return read_answers(source)
+    except OSError as error:
+        why = f"{name} cannot be read: {error.strerror or error}"
+        raise UsageError(why, "name a JSON report: fairaudit run SPEC -o report.json") from error
+    except UsageError as error:
+        raise UsageError(f"{name}: {error.message}", error.hint) from error
+
+
+def read_result(document: Mapping[str, Any]) -> AuditResult:
     """The result in a document; its reports are identical to those of its run.
 
     Raises `UsageError` like `read_answers`, and for an error or several answers.
     """
-    answers = read_answers(document, name, hint)
-    if "answers" in document:
-        raise UsageError("the document holds several results", "use one of its `answers[].result`")
+    return choose_result(read_answers(document))
+
+
+def choose_result(answers: Sequence[Answer], what: str = "the document") -> AuditResult:
+    """The only result; raises `UsageError` for an error or several answers."""
+    if len(answers) > 1:
+        raise UsageError(f"{what} holds several results", "use one of its `answers[].result`")
     if isinstance(answers[0].result, FairauditError):
-        raise UsageError("the document is an error report, not a result", AGAIN)
+        raise UsageError(f"{what} is an error report, not a result", AGAIN)
     return answers[0].result
 
 
-def read_answers(
-    document: Mapping[str, Any], name: str = "the result", hint: str = AGAIN
-) -> list[Answer]:
+def read_answers(document: Mapping[str, Any]) -> list[Answer]:
     """The answers in a document of any kind: one result, one error, or several of both.
 
     A document without a question gets the spec of its result, or an empty spec for an error.
@@ -209,7 +227,7 @@ def read_answers(
     try:
         found = records.read(Result | Failure | Answers, dict(document))
     except Unreadable as fault:
-        raise UsageError(f"{name} cannot be read: {fault}", hint) from fault
+        raise UsageError(f"the result cannot be read: {fault}", AGAIN) from fault
     if not isinstance(found, Answers):
         outcome = _outcome(found)
         spec = outcome.provenance.spec_path if isinstance(outcome, AuditResult) else ""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from math import isfinite
 from operator import attrgetter
 from types import NoneType, UnionType
@@ -117,7 +118,7 @@ def list_members(cls: Any) -> list[Member]:
         members.append(
             Member(one.name, one.encode_name, one.type, default if is_rare else NODEFAULT)
         )
-    for name, value in vars(cls).items():
+    for name, value in chain.from_iterable(vars(base).items() for base in cls.__mro__):
         if isinstance(value, property) and "Annotated[" in value.fget.__annotations__["return"]:
             hint = get_type_hints(value.fget, include_extras=True)["return"]
             members.append(Member(name, get_args(hint)[1] or name, hint))

@@ -1,1 +1,43 @@
-"""Counting: from a plan to counts of the data; knows no spec, no metric and no limit."""
+"""Counting: from a plan to counts of the data; knows no spec, no metric and no limit.
+
+The native kernel counts where it is built, and `FAIRAUDIT_ROUTE` allows it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+
+from fairaudit.base.errors import UsageError
+from fairaudit.base.names import quoted
+
+_ROUTE = "FAIRAUDIT_ROUTE"
+
+
+def refuse_other_routes(names: Sequence[str]) -> None:
+    """Raises `UsageError` where the kernel alone is asked for, and does not serve these files."""
+    if names and _forced_route() == "native":
+        what = f"{_ROUTE} is native, but the kernel cannot read {quoted(names[0])} as it is"
+        raise UsageError(what, f"unset {_ROUTE}")
+
+
+def load_kernel() -> ModuleType | None:
+    """The kernel; None where it was not built, or another route is asked for."""
+    if _forced_route() == "lazy":
+        return None
+    try:
+        return import_module("fairaudit._kernel")  # written in C, so it imports nothing of ours
+    except ImportError as error:
+        if _forced_route() == "native":
+            what = f"{_ROUTE} is native, but this installation has no kernel"
+            raise UsageError(what, "install with a C compiler, or unset the variable") from error
+        return None
+
+
+def _forced_route() -> str:
+    route = os.environ.get(_ROUTE, "")
+    if route not in {"", "lazy", "native"}:
+        raise UsageError(f"{_ROUTE} is {quoted(route)}", "unset it, or set it to lazy or native")
+    return route

@@ -57,7 +57,8 @@ class CsvFormat(Frozen):
     `sheet` is the sheet of an Excel workbook, None for its only sheet. `thousands` is the separator
     between the thousands of a number, `symbols` are characters before or after it, such as € or %;
     with `accounting` a number in parentheses, or with a minus after it, is negative. `dates` are
-    columns with the notation of their dates.
+    columns with the notation of their dates. The first `skip_rows` and the last `skip_footer` lines
+    of a file are left out.
     """
 
     separator: str
@@ -70,17 +71,25 @@ class CsvFormat(Frozen):
     accounting: bool = False
     dates: tuple[tuple[str, str], ...] = ()
     sheet: str | None = None
+    skip_rows: int = 0
+    skip_footer: int = 0
 
     @property
     def words(self) -> str:
         """The notation in words: the separators, the decimal sign and the encoding."""
-        keys = ("separator", "decimal", "thousands", "encoding")
-        return ", ".join(f"{key} {quoted(sign)}" for key in keys if (sign := getattr(self, key)))
+        keys = ("separator", "decimal", "thousands", "encoding", "skip_rows", "skip_footer")
+        signs = {key: sign for key in keys if (sign := getattr(self, key))}
+        return ", ".join(f"{key} {quoted(str(sign))}" for key, sign in signs.items())
 
     @property
     def first_row(self) -> int:
         """The line of the first row."""
-        return 1 if self.header else 2
+        return self.skip_rows + (1 if self.header else 2)
+
+    @property
+    def other_lines(self) -> int:
+        """The number of lines above the first row and below the last one."""
+        return self.first_row - 1 + self.skip_footer
 
     def line_in_file(self, line: int) -> int:
         """The line in the file itself of a line in its copy, which has a header above all rows."""
@@ -90,12 +99,13 @@ class CsvFormat(Frozen):
 class Repeats(Frozen):
     """The column `id` that identifies a person, and which row of a person with several rows counts.
 
-    If `latest` names a column of dates or numbers, it is the row with the largest value there.
+    If `latest` names columns of dates or numbers, it is the row with the largest value in the first
+    of them, among equal ones in the next, and then the last row.
     """
 
     id: str
     keep: Literal["error", "first", "last"] = "error"
-    latest: str | None = None
+    latest: tuple[str, ...] = ()
 
 
 class Age(Frozen, tag=True):

@@ -11,9 +11,9 @@ from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
-from fairaudit.counting.sources.sources import Frame
 
 Data: TypeAlias = Files | Frame | Database
 """The data that an engine reads."""

@@ -12,16 +12,18 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import DataFile
 from fairaudit.counting.plan import Key, Plan, SumName
-from fairaudit.counting.raw_keys import (
+from fairaudit.counting.raw_counts import (
+    MOST_ENTRIES,
     RawKey,
+    RawScores,
     RawTable,
+    add_scores,
     add_tables,
     gather,
     unite_keys,
     unite_levels,
 )
 from fairaudit.counting.raw_rows import RawRows
-from fairaudit.counting.raw_scores import MOST_ENTRIES, RawScores, add_scores
 from fairaudit.cube import Sum, add_up, distinct_rows
 
 

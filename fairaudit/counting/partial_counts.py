@@ -13,8 +13,7 @@ from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.plan import Key, SumName
-from fairaudit.counting.raw_keys import Level, RawKey
-from fairaudit.counting.raw_scores import RawHistogram
+from fairaudit.counting.raw_counts import Level, RawHistogram, RawKey
 from fairaudit.cube.histogram import Bins
 
 Column = tuple[NDArray[np.integer], tuple[Level, ...]]
@@ -29,14 +28,6 @@ def check_people(people: int) -> None:
     """Raises `DataError` where counts add up to more than 64 bits hold."""
     if people >= MOST_PEOPLE:
         raise DataError("the sum of the counts does not fit into 64 bits", "check the count column")
-
-
-class Measures(Frozen):
-    """The sums of the cells of some files, [C]; with weights if the plan has a weight."""
-
-    rows: Ints
-    people: Ints
-    weights: RawWeights | None = None
 
 
 class HistogramPart(Frozen, eq=False):
@@ -81,7 +72,9 @@ class PartialCounts(Frozen):
 
     keys: tuple[RawKey, ...]
     kept: Ints
-    measures: Measures
+    rows: Ints
+    people: Ints
+    weights: RawWeights | None = None
     scores: Mapping[str, ScoreHistograms] = field(default_factory=dict)
     amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
     tables: Sequence[TableCounts] = ()

@@ -20,20 +20,15 @@ from fairaudit.base.inputs import CSV
 from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress
-from fairaudit.counting import kernel
+from fairaudit.counting import load_kernel, refuse_other_routes
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, merge_plans
 from fairaudit.counting.routes.merging import merge_counts
-from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
-from fairaudit.counting.sources.dialects import Database
-from fairaudit.counting.sources.equal_files import compare_files
-from fairaudit.counting.sources.files import Files, find_files, name_file
-from fairaudit.counting.sources.sources import (
+from fairaudit.counting.sources import (
     FRAME_NAME,
-    CheckedFile,
     Copies,
     Frame,
     SourceFile,
@@ -41,6 +36,10 @@ from fairaudit.counting.sources.sources import (
     open_file,
     reader_of,
 )
+from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
+from fairaudit.counting.sources.dialects import Database
+from fairaudit.counting.sources.equal_files import compare_files
+from fairaudit.counting.sources.files import Files, find_files, name_file
 
 if TYPE_CHECKING:
     from fairaudit.counting.routes.scan import FoundRow
@@ -80,7 +79,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             for number, plan in [*sound.items()]:
                 try:
                     for file, ready in zip(files, checked, strict=True):
-                        check_repeated(plan, file, ready.source)
+                        check_repeated(plan, file, ready)
                 except FairauditError as error:
                     del sound[number]
                     outcomes[number] = error
@@ -104,7 +103,7 @@ def _add_notices(
 
 
 def _group_plans(
-    plans: Mapping[int, Plan], ready: Sequence[CheckedFile], notices: Mapping[int, list[Notice]]
+    plans: Mapping[int, Plan], ready: Sequence[SourceFile], notices: Mapping[int, list[Notice]]
 ) -> list[tuple[Plan, list[int]]]:
     """Which plans share a pass: greedily, while their cells stay within the budget."""
     groups: list[tuple[Plan, list[int]]] = []
@@ -126,19 +125,19 @@ def _group_plans(
     return groups
 
 
-def _estimate_cells(plan: Plan, ready: Sequence[CheckedFile]) -> float:
+def _estimate_cells(plan: Plan, ready: Sequence[SourceFile]) -> float:
     """About how many cells a plan has, by a sample of the first file; infinite if it has none."""
     from fairaudit.counting.routes import scan
 
     try:
-        return scan.estimated_cells(ready[0].source, plan)
+        return scan.estimated_cells(ready[0], plan)
     except FairauditError:
         # The separate pass of each plan reports the fault.
         return math.inf
 
 
 def _count_in_one_pass(
-    plan: Plan, members: Mapping[int, Plan], ready: Sequence[CheckedFile], progress: Progress
+    plan: Plan, members: Mapping[int, Plan], ready: Sequence[SourceFile], progress: Progress
 ) -> dict[int, CountsOrError]:
     """The counts for all plans that share a pass; if it fails, each plan is counted separately."""
     try:
@@ -157,8 +156,8 @@ def _count_in_one_pass(
 
 
 def _leave_out_repeats(
-    plan: Plan, ready: Sequence[CheckedFile], *, apart: bool = False
-) -> Sequence[CheckedFile]:
+    plan: Plan, ready: Sequence[SourceFile], *, apart: bool = False
+) -> Sequence[SourceFile]:
     """The files with the rows that repeat a person, where the plan says how to know one."""
     if plan.repeats is None:
         return ready
@@ -167,25 +166,24 @@ def _leave_out_repeats(
     return repeats.leave_out(ready, plan, plan.repeats, apart=apart)
 
 
-def _tell_unused(plan: Plan, ready: Sequence[CheckedFile]) -> list[Notice]:
+def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
     """Notices on people who may count several times, by columns that the plan does not use."""
-    unused = [find_unused(plan, checked.source.header) for checked in ready]
+    unused = [find_unused(plan, checked.header) for checked in ready]
     rows = sum(checked.records for checked in ready)
     if not unused[0] or len({*unused}) > 1 or not rows:
         return []
     from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import batches
 
-    sources = [checked.source for checked in ready]
     with contextlib.suppress(DataError):  # columns that the audit does not need may be unreadable
-        read = batches(sources, plan.format.separator)
-        return [*repeats.tell_unused(read, unused[0], is_table=plan.is_table)]
+        read = batches(ready, plan.format.separator)
+        return [*repeats.tell_unused(read, unused[0], plan)]
     return []
 
 
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
-) -> CheckedFile:
+) -> SourceFile:
     """A file once all is proven that the passes of these plans rely on.
 
     The kernel checks CSV, and counts it in the same reading; what it does not serve, the reader of
@@ -200,15 +198,15 @@ def check_file(
 
 
 def count_by_route(
-    plan: Plan, ready: Sequence[CheckedFile], progress: Progress, *, apart: bool
+    plan: Plan, ready: Sequence[SourceFile], progress: Progress, *, apart: bool
 ) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
     """The counts of the files by name, each by the fastest route that serves it; which routes."""
-    files = {checked.source.file.path: checked.source for checked in ready}
+    files = {checked.file.path: checked for checked in ready}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
     tables = {name: file for name, file in files.items() if file.layout is not None}
     parts_of: dict[str, list[PartialCounts | DataError]] = {}
     routes: list[str] = []
-    native = kernel.load() if tables else None
+    native = load_kernel() if tables else None
     if native is not None:
         from fairaudit.counting.native import native_parquet
 
@@ -218,18 +216,18 @@ def count_by_route(
         declined = (name for name in tables if name not in parts_of)
         files |= {name: native_parquet.prove(files[name]) for name in declined}
     by_kernel: dict[str, list[PartialCounts | DataError]] = {
-        checked.source.file.path: [checked.counts[1]]
+        checked.file.path: [checked.counts[1]]
         for checked in ready
         if checked.counts is not None and checked.counts[0] == plan
     }
     if by_kernel:
         routes.append("the native kernel over csv")
         parts_of |= by_kernel
-        rows = sum(checked.records for checked in ready if checked.source.file.path in by_kernel)
+        rows = sum(checked.records for checked in ready if checked.file.path in by_kernel)
         progress.advance(rows, "rows")
     rest = [file for name, file in files.items() if name not in parts_of]
     if rest:
-        kernel.refuse_others([file.file.path for file in rest])
+        refuse_other_routes([file.file.path for file in rest])
         from fairaudit.counting.routes import scan
 
         routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
@@ -243,7 +241,7 @@ def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
 
     For a pass of this plan alone: any other reader needs them proven.
     """
-    if file.layout is None or kernel.load() is None:
+    if file.layout is None or load_kernel() is None:
         return file
     from fairaudit.counting.native import native_parquet
 
@@ -253,7 +251,7 @@ def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
 def _merge(
     plan: Plan,
     parts: Iterable[PartialCounts | DataError],
-    ready: Sequence[CheckedFile],
+    ready: Sequence[SourceFile],
     route: str,
     progress: Progress,
     batch: Batch | None = None,
@@ -264,7 +262,7 @@ def _merge(
         if isinstance(part, DataError):
             raise part
         sound.append(part)
-    data = [checked.source for checked in ready] if batch is None else batch
+    data = [*ready] if batch is None else batch
     counts = merge_counts(plan, sound, ready, route)
     medians = {}
     for column in plan.medians:
@@ -291,14 +289,14 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
     paths, left_out = find_files(files.entries, files.base)
     outcomes: dict[str, CountsOrError] = {}
     notices: dict[str, list[Notice]] = {}
-    ready: list[CheckedFile] = []
+    ready: list[SourceFile] = []
     with begin_pass(paths) as copies:
         for path in paths:
             try:
                 file = open_file(path, plan.format, copies)
                 notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
                 checked = check_file(file, [plan], copies, progress)
-                check_repeated(plan, file, checked.source)
+                check_repeated(plan, file, checked)
                 notices[name_file(path)] += _tell_unused(plan, [checked])
                 ready.append(checked)
             except FairauditError as error:
@@ -309,7 +307,7 @@ def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[st
 
 
 def _count_apart(
-    plan: Plan, ready: Sequence[CheckedFile], progress: Progress
+    plan: Plan, ready: Sequence[SourceFile], progress: Progress
 ) -> dict[str, CountsOrError]:
     """The counts of each file; if the scan fails, each file is counted separately.
 
@@ -322,10 +320,10 @@ def _count_apart(
             parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
         except FairauditError as error:
             if len(ready) == 1:
-                return {ready[0].source.file.path: error}
+                return {ready[0].file.path: error}
         else:
             for checked in ready:
-                name = checked.source.file.path
+                name = checked.file.path
                 try:
                     outcomes[name] = _merge(plan, parts_of[name], [checked], route, progress)
                 except FairauditError as error:
@@ -349,11 +347,11 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
             from fairaudit.counting.routes import repeats
 
             with contextlib.suppress(DataError):
-                notices += repeats.tell_unused([batch], unused, is_table=plan.is_table)
+                notices += repeats.tell_unused([batch], unused, plan)
         file, batch = _leave_out_of_frame(plan, file, batch)
         parts = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"
-        counts = _merge(plan, parts, [CheckedFile(file, rows)], route, SILENT, batch)
+        counts = _merge(plan, parts, [replace(file, records=rows)], route, SILENT, batch)
     except FairauditError as error:
         return error
     return replace(counts, notices=(*notices, *counts.notices))
@@ -406,7 +404,7 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
             notices = check_columns(plan, [file])
             batch = table.group(plan, progress)
             parts = _count_batch(batch, plan)
-            ready = [CheckedFile(file, table.rows)]
+            ready = [replace(file, records=table.rows)]
             counts = _merge(plan, parts, ready, table.route, progress, batch)
     except FairauditError as error:
         return error
@@ -450,7 +448,7 @@ def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
         for path in find_files(data.entries, data.base)[0]:
             with begin_pass([path]) as copies:
                 file = open_file(path, plan.format, copies)
-                ready = check_file(file, [plan], copies).source
+                ready = check_file(file, [plan], copies)
                 found = scan.first_row(ready, plan, error.seek)
                 if found is not None:
                     line = reader_of(file.form).find_line(file, plan.format, found.number)
@@ -492,7 +490,7 @@ def find_cuts(
         check_columns(plan, opened)
         ready = [check_file(file, [plan], copies, progress) for file in opened]
         compare_files(opened, ready, plan.format.separator, may_repeat=data.may_repeat)
-        sources = [checked.source for checked in _leave_out_repeats(plan, ready)]
+        sources = _leave_out_repeats(plan, ready)
         return _find_cuts(lambda _: sources, plan, quantiles)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.counting.raw_keys import places, recode
+from fairaudit.counting.raw_counts import places, recode
 from fairaudit.cube.rows import Features
 
 BUDGET = 2**30

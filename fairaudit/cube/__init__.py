@@ -17,6 +17,7 @@ from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen, field
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube.group_table import (
+    MOST_COUNTS,
     Amount,
     AmountName,
     ClusteredTable,
@@ -166,8 +167,8 @@ class Cube(Frozen, eq=False, dict=True):
         """The counts of one grouping in the strata of `given`, for the outcome `of`.
 
         Rows that are set aside in one of these columns are left out, and groups without people are
-        not listed. The counts of a group are 0 if the outcome applies to none of its people. With a
-        outcome `against`, only people who have both outcomes count.
+        not listed. The counts of a group are 0 if the outcome applies to none of its people. If
+        `against` names a second outcome, only people who have both outcomes count.
         """
         layout = _TableLayout.of_columns(self, by, given, of, against)
         label, audited = self.outcome("label"), self.outcome(of)
@@ -202,6 +203,15 @@ class Cube(Frozen, eq=False, dict=True):
             masked=self.masked,
         )
 
+    def count_people(self, by: Grouping) -> tuple[tuple[Group, ...], Ints, Marks]:
+        """The groups of a grouping, the people of each with any outcome, and which are known."""
+        columns = self.places(by)
+        inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
+        codes, index = distinct_rows(self.codes[inside][:, columns])
+        keys = [self.keys[column] for column in columns]
+        people = add_up(self.people[inside], index, len(codes))
+        return name_groups(keys, codes), people, known_groups(keys, codes)
+
     def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
         """The stratum, group and outcome of each person of `rows` in a table, and their `score`."""
         layout = _TableLayout.of_columns(self, table.by, table.given, table.of, None)
@@ -233,16 +243,11 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
     The share is of the people with known levels, or of all people if the rule says so. All strata
     and outcomes count, and survey weights are ignored.
     """
-    columns = cube.places(by)
-    inside = np.all(cube.codes[:, columns] != NO_LEVEL, axis=1) & (cube.people > 0)
-    codes, index = distinct_rows(cube.codes[inside][:, columns])
-    keys = [cube.keys[column] for column in columns]
-    known = known_groups(keys, codes)
-    people = add_up(cube.people[inside], index, len(codes))
+    groups, people, known = cube.count_people(by)
     of_all = rule.of is ShareOf.ALL
     everybody = int(cube.people.sum() if of_all else people[known].sum())
-    groups = zip(name_groups(keys, codes), people.tolist(), known.tolist(), strict=True)
-    small = {group: n for group, n, is_known in groups if is_known and n < rule.share * everybody}
+    sizes = zip(groups, people.tolist(), known.tolist(), strict=True)
+    small = {group: n for group, n, is_known in sizes if is_known and n < rule.share * everybody}
     return ExcludedGroups(rule, small, everybody)
 
 
@@ -386,6 +391,7 @@ def _slots(cube: Cube, outcome: str, codes: NDArray[np.int32]) -> tuple[Ints, in
 
 __all__ = [
     "MOST_ATTRIBUTES",
+    "MOST_COUNTS",
     "NOWHERE",
     "NO_COUNTERPART",
     "NO_LEVEL",

@@ -19,6 +19,9 @@ from fairaudit.cube.rows import RowTable
 AmountName: TypeAlias = tuple[str, str]
 """An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
 
+MOST_COUNTS = 20_000_000
+"""The largest number of counts of groups by strata, labels and classes: some 70 bytes each."""
+
 _SAFE = 2**62
 
 

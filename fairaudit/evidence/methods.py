@@ -15,7 +15,7 @@ from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.clusters_and_pairs import has_extreme_interval
 from fairaudit.evidence.pair_tests import FEW_GROUPS, PAIR_METHODS
-from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP, explain_one_group
+from fairaudit.evidence.records import NO_TEST_OVER_GROUPS, ONE_GROUP
 from fairaudit.evidence.value_intervals import Intervals, find_intervals
 from fairaudit.metrics import Disparity, GroupMetric, Metric, TableMetric
 from fairaudit.metrics.citations import Citation
@@ -50,7 +50,7 @@ def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
 def name_interval(metric: Metric) -> str:
     """The names of the interval of a metric, or why it has none."""
     names = dict.fromkeys(found.method or found.why for found in _find_intervals(metric))
-    return explain_no_interval(metric) or "; of decisions ".join(names)
+    return explain_no_interval(metric) or "; for decisions, ".join(names)
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -59,10 +59,9 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     The policy is that of its reference: the group to which others are compared.
     """
     if isinstance(metric, GroupMetric):
-        why = explain_one_group(metric)
-        if explain_no_interval(metric) is None:
-            why += ": `conclusive` compares its interval with the limit"
-        return None if metric.test else why
+        gate = ": `conclusive` compares its interval with the limit"
+        has_interval = explain_no_interval(metric) is None
+        return None if metric.test else ONE_GROUP + (gate if has_interval else "")
     if isinstance(metric, TableMetric):
         has_test = metric.independence is not None or metric.test
         return None if has_test else metric.no_test or explain_no_interval(metric)
@@ -86,33 +85,33 @@ def name_test(metric: Metric) -> str:
         return f"none: {why.removeprefix('none: ')}"
     if isinstance(metric, Disparity):
         return _name_disparity_test(metric)
-    of_table = f"{'G' if metric.information else 'χ²'}; {FEW_GROUPS}"
+    of_table = f"{'G' if metric.information else 'χ²'}, {FEW_GROUPS}"
     return metric.test or ("its interval" if metric.independence is None else of_table)
 
 
 def _name_disparity_test(metric: Disparity) -> str:
     if metric.per_class is not None:
-        return f"{_name_disparity_test(metric.per_class)}, Šidák over the classes"
+        return f"{_name_disparity_test(metric.per_class)}; corrected over the classes (Šidák)"
     part, comparison = metric.parts[0]
     if not has_direct_test(metric):
         return "its interval"
     if comparison.exact_in_strata is not None:
         return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
-        side_test = ", next to Cochran–Mantel–Haenszel" if part.is_proportion else ""
+        side_test = ", and Cochran–Mantel–Haenszel" if part.is_proportion else ""
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
-        return "its interval, next to the test of both rates (Šidák)"
+        return "its interval, and a test of both rates (Šidák)"
     if metric.fitted:
         return "least squares t"
     methods = [PAIR_METHODS[kind] for kind in part.kinds]
     tests = dict.fromkeys(
         method.of_all if comparison.is_max_min else method.in_general for method in methods
     )
-    test = ", or of shares ".join(tests)
+    test = "; for shares, ".join(tests)
     if metric.reference in EXTREME_REFERENCES:
-        return f"{test}; against each group with a more extreme value, over pairs (Tukey–Kramer)"
-    return test + (", Šidák over both rates" if len(metric.parts) > 1 else "")
+        return f"{test}; for each group with a more extreme value, over pairs (Tukey–Kramer)"
+    return test + ("; corrected over both rates (Šidák)" if len(metric.parts) > 1 else "")
 
 
 class Method(Frozen):
@@ -130,27 +129,27 @@ class Method(Frozen):
 METHODS = (
     Method(
         "Wilson",
-        "Interval of one share: all shares for which the observed share would not be unusual. It "
+        "Interval of one share: all true shares that are compatible with the observed share. It "
         "stays within 0 and 1 and suits small groups.",
         Citation("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
     ),
     Method(
         "jackknife",
-        "Each person is left out in turn, and the interval follows from how much the number then "
-        "changes (everybody keeps the same neighbours). For a share or an average precision it is "
-        "Wilson's interval of as many people as have that variance.",
+        "The number is computed without each person in turn, and its changes give the variance "
+        "(all people keep the same neighbours). For a share or an average precision, it is "
+        "Wilson's interval with this variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
         ("jackknife of people", "Wilson, jackknife"),
     ),
     Method(
         "Newcombe",
-        "Interval of the difference of two shares, made of the Wilson interval of each.",
+        "Interval of the difference of two shares, made from the Wilson intervals of both.",
         Citation("Newcombe, Stat Med 17:873", 1998),
     ),
     Method(
         "Newcombe, paired",
-        "Interval of the difference of two models on the same people, made of the interval of "
-        "each. Their correlation narrows it (by the delta method over the joint counts).",
+        "Interval of the difference of two models on the same people, made from the intervals of "
+        "both. Their correlation makes it narrower (delta method on the joint counts).",
         Citation("Newcombe, Stat Med 17:2635, method 10", 1998),
         ("MOVER, paired",),
     ),
@@ -162,19 +161,19 @@ METHODS = (
     ),
     Method(
         "Koopman",
-        "Interval of the ratio of two shares: all ratios that a score test does not reject. It "
-        "exists even if one of the shares is 0.",
+        "Interval of the ratio of two shares: all ratios that a chi-square test does not reject. "
+        "It exists even if one of the shares is 0.",
         Citation("Koopman, Biometrics 40:513", 1984),
     ),
     Method(
         "Katz",
-        "Interval of the ratio of two shares by the normal distribution of its logarithm. It is "
+        "Interval of the ratio of two shares, from a normal distribution of its logarithm. It is "
         "too narrow in small groups, so it is used only on request.",
         Citation("Katz et al., Biometrics 34:469", 1978),
     ),
     Method(
         "MOVER",
-        "Interval of a sum, difference, ratio or mean of estimates, made of the interval of each "
+        "Interval of a sum, difference, ratio or mean of estimates, made from their intervals "
         "(method of variance estimates recovery).",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
@@ -212,8 +211,8 @@ METHODS = (
     ),
     Method(
         "HC2",
-        "Interval and test of a coefficient of least squares by Student's t; the variance may "
-        "differ between groups and levels: squared residuals divided by 1 - leverage.",
+        "Interval and t test of a least-squares coefficient. The variance may differ between "
+        "groups and levels: it uses squared residuals divided by 1 - leverage.",
         Citation("MacKinnon & White, J Econometrics 29:305", 1985),
         ("least squares t",),
     ),
@@ -224,21 +223,21 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "Wilson's interval for as many people as give a share DeLong's variance. The part of it "
-        "that comes from a small side is at least a share of the variance expected at this area.",
+        "Wilson's interval of a share with the same value and DeLong's variance. A small side adds "
+        "at least a part of its expected variance.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
         "Clopper–Pearson",
-        "Exact interval of one share: in groups of any size it contains the true share at least as "
-        "often as it says.",
+        "Exact interval of one share: in groups of any size, it contains the true share at least "
+        "as often as its confidence says.",
         Citation("Clopper & Pearson, Biometrika 26:404", 1934),
     ),
     Method(
         "concentration of all bins",
-        "Interval of a calibration error. Each side is as wide as the distance that the shares of "
-        "all bins together can have from the true shares by chance, so it allows for the bias of "
-        "the error in small groups.",
+        "Interval of a calibration error. Each side is as wide as the error that chance can cause "
+        "in the shares of all bins together. So it allows for the bias of the error in small "
+        "groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(
@@ -269,8 +268,8 @@ METHODS = (
     ),
     Method(
         "Wald",
-        "Interval of a coefficient by maximum likelihood: 1.96 standard errors on either side at "
-        "95 %. As a test: z is its distance from the best value in standard errors.",
+        "Interval of a maximum-likelihood coefficient: 1.96 standard errors on each side at 95 %. "
+        "As a test: z is the distance from the best value in standard errors.",
         Citation("Wald, Trans Am Math Soc 54:426", 1943),
     ),
     Method(
@@ -304,63 +303,64 @@ METHODS = (
     ),
     Method(
         "delta",
-        "Interval by the normal distribution; the variance is that of a smooth formula of means.",
+        "Interval from a normal distribution. The variance follows from how the metric changes "
+        "with each mean.",
         Citation("Oehlert, Am Stat 46:27", 1992),
         ("delta method",),
     ),
     Method(
         "simultaneous over pairs",
-        "The intervals of all pairs of groups are valid at the same time, so the widest of them "
-        "may be selected.",
+        "The intervals of all pairs of groups are valid at the same time, so you can select the "
+        "widest one.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "z",
-        "Test that two shares are equal: their difference in standard errors, compared with the "
-        "normal distribution. The standard error is that of both groups joined or, if unpooled, "
-        "that of each group.",
+        "Test that two shares are equal: their difference divided by its standard error, compared "
+        "with the normal distribution. The standard error uses the share of both groups together "
+        "or, if unpooled, the share of each group.",
         Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
         ("z test", "unpooled"),
     ),
     Method(
         "Fisher",
-        "Exact test that two shares are equal, over all tables with the same totals. It is used "
-        "for small expected counts, and if the p-value of z is off by a tenth (p below .025; by "
-        "the saddle point of Barndorff-Nielsen, Biometrika 73:307).",
+        "Exact test that two shares are equal, over all tables with the same totals. It replaces z "
+        "for small expected counts, and for p-values below .025 in which z has an error over 10 % "
+        "(saddle point of Barndorff-Nielsen, Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
     Method(
         "mid-p",
-        "Fisher's test in which tables that are exactly as likely as the observed table count half "
-        "(the default).",
+        "Fisher's test that gives half weight to all tables exactly as likely as the observed "
+        "table (the default).",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
         "χ²",
         "Test that the shares of several groups, or their outcomes, are equal: it compares "
-        "observed with expected counts. G is used if p is below .01 and the p of G is more than "
-        "twice as large.",
+        "observed with expected counts. G replaces it if p is below .01 and the p-value of G is "
+        "more than twice this p.",
         Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),
     Method(
         "G",
-        "Likelihood-ratio test like chi-square: 2 n times the mutual information.",
+        "Likelihood-ratio test for the same question as χ². It is 2 · people · mutual information.",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test",),
     ),
     Method(
         "permutations",
-        "Groups of the same sizes are drawn at random from all people; p is the share of draws "
-        "that differ as much. Used for small expected counts.",
+        "Groups of the same sizes are drawn at random from all people; p is the share of draws in "
+        "which they differ as much. This test is used for small expected counts.",
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
         ("permutation",),
     ),
     Method(
         "McNemar",
         "Test of two decisions on the same people: whether equal numbers of people change in both "
-        "directions. Over two groups: whether both rates change by the same amount, or factor.",
+        "directions. For two groups: whether both rates change by the same amount, or factor.",
         Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(
@@ -401,8 +401,8 @@ METHODS = (
     ),
     Method(
         "over pairs",
-        "Correction for selecting the pair of groups with the smallest p-value: the distribution "
-        "of the studentized range, or Bonferroni if that p is smaller.",
+        "Correction for selecting the pair of groups with the smallest p-value. It uses the "
+        "studentized range, or Bonferroni if that gives a smaller p-value.",
         Citation("Kramer, Biometrics 12:307", 1956),
         ("Tukey–Kramer",),
     ),
@@ -416,23 +416,23 @@ METHODS = (
     ),
     Method(
         "its interval",
-        "Test by the printed interval: p is the level at which the interval no longer contains "
-        "the value at parity.",
+        "Test that uses the printed interval: p is the error rate at which the interval just "
+        "excludes the value at parity.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),
     Method(
         "effective counts",
-        "With survey weights a share is treated as that of the number of unweighted people who "
-        "would give the same (linearised) variance, also if weights depend on the outcome. "
-        "Fisher's test rounds this number, which is an approximation.",
+        "With survey weights, the sample size of a share is the number of unweighted people with "
+        "the same (linearised) variance, even if the weights depend on the outcome. Fisher's test "
+        "rounds this number, which is an approximation.",
         Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
         ("linearised variance",),
     ),
     Method(
         "cluster-robust",
-        "Interval or test by how much whole clusters differ (CR2 at the largest leverage), or "
-        "clusters within the declared strata. The degrees of freedom are the effective number of "
-        "clusters, n² / Σ n_c², minus 1.",
+        "Interval or test from the differences between clusters (CR2 at the largest leverage), "
+        "within declared strata if there are any. The degrees of freedom are the effective number "
+        "of clusters, n² / Σ n_c² for n_c people in cluster c, minus 1.",
         Citation("Carter, Schnepel & Steigerwald, Rev Econ Stat 99:698", 2017),
         ("CR2",),
     ),

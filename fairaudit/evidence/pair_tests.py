@@ -33,11 +33,8 @@ Of the pairs with the same first group, only the smallest p-value is needed; oth
 LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
-FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or the p of z is off by a tenth"
-FEW_GROUPS = (
-    f"if groups have expected counts below {LEAST_EXPECTED}: of the other groups, and of every "
-    "pair (z, or Fisher, mid-p), corrected for both tests"
-)
+FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or z has a p-value error over 10 %"
+FEW_GROUPS = f"and pairs (z, Fisher, mid-p) if groups have expected counts below {LEAST_EXPECTED}"
 
 _TEST_ALL_PAIRS = 64
 """Maximum number of groups of which all pairs are tested; of more, those that may differ most."""
@@ -251,16 +248,15 @@ PAIR_METHODS = {
             name_share_test(exact=exact, inference=inference, weighted=weighted)
             for exact in (False, True)
         ),
-        f"z, or Fisher, mid-p, {FEW_EXPECTED}",
-        f"χ², or G if p is very small; {FEW_GROUPS}",
+        f"z, or Fisher (mid-p) {FEW_EXPECTED}",
+        f"χ², or G if p is very small, {FEW_GROUPS}",
     ),
     ValueKind.MEAN: PairMethod(
         lambda values: values.summary,
         _compare_means,
         lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
         "Welch (Student on request)",
-        f"Welch's F; if groups have fewer than {LARGE_GROUP} people: of the other groups, and of "
-        "every pair (Welch), corrected for both tests",
+        f"Welch's F, and pairs (Welch) if groups have fewer than {LARGE_GROUP} people",
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),
@@ -281,8 +277,8 @@ PAIR_METHODS = {
             name_share_test(exact=True, inference=inference, weighted=weighted),
             "permutations",
         ),
-        f"G, or where a count below {LEAST_EXPECTED} is expected Fisher, mid-p, or permutations of "
-        "more than two classes",
+        f"G; if an expected count is below {LEAST_EXPECTED}, Fisher (mid-p) or, for more than two "
+        "classes, permutations",
         "G, or χ² if p is very small",
     ),
 }

@@ -242,8 +242,8 @@ class _DetectableGaps(Frozen):
         tests = _find_tests(evaluation, values, family)
         share, n, m, level, freedom = np.broadcast_arrays(share, values.effective_n, m, *tests)
         down, up = smallest_detectable(share, n, m, level, freedom)
-        # With too few clusters the size is unknown, and so is the detectable gap.
-        known = judged & ~np.isnan(share + n + m)
+        # A group without people has no rate; with too few clusters the size is unknown.
+        known = judged & (n > 0) & (m > 0) & ~np.isnan(share)
         compared = evaluation, disparity.comparison
         return cls(*compared, share, n, m, level, freedom, down, up, known)
 

@@ -26,22 +26,17 @@ from fairaudit.stats import multiplicity
 FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n² / Σ n_c²)"
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
 NO_WEIGHTED_VARIANCE = "its variance under unequal weights is not estimated"
-STRATA_ARE_ESTIMATED = "how the strata are filled is estimated too"
+STRATA_ARE_ESTIMATED = "the number of people in each stratum is estimated too"
 MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
 MASKED_COUNTS = "masked counts hide people of a group, and not by chance"
 TOO_LITTLE_VARIATION = "none: too little variation to test"
 EXTREME_IS_CHOSEN = "the extreme group is chosen from the same data"
-ONE_GROUP = "a test compares two groups, and this is the value of one"
+ONE_GROUP = "a test compares two groups, and this is the value of one group"
 
 
 class NoInterval(Exception):
     """A value has no interval; the message is the reason."""
-
-
-def explain_one_group(metric: GroupMetric) -> str:
-    """Why the value of a single group has no test of disparity."""
-    return ONE_GROUP.replace("it", metric.title.lower(), 1)
 
 
 def explain_group_without_interval(values: GroupValues, place: tuple[int, int]) -> str:

@@ -32,6 +32,7 @@ from fairaudit.evidence.records import (
     FEW_CLUSTERS,
     MASKED_COUNTS,
     NO_TEST_OVER_GROUPS,
+    ONE_GROUP,
     STRATA_ARE_ESTIMATED,
     IsBeyond,
     PairFilter,
@@ -39,7 +40,6 @@ from fairaudit.evidence.records import (
     Statistic,
     TestKey,
     Tests,
-    explain_one_group,
     find_test_key,
     take_smallest,
 )
@@ -80,7 +80,7 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
         values = evaluation.group_values
         if values is not None and values.own_test is not None:
             return _read_own_test(metric, values.own_test())
-        return Tests.none(evaluation, explain_one_group(metric))
+        return Tests.none(evaluation, ONE_GROUP)
     if isinstance(metric, TableMetric):
         if metric.p_of is not None:
             p = metric.p_of(evaluation.table, evaluation.terms)

@@ -241,22 +241,37 @@ def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | N
     return (None if width is None else -width), width
 
 
-class ReversalCheck(Frozen, tag=True):
-    """A limit on Simpson's reversals: the weakest kind that must not occur.
-
-    `scope` is the scope of the scan; None in documents without it.
-    """
+class SearchCheck(Frozen):
+    """A limit on a rate in what a search finds; the search has its own columns, and all strata."""
 
     id: str
     rate: str
     of: str
-    warn: ReversalLimit | None = None
-    fail: ReversalLimit | None = None
     inference: Inference = DEFAULT_INFERENCE
     place: Place | None = None
     about: Annotated[About, RARE] = About()
     source: Annotated[LimitQuotes, RARE] = LimitQuotes()
     accept_left_out: AcceptedShare = None
+
+    @property
+    def by(self) -> Annotated[Grouping, WRITTEN]:
+        """No columns."""
+        return ()
+
+    @property
+    def given(self) -> Annotated[Grouping, WRITTEN]:
+        """No columns."""
+        return ()
+
+
+class ReversalCheck(SearchCheck, tag=True):
+    """A limit on Simpson's reversals: the weakest kind that must not occur.
+
+    `scope` is the scope of the scan; None in documents without it.
+    """
+
+    warn: ReversalLimit | None = None
+    fail: ReversalLimit | None = None
     scope: Annotated[ScanScope | None, RARE] = field(default=None, name="scan")
 
     @property
@@ -264,49 +279,21 @@ class ReversalCheck(Frozen, tag=True):
         """The name in place of a metric's id."""
         return "simpson_reversal"
 
-    @property
-    def by(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: the scan has its own."""
-        return ()
 
-    @property
-    def given(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: the scan covers all strata."""
-        return ()
-
-
-class SubgroupCheck(Frozen, tag=True):
+class SubgroupCheck(SearchCheck, tag=True):
     """A limit on the divergence of any subgroup from everybody.
 
     `scope` is the scope of the search; None in documents without it.
     """
 
-    id: str
-    rate: str
-    of: str
-    inference: Inference = DEFAULT_INFERENCE
     warn: Limit | None = None
     fail: Limit | None = None
-    place: Place | None = None
-    about: Annotated[About, RARE] = About()
-    source: Annotated[LimitQuotes, RARE] = LimitQuotes()
-    accept_left_out: AcceptedShare = None
     scope: Annotated[SearchScope | None, RARE] = field(default=None, name="search")
 
     @property
     def metric_id(self) -> Annotated[str, "metric"]:
         """The name in place of a metric's id."""
         return "subgroup_divergence"
-
-    @property
-    def by(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: the search has its own."""
-        return ()
-
-    @property
-    def given(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns: the search covers all strata."""
-        return ()
 
 
 AnyCheck: TypeAlias = Check | ReversalCheck | SubgroupCheck

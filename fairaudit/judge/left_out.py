@@ -35,6 +35,7 @@ class LeftOutReason(StrEnum):
     EXCLUDED = "excluded"
     STRATUM = "stratum"
     TOO_SMALL = "too_small"
+    NOT_REACHED = "not_reached"
     WEIGHTLESS = "weightless"
     UNMATCHED = "unmatched"
     UNKNOWN_OUTCOME = "unknown_outcome"
@@ -201,9 +202,14 @@ def count_left_out(
         left = left - out
     judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left[0].sum(axis=0)).tolist()}
     compared = judged.difference(map(frozenset, waived))
+    # An outcome such as a step of a process may apply to none of the people of a group.
+    not_reached = table.eligible & (table.n.sum(axis=0) == 0) & ~evaluation.takes_part.any(axis=0)
+    of_groups[LeftOutReason.NOT_REACHED] = {
+        table.groups[g]: np.zeros(2) for g in np.flatnonzero(not_reached & (about == 0)).tolist()
+    }
     known_groups = {
         frozenset(table.groups[g]) for g in np.flatnonzero(table.known & (about > 0)).tolist()
-    }
+    }.union(map(frozenset, of_groups[LeftOutReason.NOT_REACHED]))
     inside = count(table).sum(axis=(1, 2)).astype(np.float64)
     if table.ungrouped is not None:
         ungrouped = table.ungrouped.people, table.ungrouped.mass
@@ -231,7 +237,7 @@ def count_left_out(
     parts = [
         _make_part(reason, both, of_weight if is_weighted else None, of_groups[reason])
         for reason, both in lost.items()
-        if both[0]
+        if both[0] or of_groups[reason]
     ]
     remaining = {
         group: left[:, :, g].sum(axis=1)

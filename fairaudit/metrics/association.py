@@ -29,8 +29,8 @@ from fairaudit.stats import contingency, distributions
 from fairaudit.stats.proportions import GAP_INTERVAL
 
 _BIASED = (
-    "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 n ln 2) "
-    "bits."
+    "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 · people "
+    "· ln 2) bits."
 )
 
 
@@ -148,19 +148,19 @@ TABLE_METRICS = (
         **_OF_CLASSES,
         information=True,
         source=citations.ZLIOBAITE,
-        formula="Σ p(y, g) log₂(p(y, g) / (p(y) p(g)))",
+        formula="Σ over outcomes y, groups g of p(y, g) log₂(p(y, g) / (p(y) p(g)))",
         value_of=_value_by(lambda counts: _information(counts)[0]),
     ),
     TableMetric(
         id="normalized_mutual_information",
         short="norm. MI",
         aliases=("normalized_prejudice_index",),
-        description="Mutual information, divided by the geometric mean of both entropies.",
+        description="Mutual information, divided by the geometric mean of the two entropies.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
         **_OF_CLASSES,
         information=True,
         source=citations.ZLIOBAITE,
-        formula="I(y; g) / √(H(y) H(g))",
+        formula="mutual information / √(entropy of the outcome · entropy of the group)",
         bounds=(0, 1),
         value_of=_value_by(_normalized_information),
     ),
@@ -175,8 +175,8 @@ TABLE_METRICS = (
         **_OF_SCORES,
         other_tools="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln "
         "2. Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
-        formula="Σ p(b, g) log₂(p(b, g) / (p(b) p(g))); a bin b is a value if there are at most "
-        "twenty values, else a tenth of the people",
+        formula="Σ over bins b, groups g of p(b, g) log₂(p(b, g) / (p(b) p(g))); a bin is a value "
+        "if there are at most twenty values, otherwise a tenth of the people",
         value_of=_value_by(lambda counts: _information(counts)[0], _read_bins),
     ),
     TableMetric(
@@ -188,7 +188,7 @@ TABLE_METRICS = (
         caution=IGNORES_THE_LABEL + " " + _BIASED + " Decreases with the number of bins, because "
         "their entropy increases.",
         **_OF_SCORES,
-        formula="I(b; g) / √(H(b) H(g)), in the bins of `score_mutual_information`",
+        formula="`score_mutual_information` / √(entropy of the bins · entropy of the group)",
         bounds=(0, 1),
         value_of=_value_by(_normalized_information, _read_bins),
     ),
@@ -196,13 +196,13 @@ TABLE_METRICS = (
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
-        description="The excess of the most over-represented combination of an outcome and a group "
-        "over its expected share under independence, relative to that share.",
+        description="For the most over-represented combination of an outcome and a group: its "
+        "share divided by its expected share if outcome and group were independent, minus 1.",
         caution=IGNORES_THE_LABEL + " Large if an outcome or a group is rare; does not show "
         "combinations that are too rare.",
         **_OF_CLASSES,
         source=citations.FUKUCHI,
-        formula="max over y, g of p(y, g) / (p(y) p(g)) - 1",
+        formula="max over outcomes y, groups g of p(y, g) / (p(y) p(g)) - 1",
         value_of=_value_by(_eta),
     ),
     TableMetric(
@@ -211,11 +211,11 @@ TABLE_METRICS = (
         short="predictability",
         description="How often the outcome is guessed correctly from the group alone.",
         caution="High if one outcome is common, and never below `majority_baseline`: equal groups "
-        "can cross a limit on it. `goodman_kruskal_lambda` is 0 there.",
+        "can cross a limit on it. `goodman_kruskal_lambda` is 0 for equal groups.",
         **_OF_CLASSES,
         source=citations.ZLIOBAITE,
-        formula="Σ over g of max over y of n(y, g), divided by n",
-        parity="the share of the commonest outcome (`majority_baseline`), never below",
+        formula="Σ over groups of people with the group's most common outcome / people",
+        parity="the share of the most common outcome (`majority_baseline`), and never below it",
         bounds=(0, 1),
         value_of=_value_by_guesses(lambda n, by_group, _: by_group / n),
     ),
@@ -228,7 +228,7 @@ TABLE_METRICS = (
         caution="Not a measure of disparity: the baseline for `predictability`.",
         no_interval=BIASED_BY_CHANCE,
         source=citations.ZLIOBAITE,
-        formula="max over y of n(y), divided by n",
+        formula="people with the most common outcome / people",
         parity="any value: it does not look at groups",
         bounds=(0, 1),
         value_of=_value_by_guesses(lambda n, _, by_all: by_all / n),
@@ -241,7 +241,7 @@ TABLE_METRICS = (
         caution="0 if all groups have the same most common outcome, however much they differ.",
         **_OF_CLASSES,
         source=citations.GOODMAN,
-        formula="(Σ_g max_y n(y, g) - max_y n(y)) / (n - max_y n(y))",
+        formula="(`predictability` - `majority_baseline`) / (1 - `majority_baseline`)",
         bounds=(0, 1),
         value_of=_value_by_guesses(lambda n, by_group, by_all: (by_group - by_all) / (n - by_all)),
     ),
@@ -254,7 +254,7 @@ TABLE_METRICS = (
         **_OF_CLASSES,
         source=citations.CRAMER,
         other_tools="Not corrected for bias; for two groups and two outcomes it is |φ|.",
-        formula="√(χ² / (n · (min(groups, classes) - 1)))",
+        formula="√(χ² / (people · (min(groups, classes) - 1)))",
         bounds=(0, 1),
         value_of=_value_by(_cramers_v),
     ),
@@ -302,8 +302,8 @@ TOTAL_VARIATION = TableMetric(
     id="total_variation",
     title="Total variation distance",
     short="TV",
-    description="The largest share of one group's outcomes that would have to change to be "
-    "distributed as another group's.",
+    description="The largest share of one group's outcomes that would have to change to match the "
+    "distribution of another group.",
     caution="Grows with the number of groups and of classes by chance alone.",
     source=citations.LEVIN,
     other_tools=(
@@ -323,7 +323,7 @@ TOTAL_VARIATION = TableMetric(
 
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
-_OF_THE_NUMBER = "The number itself, not its bins; of one attribute at a time."
+_OF_THE_NUMBER = "It uses the number itself, not its bins, and one attribute at a time."
 
 
 class _Line(Frozen):
@@ -424,7 +424,7 @@ _OF_A_LINE: dict[str, Any] = {
     "undefined": _UNDEFINED,
     "no_interval": HIGHER_POWERS,
     "no_test": f"a trend of numbers is not tested: {HIGHER_POWERS}",
-    "test": "Student, of decisions",
+    "test": "for decisions, Student",
     "p_of": _test_trend,
 }
 SLOPE = TableMetric(
@@ -433,8 +433,8 @@ SLOPE = TableMetric(
     short="slope",
     description="The change of the selection rate (or of the mean of a number) per unit of a "
     "numeric attribute.",
-    other_tools="The coefficient of ordinary least squares on the attribute alone.",
-    formula="Σ (s - mean s)(ŷ - mean ŷ) / Σ (s - mean s)²",
+    other_tools="The same as the coefficient of ordinary least squares on the attribute alone.",
+    formula="Σ (s - mean s)(y - mean y) / Σ (s - mean s)² for attribute s, outcome y",
     bounds=(None, None),
     value_of=_read(lambda line: line.sx / line.ss),
     hypothesis="no trend",
@@ -446,7 +446,7 @@ NUMERIC_CORRELATION = TableMetric(
     title="Correlation with the attribute",
     short="r",
     description="Pearson's correlation of the outcome with a numeric attribute.",
-    formula="Pearson's r of s and ŷ",
+    formula="Pearson's r of attribute and outcome",
     bounds=(-1, 1),
     value_of=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
     hypothesis="no correlation",
@@ -464,13 +464,15 @@ TREND = TableMetric(
     description="The trend of the selection rate along a numeric attribute, in standard errors.",
     caution="Grows with the number of people: it measures evidence, not size. " + _OF_THE_NUMBER,
     source=citations.ARMITAGE,
-    other_tools="The signed root of R's `prop.trend.test`; statsmodels divides by n - 1.",
-    formula="Σ (s - mean s)(ŷ - mean ŷ) / √(mean ŷ (1 - mean ŷ) Σ (s - mean s)²)",
+    other_tools="The signed square root of R's `prop.trend.test`; statsmodels divides by people - "
+    "1.",
+    formula="Σ (s - mean s)(y - r) / √(r (1 - r) Σ (s - mean s)²), attribute s, outcome y with "
+    "rate r",
     bounds=(None, None),
     requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
     value_of=_find_trend,
-    no_interval="it is a test statistic itself",
+    no_interval="it is a test statistic",
     hypothesis="no trend",
     test=IS_TEST,
     p_of=lambda *asked: distributions.normal_two_sided(_find_trend(*asked).value),

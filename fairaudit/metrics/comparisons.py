@@ -124,8 +124,8 @@ RATIO = Comparison(
     description="The group's value divided by the reference's; 1 at parity.",
     caution="Looks large if rates are small: 2 % and 1 % have a ratio of 2, but differ by 1 point.",
     source=citations.MLHEALTH,
-    other_tools="For x/0 Aequitas prints 10 and aif360.sklearn 0, and others print 0 for 0/0; here "
-    "the first is infinite and the second undefined.",
+    other_tools="For x/0, Aequitas prints 10 and aif360.sklearn 0; here it is infinite. For 0/0, "
+    "others print 0; here it is undefined.",
     formula="group / reference",
     ideal=1,
     apply=truediv,
@@ -139,7 +139,7 @@ GAP = Comparison(
     description="The highest value of a group minus the lowest; 0 at parity.",
     caution="By chance alone it is larger if there are more groups: look at the sizes of the pair.",
     source=citations.FAIRLEARN,
-    other_tools="Fairlearn's `difference(method='between_groups')`.",
+    other_tools="The same as Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
     is_max_min=True,
     apply=sub,
@@ -154,7 +154,8 @@ MIN_RATIO = Comparison(
     caution="By chance alone it is lower if there are more groups. It looks extreme if rates are "
     "small.",
     source=citations.FAIRLEARN,
-    other_tools="Fairlearn's `ratio(method='between_groups')`, which prints NaN or 0 for 0/0.",
+    other_tools="Fairlearn's `ratio(method='between_groups')` is the same but prints NaN or 0 for "
+    "0/0.",
     formula="lowest / highest",
     is_max_min=True,
     ideal=1,
@@ -201,8 +202,8 @@ COMMON_ODDS_RATIO = Comparison(
     caution="If the odds ratios of the strata differ, it describes no single stratum.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
     source=citations.MANTEL,
-    formula="Σ over strata of a d / N, over Σ of b c / N: a selected and b not of the group, c and "
-    "d of the reference, N both",
+    formula="(Σ over strata of a d / N) / (Σ over strata of b c / N): a selected and b not "
+    "selected in the group, c and d in the reference, N people in both",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     contrast=common_odds_ratio,
@@ -216,7 +217,7 @@ STANDARDIZED_DIFFERENCE = Comparison(
     caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention.",
     no_interval=HIGHER_POWERS,
     source=citations.COHEN,
-    other_tools="Cohen's d, with the pooled sample standard deviation.",
+    other_tools="The same as Cohen's d with the pooled sample standard deviation.",
     formula="(group - reference) / pooled standard deviation",
     apply=sub,
     rational=False,
@@ -307,7 +308,7 @@ CORRELATION = Comparison(
     caution="Shrinks with the size of the smaller side; undefined if the outcome does not vary.",
     no_interval=HIGHER_POWERS,
     source=citations.ZLIOBAITE,
-    formula="Pearson's r of the outcome and membership",
+    formula="Pearson's r of the outcome and membership in the group (1 or 0)",
     apply=sub,
     rational=False,
     contrast=correlation,
@@ -335,7 +336,7 @@ COEFFICIENT = Comparison(
     "parity.",
     caution="If the effect differs between the levels of a control, the value is an average.",
     source=citations.ZLIOBAITE,
-    formula="coefficient of the group in a least-squares fit on indicators of groups and controls",
+    formula="the group's coefficient in a least-squares fit on groups and controls",
     apply=sub,
     range=(None, None),
     interval=intervals.of_coefficient,

@@ -19,7 +19,7 @@ from fairaudit.metrics.group_metrics import count_effective_of_share, sum_cells
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
 from fairaudit.stats import proportions, sample_sizes
 
-_FACTOR = "A factor that results from the disparity hides it."
+_FACTOR = "A factor that is itself a result of the disparity hides the disparity."
 _PREDICTION = frozenset({Requirement.PREDICTION})
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
@@ -60,7 +60,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     short="DD",
     family="independence",
     description="The group's share of the rejected minus its share of the selected.",
-    caution="Larger for a large group at equal rates; only its sign compares groups.",
+    caution="At equal rates it is larger for a large group; only its sign compares groups.",
     source=citations.WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
@@ -101,15 +101,15 @@ def _bound_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) -> E
 
 
 def _define_stratum_share(
-    name: str, of: str, cells: tuple[str, ...], needs: frozenset[Requirement]
+    name: str, who: str, cells: tuple[str, ...], needs: frozenset[Requirement]
 ) -> Formula:
-    counted = f"({' + '.join(cells)})"
+    counted, of = f"({' + '.join(cells)})", who and f" among {who}"
     return Formula(
         id=name,
         title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
-        description=f"The share of the group{of} in the stratum.",
+        description=f"The share of the group's {who or 'people'} in the stratum.",
         caution="Describes where people are; two groups can be distributed very differently over "
         "the strata.",
         source=citations.BEUTEL,
@@ -125,10 +125,10 @@ def _define_stratum_share(
 
 STRATUM_SHARE = _define_stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION)
 STRATUM_SHARE_OF_POSITIVES = _define_stratum_share(
-    "stratum_share_of_positives", " among positives", ("tp", "fn"), _BOTH
+    "stratum_share_of_positives", "positives", ("tp", "fn"), _BOTH
 )
 STRATUM_SHARE_OF_NEGATIVES = _define_stratum_share(
-    "stratum_share_of_negatives", " among negatives", ("fp", "tn"), _BOTH
+    "stratum_share_of_negatives", "negatives", ("fp", "tn"), _BOTH
 )
 
 GROUP_METRICS = (
@@ -150,9 +150,10 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     "Equal propensity is not equal merit: check its features.",
     source=citations.CALDERS,
     other_tools="Žliobaitė §3.3.2: strata from a logistic model, after Rosenbaum & Rubin (1983), "
-    "https://doi.org/10.1093/biomet/70.1.41; here averaged by the number of people in each "
-    "stratum; `average: overlap` weights by n m / (n + m) of both sides (Li, Morgan & Zaslavsky "
-    "2018). `unexplained_difference` with the same `given` is the aggregate in the survey.",
+    "https://doi.org/10.1093/biomet/70.1.41; here strata are weighted by their people. `average: "
+    "overlap` weights by n m / (n + m), for n and m people on the two sides (Li, Morgan & "
+    "Zaslavsky 2018). `unexplained_difference` with the same `given` is the aggregate in the "
+    "survey.",
     parts=((r.SELECTION_RATE, SHORTFALL),),
     averages=(POOLED,),
     conditional=True,
@@ -168,9 +169,9 @@ DISPARITIES = (
         "same strata with the same weights (equal weights unless `average` is set).",
         caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
         source=citations.BEUTEL,
-        other_tools="Beutel et al. also weight by P(A = a | s = 0), all people of the subgroup. "
-        "`average: group` weights by the negatives of the group, P(a | s, y-); `average: "
-        "group_people` by all its people, P(a | s). `reference` and `reference_people` use the "
+        other_tools="Beutel et al. also weight by all people of the subgroup (their P(A = a | s = "
+        "0)). `average: group` weights by the negatives of the group (P(a | s, y-)), `average: "
+        "group_people` by all its people (P(a | s)). `reference` and `reference_people` use the "
         "people of the reference.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
@@ -195,7 +196,8 @@ DISPARITIES = (
         caution=_FACTOR + " Covers only strata with both groups: check how many people are in "
         "others.",
         source=citations.KAMIRAN,
-        other_tools="Žliobaitė §3.3: d_u = d - d_e.",
+        other_tools="Žliobaitė §3.3 calls it d_u: the mean difference minus the explained "
+        "difference.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         averages=(MIDDLE,),
         conditional=True,
@@ -203,11 +205,11 @@ DISPARITIES = (
     Disparity(
         id="explained_difference",
         short="d explained",
-        description="The part of the mean difference that corresponds to the groups' mix of "
-        "strata, in this decomposition.",
+        description="The part of the mean difference that corresponds to the different mix of "
+        "strata in both groups.",
         caution=_FACTOR + " Explained is not justified: that depends on the factor.",
         source=citations.KAMIRAN,
-        other_tools="Žliobaitė §3.3: d_e, with p*(+|z) the plain mean of both groups' rates.",
+        other_tools="Žliobaitė §3.3 calls it d_e; p*(+|z) is the plain mean of both groups' rates.",
         parts=((r.SELECTION_RATE, SHORTFALL), (r.SELECTION_RATE, SHORTFALL)),
         averages=(OWN, MIDDLE),
         fold=REMAINDER,
@@ -221,14 +223,14 @@ DISPARITIES = (
         aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
         description="The group's odds of being selected divided by the reference's, among people "
         "in the same stratum; 1 at parity.",
-        caution=_FACTOR + " One number for all strata: if their odds ratios differ it describes "
-        "no single stratum, and if they have opposite directions it can be 1. The rates next to "
-        "it are those of both groups with the same mix of strata; their odds ratio is a different "
+        caution=_FACTOR + " One number for all strata: if their odds ratios differ it describes no "
+        "single stratum, and if they have opposite directions it can be 1. The rates next to it "
+        "have the same mix of strata in both groups; the odds ratio of these rates is a different "
         "number.",
         source=citations.MANTEL,
-        other_tools="The interval is that of Robins, Breslow & Greenland (1986) for its logarithm, "
-        "https://doi.org/10.2307/2531052; the test is Cochran's (1954) and theirs, without "
-        "continuity correction. R's `mantelhaen.test` has the same numbers with `correct = FALSE`.",
+        other_tools="The interval of the logarithm is that of Robins, Breslow & Greenland (1986), "
+        "https://doi.org/10.2307/2531052; the test is Cochran's (1954), without continuity "
+        "correction. R's `mantelhaen.test` has the same numbers with `correct = FALSE`.",
         parts=((r.SELECTION_RATE, COMMON_ODDS_RATIO),),
         averages=(POOLED,),
         conditional=True,
@@ -236,13 +238,13 @@ DISPARITIES = (
     Disparity(
         id="conditional_demographic_disparity",
         short="CDD",
-        description="The demographic disparity within strata, averaged by their number of people; "
-        "strata with one group only are left out.",
+        description="The demographic disparity within strata, averaged with the number of people "
+        "as weight; strata with one group only are left out.",
         caution=_FACTOR + " Strata in which no one or everyone is selected carry no information.",
         source=citations.WACHTER,
         other_tools="SageMaker Clarify prints the same number if every stratum has both outcomes. "
-        "If all people of a stratum are rejected, or all are selected, it uses 0 for a share of 0 "
-        "people; here the share is undefined, and the stratum is left out and listed.",
+        "If all people of a stratum are rejected, or all are selected, Clarify uses 0 for a share "
+        "of 0 people; here the share is undefined, and the stratum is left out and listed.",
         version=2,
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
         averages=(POOLED,),
@@ -275,7 +277,7 @@ DISPARITIES = (
         "in all strata.",
         caution="Mixes the effects of stratum and group, because strata differ for all people.",
         source=citations.ZLIOBAITE,
-        other_tools="As Žliobaitė prints belift; `belift` compares within the stratum.",
+        other_tools="The same as Žliobaitė's belift; `belift` here compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.EVERYBODY,
         conditional=True,

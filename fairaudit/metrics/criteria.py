@@ -131,7 +131,7 @@ CRITERIA = (
         description="The mean of the gaps in true positive and false positive rate.",
         caution=TRUSTS_THE_LABEL + " A mean can hide one wide gap.",
         source=citations.FAIRLEARN,
-        other_tools="Fairlearn's `equalized_odds_difference(agg='mean')`.",
+        other_tools="The same as Fairlearn's `equalized_odds_difference(agg='mean')`.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MEAN,
     ),
@@ -188,8 +188,8 @@ CRITERIA = (
         short="conditional SP",
         family="independence",
         description="The largest gap in selection rates within a stratum of a declared factor.",
-        caution="A factor that results from the disparity hides it; small strata have wide gaps "
-        "by chance.",
+        caution="A factor that is itself a result of the disparity hides the disparity; small "
+        "strata have wide gaps by chance.",
         source=citations.CORBETT,
         parts=((r.SELECTION_RATE, GAP),),
         conditional=True,
@@ -210,8 +210,7 @@ CRITERIA = (
         aliases=("disparate_impact", "slift"),
         caution=IGNORES_THE_LABEL + " Looks large if rates are small.",
         source=citations.AIF360,
-        other_tools="Žliobaitė's impact ratio; `impact_ratio` here compares with the highest group."
-        "",
+        other_tools="Žliobaitė's impact ratio; `impact_ratio` compares with the highest group.",
         parts=((r.SELECTION_RATE, RATIO),),
     ),
     *(
@@ -231,8 +230,8 @@ CRITERIA = (
     Disparity(
         id="average_odds_difference",
         short="avg odds diff.",
-        description="Half the sum of the differences in false and true positive rate to the "
-        "reference.",
+        description="The mean of the differences from the reference in false and true positive "
+        "rate.",
         caution=TRUSTS_THE_LABEL + " Opposite differences cancel.",
         source=citations.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -242,9 +241,9 @@ CRITERIA = (
         id="average_odds_error",
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
-        description="Half the sum of the absolute differences in false and true positive rate.",
+        description="The mean of the absolute differences in false and true positive rate.",
         source=citations.AIF360,
-        other_tools="AIF360's `average_abs_odds_difference`.",
+        other_tools="The same as AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN_MAGNITUDE,
     ),
@@ -261,8 +260,8 @@ CRITERIA = (
         short="odds diff. (fML)",
         description="The larger of the differences in false and true positive rate, with its sign.",
         source=citations.MLHEALTH,
-        other_tools="Follows fairMLHealth's code; the maximum of signed values that its page "
-        "prints is another number.",
+        other_tools="The same as in fairMLHealth's code. Its page prints the maximum of signed "
+        "values, which is another number.",
         parts=((r.TRUE_POSITIVE_RATE, DIFFERENCE), (r.FALSE_POSITIVE_RATE, DIFFERENCE)),
         fold=LARGEST_MAGNITUDE,
     ),
@@ -284,9 +283,9 @@ CRITERIA = (
         description="The smaller of the ratios of true and false positive rates.",
         caution=TRUSTS_THE_LABEL + " Hides a ratio above 1 if the other is below 1.",
         source=citations.MLHEALTH,
-        other_tools="The min() in fairMLHealth's table of equations; its text and code use the "
-        "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides "
-        "the lowest rate by the highest.",
+        other_tools="fairMLHealth's table of equations has this minimum. Its text and code use the "
+        "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides the "
+        "lowest rate by the highest.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=MIN,
     ),
@@ -427,9 +426,9 @@ DISPARITIES = (
         id="mean_difference",
         short="mean diff.",
         aliases=("discrimination_score", "slift_d"),
-        caution=IGNORES_THE_LABEL + " Positive: the group is selected less.",
+        caution=IGNORES_THE_LABEL + " If it is positive, the group is selected less.",
         source=citations.ZLIOBAITE,
-        other_tools="`statistical_parity_difference` with the opposite sign.",
+        other_tools="The same as `statistical_parity_difference` with the opposite sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         of_numbers="mean_difference_of_numbers",
     ),
@@ -439,7 +438,8 @@ DISPARITIES = (
         short="mean diff.",
         family="independence",
         description="The reference's mean minus the group's.",
-        caution=IGNORES_THE_LABEL + " Positive: the group has less. In the unit of the number.",
+        caution=IGNORES_THE_LABEL + " If it is positive, the group has less, in the unit of the "
+        "number.",
         source=citations.ZLIOBAITE,
         other_tools="The `mean_difference` of a numeric outcome; `mean_prediction_difference` with "
         "the opposite sign.",
@@ -448,13 +448,13 @@ DISPARITIES = (
     Disparity(
         id="normalized_difference",
         short="norm. diff.",
-        description="The mean difference, divided by the largest that this share of selected "
-        "allows.",
+        description="The mean difference, divided by its largest possible value for this share of "
+        "selected people.",
         caution=IGNORES_THE_LABEL + " Undefined if no one or everyone is selected.",
         source=citations.ZLIOBAITE,
-        other_tools="Žliobaitė prints the divisor of a positive difference alone, min(p(+) / "
-        "p(ref), p(-) / p(group)). Where the group is selected more it is min(p(+) / p(group), "
-        "p(-) / p(ref)) here, so that complete reverse separation is -1, as in her Table 4.",
+        other_tools="Žliobaitė prints only the divisor of a positive difference, min(p(+) / "
+        "p(ref), p(-) / p(group)). If the group is selected more, the divisor here is min(p(+) / "
+        "p(group), p(-) / p(ref)), so that complete reverse separation is -1, as in her Table 4.",
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
     Disparity(
@@ -462,7 +462,7 @@ DISPARITIES = (
         title="Odds ratio of selection",
         short="odds ratio",
         description="The group's odds of being selected divided by the reference's.",
-        caution=IGNORES_THE_LABEL + " Farther from 1 than the ratio of rates.",
+        caution=IGNORES_THE_LABEL + " It is farther from 1 than the ratio of rates.",
         source=citations.ZLIOBAITE,
         other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 are for this one.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
@@ -490,7 +490,8 @@ DISPARITIES = (
         "the group is not, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
         source=citations.CALDERS,
-        other_tools="Žliobaitė's rank formula lacks the division by n₀n₁.",
+        other_tools="Žliobaitė's rank formula lacks the division by the product of the group "
+        "sizes.",
         parts=((r.SELECTION_RATE, RANKED),),
     ),
     Disparity(
@@ -501,7 +502,7 @@ DISPARITIES = (
         "the group, plus half of the ties.",
         caution=IGNORES_THE_LABEL + " Does not show how far apart the scores are.",
         source=citations.CALDERS,
-        other_tools="The Mann–Whitney statistic divided by n₀n₁.",
+        other_tools="The Mann–Whitney statistic divided by the product of the group sizes, n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
     ),
     Disparity(
@@ -513,14 +514,14 @@ DISPARITIES = (
         caution=IGNORES_THE_LABEL + " Does not show how far apart the classes are.",
         source=citations.CALDERS,
         other_tools="For two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
-        "ranks of the classes, divided by n₀n₁.",
+        "ranks of the classes, divided by the product of the group sizes, n₀n₁.",
         parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
     ),
     Disparity(
         id="balanced_residuals",
         short="residuals",
-        description="The group's mean of label minus prediction, minus the reference's: above 0 if "
-        "the predictions for the group are too low compared with the reference.",
+        description="The group's mean residual (label minus prediction) minus the reference's: "
+        "above 0 if the predictions for the group are too low compared with the reference.",
         caution=TRUSTS_THE_LABEL + " Balanced residuals do not show discrimination in the data.",
         source=citations.CALDERS,
         parts=((means_and_errors.MEAN_RESIDUAL, DIFFERENCE),),
@@ -531,8 +532,9 @@ DISPARITIES = (
         short="correlation",
         aliases=("pearson_correlation",),
         family="independence",
-        description="Pearson's correlation of the score (else of the outcome) with membership.",
-        caution=IGNORES_THE_LABEL + " Always small for a small group.",
+        description="Pearson's correlation of the score, or of the outcome, with membership in the "
+        "group.",
+        caution=IGNORES_THE_LABEL + " It is small for any small group.",
         source=citations.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,
@@ -545,11 +547,11 @@ DISPARITIES = (
         family="conditional",
         description="The group's score (or number, or selection rate) minus the reference's, for "
         "people with equal `controls`; from one least-squares fit of all groups.",
-        caution="A control that results from the disparity hides it. The effects of the controls "
-        "are additive. People without a control value are left out.",
+        caution="A control that is itself a result of the disparity hides the disparity. The "
+        "effects of the controls are additive. People without a control value are left out.",
         source=citations.ZLIOBAITE,
-        other_tools="The coefficient of a group in R's `lm(y ~ group + factor(control))` and in "
-        "statsmodels' OLS, with their t test; without controls the plain difference.",
+        other_tools="Equals a group's coefficient in R's `lm(y ~ group + factor(control))` and in "
+        "statsmodels' OLS, with their t test. Without controls it is the plain difference.",
         parts=((means_and_errors.OUTCOME_MEAN, COEFFICIENT),),
         fitted=True,
     ),
@@ -559,11 +561,11 @@ DISPARITIES = (
         short="corr. (-)",
         aliases=("conditional_correlation",),
         family="separation",
-        description="Pearson's correlation of the score (else of the prediction) with membership, "
-        "among people whose label is negative.",
-        caution="Relies on the label. Always small for a small group.",
+        description="Pearson's correlation of the score, or of the prediction, with membership in "
+        "the group, among people with a negative label.",
+        caution="Relies on the label. It is small for any small group.",
         source=citations.BEUTEL,
-        other_tools="The penalty Corr that Beutel et al. train with takes its absolute value.",
+        other_tools="Beutel et al. use its absolute value as a penalty in training (Corr).",
         parts=((means_and_errors.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),

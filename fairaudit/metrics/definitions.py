@@ -97,7 +97,7 @@ TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this meas
 
 BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
 """The reason why a metric that is never below parity has no interval."""
-HIGHER_POWERS = "its variance takes third and fourth powers, which are not added up"
+HIGHER_POWERS = "its variance needs sums of third and fourth powers, which are not counted"
 """The reason why a measure of squares, or in standard deviations, has no interval."""
 
 
@@ -185,17 +185,17 @@ class Preference(Frozen):
         """Which way is better, in one sentence."""
         benefit, burden = _WORDS[self.benefit], _WORDS[self.burden]
         if self.benefit is self.burden:
-            return f"{benefit} for the group" if self.benefit is not Better.NEITHER else (
-                "neither direction is better in general"
-            )  # fmt: skip
-        return f"of a benefit {benefit}, of a burden (`favourable: false`) {burden}"
+            return (
+                f"{benefit} {'in general' if self.benefit is Better.NEITHER else 'for the group'}"
+            )
+        return f"for a benefit, {benefit}; for a burden (`favourable: false`), {burden}"
 
 
 _WORDS: Mapping[Better, str] = MappingProxyType(
     {
         Better.HIGHER: "higher is better",
         Better.LOWER: "lower is better",
-        Better.NEITHER: "neither way is",
+        Better.NEITHER: "neither direction is better",
     }
 )
 

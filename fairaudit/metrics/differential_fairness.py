@@ -387,9 +387,7 @@ def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: A
 
 
 _OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)
-_SIMULTANEOUS = (
-    f"{proportions.RATIO_INTERVAL} (of smoothed shares MOVER), simultaneous over pairs and outcomes"
-)
+_SIMULTANEOUS = f"{proportions.RATIO_INTERVAL} (MOVER for smoothed shares), simultaneous over pairs and outcomes"
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
     id="differential_fairness",
@@ -406,11 +404,11 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     other_tools="ε limits three things. The expected utilities of two groups differ at most by the "
     "factor e^ε, if no utility is negative (Eq. 5). An outcome changes the odds of two groups at "
     "most by the factor e^ε, for priors in Θ (Eq. 4). ε of a subset of the attributes is at most "
-    "2ε (Theorem 3.2), and at most ε for a single distribution. "
-    "Smoothing: AIF360's `smoothed_empirical_differential_fairness` adds a concentration of 1, "
-    "that is 1/|Y| to each outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: "
-    "overall` divides this amount in proportion to the outcomes of all groups, so that groups of "
-    "unequal size with equal rates keep equal rates.",
+    "2ε (Theorem 3.2), and at most ε for a single distribution. Smoothing: AIF360's "
+    "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to each "
+    "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` divides this "
+    "amount in proportion to the outcomes of all groups, so that groups of unequal size with equal "
+    "rates keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,
@@ -430,15 +428,15 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    description="ε of the prediction minus ε of the label: the change of the largest log-ratio. "
-    "The group that is worse off may have changed.",
+    description="The largest log-ratio between two groups (ε) of the prediction, minus that of the "
+    "label. The group that is worse off can be different in both.",
     caution="0 for a model that repeats the disparity of the label, and also for a model that "
     "reverses it.",
     source=citations.FOULDS,
-    other_tools="AIF360's `differential_fairness_bias_amplification`, smoothed there. e^Δε is the "
-    "factor by which the largest disparity of expected utility grows (§4.1).",
+    other_tools="The same as AIF360's `differential_fairness_bias_amplification`, which smooths. "
+    "For a value of Δε, the largest disparity of expected utility is e^Δε times as large (§4.1).",
     value_of=_bias_amplification,
-    formula="ε(prediction) - ε(label), on rows where both are known",
+    formula="`differential_fairness` of the prediction - that of the label, on rows with both",
     bounds=(None, None),
     requirements=_BOTH_OUTCOMES,
     parameters=_SMOOTHING,
@@ -452,8 +450,7 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    description="The largest ε of the prediction among people with the same label, over the labels."
-    "",
+    description="The largest log-ratio (ε) of the prediction among people with the same label.",
     caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
     source=citations.FOULDS,
     other_tools="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
@@ -474,10 +471,10 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     id="differential_equal_opportunity",
     title="Differential equal opportunity",
     short="ε given +",
-    description="ε of the prediction among people whose label is positive.",
+    description="The largest log-ratio (ε) of the prediction among people with a positive label.",
     other_tools="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
     value_of=_within_positives,
-    formula="max over outcomes y, groups g, h of |ln P(y|g, +) - ln P(y|h, +)|",
+    formula="max over outcomes y, groups g, h of |ln P(y|g, positive) - ln P(y|h, positive)|",
     interval=_interval_of(_positives),
     independence=_counts_of(_positives),
     cells=frozenset({"tp", "fn"}),

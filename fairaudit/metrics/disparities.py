@@ -317,8 +317,8 @@ class Disparity(CatalogueEntry, kw_only=True):
             or self.fold in {MEAN_MAGNITUDE, MEAN_RATIO}
             or self.over_groups is not None
         )
-        is_share = self.comparison.range == (0, 1) and self.comparison.ideal == 0
-        return self.to_reference and not one_sided and not is_share
+        starts_at_parity = self.comparison.bounds(self.parts[0][0])[0] == self.comparison.ideal
+        return self.to_reference and not one_sided and not starts_at_parity
 
     @property
     def looks_at_nearest(self) -> bool:

@@ -12,6 +12,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Amount, GroupTable, Ints, RowTable, Sum
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.cube.rows import Features
+from fairaudit.metrics import build_disparity
 from fairaudit.metrics.confusion_counts import collapse_strata
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
@@ -37,29 +38,25 @@ _UTILITIES = tuple(
     (cell, Decimal(value)) for cell, value in (("tp", 1), ("fp", -1), ("fn", 0), ("tn", 0))
 )
 PEOPLE = (
-    "women 20 true positives (tp), 10 false positives (fp), 10 false negatives (fn), 60 true "
-    "negatives (tn); men tp 40, fp 20, fn 10, tn 30"
+    "Women: 20 true positives (tp), 10 false positives (fp), 10 false negatives (fn), 60 true "
+    "negatives (tn). Men: 40 tp, 20 fp, 10 fn, 30 tn."
 )
 IN_STRATA = (
-    "by day women 10 true positives (tp), 5 false positives (fp), 5 false negatives (fn), 20 true "
-    "negatives (tn) and men tp 30, fp 15, fn 5, tn 10; at night women tp 10, fp 5, fn 5, tn 40 "
-    "and men tp 10, fp 5, fn 5, tn 20"
+    "Women by day: 10 true positives (tp), 5 false positives (fp), 5 false negatives (fn), 20 true "
+    "negatives (tn). Men by day: 30 tp, 15 fp, 5 fn, 10 tn. Women at night: 10 tp, 5 fp, 5 fn, 40 "
+    "tn. Men at night: 10 tp, 5 fp, 5 fn, 20 tn."
 )
-SCORED = "; the score of all tp is .8, of fp .6, of fn .4, of tn .2"
-NUMBERED = "; the predictions are 8, 6, 4 and 2, the label is 10 or 0"
-FEATURED = "; the label is their only feature"
-AGED = "; they are 50, 40, 35 and 30 years old"
+SCORED = " Scores: .8 for tp, .6 for fp, .4 for fn, .2 for tn."
+NUMBERED = " Predictions: 8 for tp, 6 for fp, 4 for fn, 2 for tn. Labels: 10 for tp and fn, else 0."
+FEATURED = " The label is the only feature."
+AGED = " Age: 50 for tp, 40 for fp, 35 for fn, 30 for tn."
 
 
 def describe_example(record: Metric | Comparison) -> str:
     """The values of a record on the example, in words; a comparison is one of selection rates."""
     metric: Metric
     if isinstance(record, Comparison):
-        metric = Disparity(
-            **{name: getattr(SELECTION_RATE, name) for name in _WORDS},
-            parts=((SELECTION_RATE, record),),
-        )
-        what = "selection rates of "
+        metric, what = build_disparity(SELECTION_RATE, record), " for the selection rates"
     else:
         metric, what = record, ""
     people, needs = IN_STRATA if metric.conditional else PEOPLE, metric.requirements
@@ -70,10 +67,7 @@ def describe_example(record: Metric | Comparison) -> str:
         AGED: Requirement.NUMERIC_ATTRIBUTE in needs,
     }
     more = "".join(text for text, is_needed in texts.items() if is_needed)
-    return f"{what}{people}{more}: {_values(evaluate_example(metric))}"
-
-
-_WORDS = ("id", "title", "description", "caution", "source", "family")
+    return f"{people}{more} Result{what}: {_values(evaluate_example(metric))}"
 
 
 def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:

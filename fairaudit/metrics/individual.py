@@ -189,7 +189,7 @@ CONSISTENCY = Formula(
     other_tools="AIF360 counts each person as their own neighbour and does not standardise "
     "numbers; its categories are numbers. fairMLHealth prints AIF360's value.",
     better=Better.HIGHER,
-    formula="1 - mean |ŷ - mean ŷ of the k nearest others|, all who tie at the k-th distance",
+    formula="1 - mean |outcome - mean outcome of the k nearest others|, ties included",
     parameters=("k",),
     requirements=FEATURES,
     undefined="fewer than k other people with all features",
@@ -208,7 +208,7 @@ UNAWARENESS_VIOLATIONS = Formula(
     "bin the features first.",
     source=citations.GAJANE,
     better=Better.LOWER,
-    formula="pairs with xᵢ = xⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ",
+    formula="pairs with equal features and different outcomes / pairs with equal features",
     requirements=FEATURES,
     undefined=f"no two people are equal in every feature{TOO_FEW}",
     value_of=value_by(_unawareness),
@@ -227,7 +227,7 @@ LIPSCHITZ_VIOLATIONS = Formula(
     f"violate it. With more than {MOST_IN_PAIRS:,} people only a sample of the pairs is compared.",
     source=citations.DWORK,
     better=Better.LOWER,
-    formula="pairs with |sᵢ - sⱼ| > lipschitz · distance / pairs",
+    formula="pairs with a difference of scores > lipschitz · distance / pairs",
     parameters=("lipschitz",),
     requirements=FEATURES,
     undefined="fewer than two people with all features",
@@ -248,7 +248,7 @@ CAUSAL_DISCRIMINATION = TableMetric(
     source=citations.GALHOTRA,
     other_tools="Galhotra et al. query a model for the same input with another attribute; here "
     "both people are in the data, so only existing pairs count.",
-    formula="pairs with xᵢ = xⱼ, gᵢ ≠ gⱼ and ŷᵢ ≠ ŷⱼ / pairs with xᵢ = xⱼ and gᵢ ≠ gⱼ",
+    formula="share with different outcomes, of pairs with equal features and different groups",
     bounds=(0, 1),
     requirements=FEATURES,
     undefined=f"no two people of different groups are equal in every feature{TOO_FEW}",
@@ -328,17 +328,17 @@ BALANCED_ERROR_RATE = Formula(
     aliases=("redlining_potential", "ber"),
     family="individual",
     has_outcome=False,
-    description="How often the features predict group membership wrongly: the mean of the share of "
-    "members predicted as others and of others predicted as members; 0.5 if the features carry no "
-    "information, 0 if they determine the group.",
+    description="How often the features predict group membership wrongly: the mean of two shares, "
+    "members predicted as others and others predicted as members. It is 0.5 if the features carry "
+    "no information, and 0 if they determine the group.",
     caution="Measures the potential for redlining, not discrimination: decisions may or may not "
     "use this information. Another predictor may be better, so the features carry at least this "
     "much information.",
     source=citations.FELDMAN,
-    other_tools="Žliobaitė §3.2.8 reads it so. The predictor is the mean of a logistic regression, "
-    "which sees what adds up, and gradient-boosted trees, which see thresholds and what interacts; "
-    f"{FOLDS} folds, seed {SEED}. The interval allows for folds that share the people they learn "
-    "from (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
+    other_tools="Žliobaitė §3.2.8 has the same interpretation. The predictor is the mean of a "
+    "logistic regression (additive effects) and gradient-boosted trees (thresholds and "
+    f"interactions), with {FOLDS} folds and seed {SEED}. The interval allows for folds that share "
+    "training data (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
     formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
     requirements=frozenset({Requirement.FEATURES}),
     undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, "

@@ -33,10 +33,10 @@ _FEWEST = 5
 """Fewest people with an unusual benefit, and with none, that show how much the benefit varies."""
 
 _CELLS = ("fn", "fp", "tn", "tp")
-_BENEFIT = "b = ŷ - y + 1 (y - ŷ + 1 where the positive is a burden)"
+_BENEFIT = "benefit b = prediction - label + 1 (label - prediction + 1 for a burden) with mean μ"
 _CAUTION = (
     "Weighs false positives against false negatives in a fixed way. It does not show which people "
-    "gain or lose. For α above 0: no interval if fewer than 5 people have a benefit of 0."
+    "gain or lose. It has no interval if fewer than 5 people have a benefit of 0"
 )
 
 
@@ -174,13 +174,13 @@ GENERALIZED_ENTROPY = Formula(
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     description="How unequally the benefit of the decisions is distributed over the people of the "
     "group.",
-    caution=_CAUTION,
+    caution=_CAUTION + " (if α is above 0).",
     source=citations.SPEICHER,
-    other_tools="AIF360's `generalized_entropy_index`, always with b = ŷ - y + 1; at α = 0 it "
-    "divides by μ once too often.",
+    other_tools="AIF360's `generalized_entropy_index` always uses b = prediction - label + 1. At α "
+    "= 0 it divides by μ once too often.",
     bounds=(0, None),
     parameters=("alpha",),
-    formula=f"Σ[(b/μ)^α - 1] / (n α (α - 1)), {_BENEFIT}, α = 2 unless said otherwise",
+    formula=f"Σ[(b/μ)^α - 1] / (people · α (α - 1)), {_BENEFIT}; α = 2 by default",
     value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), counts.people.labelled),
     exact_of=lambda counts, p: _exact_half_square(_levels(counts)) if _alpha(p) == 2 else None,
     ends_of=lambda counts, p, alpha: _entropy_ends(counts, _alpha(p), alpha),
@@ -193,9 +193,9 @@ THEIL = Formula(
     short="Theil",
     aliases=("theil_index",),
     description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
-    caution=_CAUTION,
+    caution=_CAUTION + ".",
     source=citations.THEIL,
-    other_tools="AIF360's `theil_index`.",
+    other_tools="The same as AIF360's `theil_index`.",
     bounds=(0, None),
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
     value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), counts.people.labelled),
@@ -208,12 +208,12 @@ COEFFICIENT_OF_VARIATION = Formula(
     title="Coefficient of variation of benefit",
     short="CV",
     description="The standard deviation of the benefit, divided by its mean.",
-    caution=_CAUTION,
+    caution=_CAUTION + ".",
     source=citations.SPEICHER,
-    other_tools="fairMLHealth's page, and AIF360 before 0.5, print 2 √GE(2), which is √2 times as "
-    "much.",
+    other_tools="fairMLHealth's page, and AIF360 before 0.5, print a value that is √2 times as "
+    "large.",
     bounds=(0, None),
-    formula=f"√(2 · GE(2)), {_BENEFIT}",
+    formula=f"standard deviation of b / μ, {_BENEFIT}",
     value_of=lambda counts, _: (
         np.sqrt(2 * _entropy(_levels(counts), 2.0)),
         counts.people.labelled,
@@ -228,18 +228,18 @@ ATKINSON = Formula(
     short="Atkinson",
     description="The share of the total benefit that could be given up if the rest were "
     "distributed equally.",
-    caution="At an α of 1 or more it is 1 as soon as one person has no benefit at all. Below 1 it "
-    "has no interval if fewer than 5 people have a benefit of 0.",
+    caution="At an α of 1 or more, it is 1 as soon as one person has no benefit at all. At an α "
+    "below 1, it has no interval if fewer than 5 people have a benefit of 0.",
     source=citations.ATKINSON,
     parameters=("alpha",),
-    formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}, α = 1 unless said otherwise: "
-    "1 - exp(-GE(0))",
+    formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}; by default α = 1: 1 - "
+    "exp(-generalized entropy at α = 0)",
     value_of=lambda counts, p: (
         _atkinson(_entropy(_levels(counts), 1 - _alpha(p, 1)), _alpha(p, 1)),
         counts.people.labelled,
     ),
     ends_of=_atkinson_ends,
-    method=f"{proportions.SHARE_INTERVAL}, or by the delta method where α is not 1, mapped",
+    method=f"{proportions.SHARE_INTERVAL}, mapped; or the delta method, mapped, if α is not 1",
 )
 
 
@@ -250,12 +250,12 @@ EXPECTED_UTILITY = mean_of_cells(
     family="inequality",
     description="The average value of a decision to the people of the group, by the declared "
     "utilities.",
-    caution="As good as the four utilities, which are a judgement of value.",
+    caution="Only as good as the four utilities, which are a judgement of value.",
     source=citations.HEIDARI,
     better=Better.HIGHER,
     bounds=(None, None),
     parameters=("utilities",),
-    formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / n",
+    formula="(u(tp)·tp + u(fp)·fp + u(fn)·fn + u(tn)·tn) / people, with utilities u",
 )
 
 
@@ -286,9 +286,9 @@ BETWEEN_GROUPS = TableMetric(
     "fairness.",
     no_interval=BIASED_BY_CHANCE,
     source=citations.SPEICHER,
-    other_tools="AIF360's `between_all_groups_generalized_entropy_index`.",
-    formula="GE(α) with each row at its group's mean b, α = 2 unless said otherwise; the part "
-    "within groups is the total less this",
+    other_tools="The same as AIF360's `between_all_groups_generalized_entropy_index`.",
+    formula="`generalized_entropy` with the mean benefit of the group for each person; the part "
+    "within groups is the total minus this part",
     requirements=_BOTH,
     parameters=("alpha",),
     value_of=_between,

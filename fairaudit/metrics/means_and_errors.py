@@ -87,7 +87,7 @@ MEAN_SCORE = _number_mean(
     short="mean score",
     description="The mean of the score over the people of the group.",
     requirements=_SCORE,
-    formula="Σ s / n",
+    formula="Σ score / people",
 )
 MEAN_SCORE_POSITIVES = _number_mean(
     _POSITIVES,
@@ -96,7 +96,7 @@ MEAN_SCORE_POSITIVES = _number_mean(
     short="mean score (+)",
     description="The mean of the score over the people of the group whose label is positive.",
     requirements=_SCORE_AND_LABEL,
-    formula="Σ s over label + / n(+)",
+    formula="Σ score of positives / positives",
     caution=TRUSTS_THE_LABEL,
 )
 MEAN_SCORE_NEGATIVES = _number_mean(
@@ -106,7 +106,7 @@ MEAN_SCORE_NEGATIVES = _number_mean(
     short="mean score (-)",
     description="The mean of the score over the people of the group whose label is negative.",
     requirements=_SCORE_AND_LABEL,
-    formula="Σ s over label - / n(-)",
+    formula="Σ score of negatives / negatives",
     caution=TRUSTS_THE_LABEL,
 )
 MEAN_PREDICTION = _number_mean(
@@ -115,7 +115,7 @@ MEAN_PREDICTION = _number_mean(
     short="mean prediction",
     description="The mean of the predicted number over the people of the group.",
     requirements=_NUMBER,
-    formula="Σ ŷ / n",
+    formula="Σ prediction / people",
     source=citations.MLHEALTH,
     aliases=("mean_value",),
 )
@@ -125,7 +125,7 @@ MEAN_LABEL = _number_mean(
     short="mean label",
     description="The mean of the numeric label over the people of the group.",
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
-    formula="Σ y / n",
+    formula="Σ label / people",
     source=citations.MLHEALTH,
     caution="Describes the label, not the prediction; history can cause a difference.",
 )
@@ -136,7 +136,7 @@ _RESIDUAL = _number_mean(
     short="mean residual",
     description="The mean of label minus prediction.",
     requirements=_BOTH_NUMBERS,
-    formula="Σ (y - ŷ) / n",
+    formula="Σ (label - prediction) / people",
     source=citations.MLHEALTH,
     family="accuracy",
 )
@@ -164,11 +164,11 @@ MAE = _mean_of(
     aliases=("mean_absolute_error",),
     family="accuracy",
     description="The mean size of label minus prediction.",
-    caution=TRUSTS_THE_LABEL + " In the unit of the label.",
+    caution=TRUSTS_THE_LABEL + " Errors have the unit of the label.",
     source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
-    formula="Σ |y - ŷ| / n",
+    formula="Σ |label - prediction| / people",
     requirements=_BOTH_NUMBERS,
 )
 RMSE = Formula(
@@ -183,7 +183,7 @@ RMSE = Formula(
     source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
-    formula="√(Σ (y - ŷ)² / n)",
+    formula="√(Σ (label - prediction)² / people)",
     requirements=_BOTH_NUMBERS,
     value_of=lambda counts, _: (
         np.sqrt(counts.sums["residual"].mean_square),
@@ -198,15 +198,15 @@ R2 = Formula(
     aliases=("r2_score",),
     family="accuracy",
     description="The share of the label's variance in the group that the prediction explains.",
-    caution="Relative to the group's own mean: a group with little variance has a low value at "
-    "equal errors.",
+    caution="It compares errors with the spread of the group's own labels: a group with little "
+    "variance has a low value at equal errors.",
     no_interval=HIGHER_POWERS,
     source=citations.MLHEALTH,
-    other_tools="scikit-learn's `r2_score` for the group alone, which prints 1 or 0 without "
-    "variance.",
+    other_tools="The same as scikit-learn's `r2_score` for the group alone, which prints 1 or 0 "
+    "without variance.",
     better=Better.HIGHER,
     bounds=(None, 1),
-    formula="1 - Σ (y - ŷ)² / Σ (y - mean y)²",
+    formula="1 - Σ (label - prediction)² / Σ (label - mean label)²",
     undefined="labels that do not vary, or no people",
     requirements=_BOTH_NUMBERS,
     value_of=_r2,
@@ -240,7 +240,7 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
     caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
     source=citations.STEYERBERG,
     bounds=(None, None),
-    formula="mean of y - mean of s",
+    formula="mean label - mean score",
     requirements=_SCORE_AND_LABEL,
     sums="score",
 )
@@ -309,7 +309,7 @@ MEAN_RESIDUAL = FirstOf(
     caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
     source=citations.ZLIOBAITE,
     bounds=(None, None),
-    formula="mean of y - ŷ; for two classes mean of y - s, without a score (fn - fp) / n",
+    formula="mean of label - prediction (for two classes: label - score, or (fn - fp) / people)",
     requirements=frozenset(),
     options=(_RESIDUAL, CALIBRATION_IN_THE_LARGE, _RESIDUAL_OF_COUNTS),
 )
@@ -323,7 +323,7 @@ OUTCOME_MEAN = FirstOf(
     caution="The spec determines which of them is used.",
     source=citations.ZLIOBAITE,
     bounds=(None, None),
-    formula="mean of s, else of ŷ",
+    formula="mean score, or without a score mean prediction",
     requirements=frozenset(),
     shown=False,
     options=(MEAN_SCORE, MEAN_PREDICTION, r.SELECTION_RATE),
@@ -344,7 +344,7 @@ OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     description="The mean score of negatives, or the false positive rate without a score.",
     caution=TRUSTS_THE_LABEL,
     source=citations.ZLIOBAITE,
-    formula="mean of s over label -, else fp / (fp + tn)",
+    formula="mean score of negatives, or without a score fp / (fp + tn)",
     requirements=frozenset(),
     shown=False,
     options=(MEAN_SCORE_NEGATIVES, r.FALSE_POSITIVE_RATE),

@@ -15,8 +15,8 @@ from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind,
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _BASE_RATES = (
-    "Groups with different base rates and equal true and false positive rates differ here, unless "
-    "one kind of error never occurs; this rate alone can be equal."
+    "If base rates differ between groups, this rate and the true and false positive rates cannot "
+    "all be equal, unless one kind of error never occurs."
 )
 
 BASE_RATE = Rate(
@@ -40,7 +40,7 @@ SELECTION_RATE = Rate(
     caution="Does not consider who is qualified; equal rates can hide careless selection in one "
     "group.",
     source=citations.ZLIOBAITE,
-    other_tools="Aequitas' `pprev`. Rows with an unknown label count here.",
+    other_tools="The same as Aequitas' `pprev`. Rows with an unknown label count here.",
     better=Better.POLARITY,
     over=("selected",),
     under=("selected", "rejected"),
@@ -100,7 +100,7 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     short="PPV",
     aliases=("ppv", "precision"),
     family="sufficiency",
-    description="The share of selected people with a positive label.",
+    description="Among the selected people, the share with a positive label.",
     caution=_BASE_RATES,
     source=citations.CHOULDECHOVA,
     over=("tp",),
@@ -111,7 +111,7 @@ FALSE_DISCOVERY_RATE = Rate(
     short="FDR",
     aliases=("fdr",),
     family="sufficiency",
-    description="The share of selected people with a negative label.",
+    description="Among the selected people, the share with a negative label.",
     caution=_BASE_RATES,
     source=citations.VERMA,
     over=("fp",),
@@ -122,7 +122,7 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     short="NPV",
     aliases=("npv",),
     family="sufficiency",
-    description="The share of people not selected with a negative label.",
+    description="Among the people not selected, the share with a negative label.",
     caution=_BASE_RATES,
     source=citations.VERMA,
     over=("tn",),
@@ -133,7 +133,7 @@ FALSE_OMISSION_RATE = Rate(
     short="FOR",
     aliases=("for",),
     family="sufficiency",
-    description="The share of people not selected with a positive label.",
+    description="Among the people not selected, the share with a positive label.",
     caution=_BASE_RATES,
     source=citations.VERMA,
     over=("fn",),
@@ -145,7 +145,8 @@ ACCURACY = Rate(
     aliases=("overall_accuracy",),
     family="accuracy",
     description="The share of the group whose prediction equals the label.",
-    caution="Gives missed and false selections the same weight; easily high if a class is rare.",
+    caution="Accuracy gives all errors the same weight. It is high if a rare class is never "
+    "predicted.",
     source=citations.VERMA,
     better=Better.HIGHER,
     over=("tp", "tn"),
@@ -168,7 +169,7 @@ BALANCED_ACCURACY = Mean(
     short="balanced acc.",
     family="accuracy",
     description="The mean of the true positive and the true negative rate.",
-    caution="A formula of two rates, not a share of people: it has no Wilson interval.",
+    caution="Balanced accuracy is a mean of two rates, not a share of people: no Wilson interval.",
     source=citations.BRODERSEN,
     better=Better.HIGHER,
     parts=(TRUE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
@@ -179,7 +180,7 @@ F1 = Rate(
     short="F1",
     aliases=("f1_score",),
     family="accuracy",
-    description="Twice the true positives over twice the true positives plus all errors.",
+    description="Twice the true positives, divided by (twice the true positives plus all errors).",
     caution="Ignores true negatives and depends on the base rate; not a share of people.",
     source=citations.RIJSBERGEN,
     better=Better.HIGHER,
@@ -284,17 +285,17 @@ class PeopleCount(GroupMetric, kw_only=True):
         return getattr(counts.people, self.cell) if self.cell else counts.headcount
 
 
-def _of_cell(cell: str, title: str, short: str, description: str) -> PeopleCount:
+def _of_cell(cell: str, title: str, label: str, decision: str) -> PeopleCount:
     return PeopleCount(
         id=title.lower().replace(" ", "_"),
         title=title,
-        short=short,
+        short=cell.upper(),
         aliases=(cell,),
-        description=description,
+        description=f"The number of people with a {label} label who are {decision}.",
         caution="Depends on the size of the group: compare rates instead. Counts people, not "
         "their weights.",
         source=citations.FAIRLEARN,
-        other_tools=f"Aequitas' `{cell}`.",
+        other_tools=f"The same as Aequitas' `{cell}`.",
         cell=cell,
     )
 
@@ -307,14 +308,14 @@ GROUP_SIZE = PeopleCount(
     caution="Does not describe outcomes; whether a group should be larger depends on who could be "
     "in the data. Counts people, not their weights.",
     source=citations.FAIRLEARN,
-    other_tools="Fairlearn's `count`.",
+    other_tools="The same as Fairlearn's `count`.",
     has_outcome=False,
 )
 PEOPLE_COUNTS = (
     GROUP_SIZE,
-    _of_cell("tp", "True positives", "TP", "How many are selected whose label is positive."),
-    _of_cell("fp", "False positives", "FP", "How many are selected whose label is negative."),
-    _of_cell("fn", "False negatives", "FN", "How many are not selected whose label is positive."),
-    _of_cell("tn", "True negatives", "TN", "How many are not selected whose label is negative."),
+    _of_cell("tp", "True positives", "positive", "selected"),
+    _of_cell("fp", "False positives", "negative", "selected"),
+    _of_cell("fn", "False negatives", "positive", "not selected"),
+    _of_cell("tn", "True negatives", "negative", "not selected"),
 )
 """Group size and the four cells."""

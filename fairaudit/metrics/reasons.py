@@ -16,7 +16,7 @@ from fairaudit.metrics.disparities import Disparity
 from fairaudit.metrics.eligibility import Eligibility, find_eligibility, find_group, pool_outcomes
 from fairaudit.metrics.evaluation_record import Evaluation, compute, counts_for
 from fairaudit.metrics.formulas import Formula
-from fairaudit.metrics.group_metrics import GroupValues, TableMetric, TableValue
+from fairaudit.metrics.group_metrics import GroupValues, TableMetric
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, ReferencePolicy
 
@@ -36,7 +36,14 @@ def explain_undefined(evaluation: Evaluation, z: int, w: int) -> str:
             return explain_undefined(part, z, w)
     whole = evaluation.table_value
     if whole is not None and whole.parts and np.isnan(whole.value[z]):
-        return _reason_of_difference(whole, z)
+        values = {name: group_values.value[z] for name, group_values in whole.parts}
+        if all(np.isinf(value) for value in values.values()):
+            return f"ε is infinite for {' and '.join(values)}"
+        infinite = [name for name, value in values.items() if np.isinf(value)]
+        if infinite:
+            return f"ε of {infinite[0]} is infinite: a difference to it does not exist"
+        missing = [name for name, value in values.items() if np.isnan(value)]
+        return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"
     if evaluation.averaged is not None and not evaluation.averaged.support[:, w].any():
         sides = "it occurs" if evaluation.reference_values is None else "both sides occur"
         return f"{_what(evaluation)}: no stratum where {sides}"
@@ -227,14 +234,3 @@ def _too_few(evaluation: Evaluation, z: int) -> str:
         return f"only one group takes part ({group}), without a group to compare with"
     size = evaluation.terms.minimum.size
     return "no group takes part" + (f", and `min_size` is {size:,}" if size else "")
-
-
-def _reason_of_difference(whole: TableValue, z: int) -> str:
-    values = {name: group_values.value[z] for name, group_values in whole.parts}
-    if all(np.isinf(value) for value in values.values()):
-        return f"ε is infinite for {' and '.join(values)}"
-    infinite = [name for name, value in values.items() if np.isinf(value)]
-    if infinite:
-        return f"ε of {infinite[0]} is infinite: a difference to it does not exist"
-    missing = [name for name, value in values.items() if np.isnan(value)]
-    return f"ε is undefined for {' and '.join(missing)}: too few groups with known outcomes"

@@ -234,9 +234,9 @@ SCORE_PARITY = TableMetric(
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=citations.AGARWAL,
-    other_tools="Demographic parity of a regression, as Agarwal, Dudík & Wu define it (their SP, "
-    "and Fairlearn's page); Beutel et al. draw the same curves.",
-    formula="max over g, t of |P(s ≥ t | g) - P(s ≥ t)|",
+    other_tools="The demographic parity of a regression by Agarwal, Dudík & Wu (SP in their paper "
+    "and on Fairlearn's page); Beutel et al. draw the same curves.",
+    formula="max over groups g, thresholds t of |P(score ≥ t | g) - P(score ≥ t)|",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
     value_of=_parity,
@@ -252,8 +252,8 @@ SCORE_PARITY_GAP = TableMetric(
     caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
     no_interval=_PICKED,
     source=citations.BEUTEL,
-    other_tools="For two groups the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
-    formula="max over t of (max over g of P(s ≥ t | g) - min over g of P(s ≥ t | g))",
+    other_tools="For two groups it is the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
+    formula="max over thresholds t of (highest - lowest share of a group with score ≥ t)",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
     value_of=_parity_gap,
@@ -269,8 +269,8 @@ TEST_FAIRNESS = TableMetric(
     caution="Bins with few people have wide gaps by chance, so a limit without evidence fails "
     "equal groups: set `significant` or `conclusive`. `min_size` applies to each bin.",
     source=citations.CHOULDECHOVA,
-    formula="max over bins b of the gap of P(y = + | s in b, g); ten bins of [0, 1], or one for "
-    "each value if there are at most twenty",
+    formula="max over bins of the gap between groups in the share of positives; ten bins of [0, "
+    "1], or one for each value if there are at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
@@ -292,10 +292,10 @@ MULTICALIBRATION = TableMetric(
     hypothesis="perfect calibration",
     source=citations.HEBERT_JOHNSON,
     other_tools="Hébert-Johnson et al. require it for every group of a rich class and allow a "
-    "small exception in each; here use the subsets of the attributes. `well_calibration` is the "
-    "largest mean over bins.",
-    formula="max over groups g and bins b of |mean y - mean s| in b and g; ten bins of [0, 1], or "
-    "one for each value if there are at most twenty",
+    "small exception in each; here you can use the subsets of the attributes. `well_calibration` "
+    "is the largest mean over bins.",
+    formula="max over groups and bins of |mean label - mean score|; ten bins of [0, 1], or one for "
+    "each value if there are at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people, or scores outside [0, 1]",
@@ -309,7 +309,7 @@ MULTICALIBRATION = TableMetric(
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)
 
 
-_EXACT = "Exact if each bin of the score has one value; otherwise with a printed error bound."
+_EXACT = "Exact if each bin of the score has one value; otherwise, it has an error bound."
 
 
 class _Fitted(Frozen, eq=False):
@@ -379,17 +379,18 @@ CALIBRATION_SLOPE = Ranked(
     short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
-    description="The slope of the logit of the true share of positives on the logit of the score: "
-    "1 for a calibrated score, below 1 for a score that is too extreme.",
-    caution="Trusts the label. Does not reflect what the people concerned experience: they meet "
-    "decisions, not scores. A slope of 1 may be wrong by a constant: see the intercept, and the "
-    "curve. Undefined if a score is 0 or 1, all labels are equal or a cut separates them.",
+    description="The slope of a logistic regression of the label on the logit of the score: 1 for "
+    "a calibrated score, below 1 for a score that is too extreme.",
+    caution="Relies on the label. Does not reflect what the people concerned experience: they meet "
+    "decisions, not scores. With a slope of 1, all scores can still be too low or too high: see "
+    "the intercept. Undefined if a score is 0 or 1, all labels are equal or a threshold separates "
+    "them.",
     source=citations.COX,
-    other_tools="`val.prob` of R's rms, and any logistic regression of the label on the logit of "
-    f"the score. {_EXACT}",
+    other_tools="The same as `val.prob` of R's rms, and as any logistic regression of the label on "
+    f"the logit of the score. {_EXACT}",
     bounds=(None, None),
     best=1,
-    formula="b of logit P(y = 1 | s) = a + b · logit(s)",
+    formula="b in logit(probability of a positive label) = a + b · logit(score)",
     undefined="labels that are all equal or that a cut on the score separates, a score of 0 or 1, "
     "or no people",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -403,15 +404,14 @@ CALIBRATION_INTERCEPT = Ranked(
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
-    description="How much the logit of the score is too low on average, with slope 1: 0 for a "
-    "calibrated score, above 0 if there are more positives than the score predicts.",
-    caution="Trusts the label. Errors of high and of low scores cancel: see the slope.",
+    description="How much the logit of the score is too low on average: 0 for a calibrated score, "
+    "above 0 if there are more positives than the score predicts. The slope is 1.",
+    caution="Relies on the label. Errors of high and of low scores cancel: see the slope.",
     source=citations.COX,
-    other_tools="Calibration in the large on the scale of odds: a logistic regression on a "
-    "constant "
-    f"with the logit of the score as offset. {_EXACT}",
+    other_tools="The same as a logistic regression on a constant with the logit of the score as "
+    f"offset (calibration in the large on the scale of odds). {_EXACT}",
     bounds=(None, None),
-    formula="a of logit P(y = 1 | s) = a + logit(s)",
+    formula="a in logit(probability of a positive label) = a + logit(score)",
     undefined="labels that are all equal, a score of 0 or 1, or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     hypothesis="an intercept of 0",
@@ -425,20 +425,20 @@ HOSMER_LEMESHOW = Ranked(
     short="Hosmer–L. χ²",
     aliases=("hosmer_lemeshow_test",),
     family="sufficiency",
-    description="Compares the number of positives with the number that the score predicts, in "
-    "tenths of the group by score: Σ (O - E)² / (E (1 - E/n)).",
-    caution="Trusts the label. Grows with the people: in a large group small departures are "
-    "significant, in a small one large ones are not. Limits are `fail: {above: 0, significant: "
-    "true}`.",
-    no_interval="it is a test statistic itself",
+    description="Compares the number of positives with the number that the score predicts, in each "
+    "tenth of the group by score.",
+    caution="Relies on the label. Grows with the number of people: in a large group, small "
+    "departures are significant; in a small group, even large departures are not. Limits are "
+    "`fail: {above: 0, significant: true}`.",
+    no_interval="it is a test statistic",
     hypothesis="perfect calibration",
     source=citations.HOSMER,
-    other_tools="R's `hoslem.test` takes two degrees of freedom off, for scores that were fitted "
-    "to these very rows; here the scores come from elsewhere. Tenths that expect fewer than five "
-    f"positives or negatives are joined with their neighbours. {_EXACT}",
+    other_tools="R's `hoslem.test` subtracts two degrees of freedom, because it expects scores "
+    "that were fitted to the same rows; here the scores come from another source. Tenths that "
+    f"expect fewer than five positives or negatives are joined with their neighbours. {_EXACT}",
     bounds=(0, None),
     best=0,
-    formula="Σ over tenths b of (O_b - E_b)² / (E_b (1 - E_b / n_b)), E_b the sum of scores",
+    formula="Σ over tenths of (O - E)² / (E (1 - E/n)): n people, O positives, sum E of scores",
     undefined="fewer than two parts with five expected positives and negatives each, or a score "
     "outside [0, 1]",
     requirements=DISTRIBUTION_AND_LABEL,

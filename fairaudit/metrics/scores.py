@@ -98,10 +98,10 @@ BRIER = Formula(
     caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
     no_interval=HIGHER_POWERS,
     source=citations.BRIER,
-    other_tools="scikit-learn's `brier_score_loss`.",
+    other_tools="The same as scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
     bounds=(0, None),
-    formula="Σ (y - s)² / n, y being 0 or 1",
+    formula="Σ (label - score)² / people, with 1 and 0 as labels",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_brier,
@@ -127,11 +127,11 @@ AUC = Ranked(
     family="accuracy",
     description="The probability that a positive of the group scores higher than a negative of the "
     "group, plus half of the ties.",
-    caution="Within the group only: equal values do not compare ranks across groups.",
+    caution="It compares people within the group only; it does not compare ranks across groups.",
     source=citations.HANLEY,
-    other_tools="scikit-learn's `roc_auc_score` for the group alone.",
+    other_tools="The same as scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,
-    formula="P(s₊ > s₋) + ½ P(s₊ = s₋)",
+    formula="P(s₊ > s₋) + ½ P(s₊ = s₋) for the scores s₊ of a positive and s₋ of a negative",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_auc,
     errors_of=lambda counts: rank_error(*_by_label(counts), _scores(counts).single),
@@ -158,13 +158,13 @@ AVERAGE_PRECISION = Ranked(
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",
-    description="The mean, over the positives of the group, of the precision among all people with "
-    "at least the same score: the area under the stepwise precision-recall curve.",
+    description="The area under the stepwise precision-recall curve: the precision among people "
+    "with at least the score of a positive, averaged over the positives of the group.",
     caution="A score without skill has the base rate as its value: groups with different base "
     "rates have different values at equal skill.",
     source=citations.BOYD,
-    other_tools="scikit-learn's `average_precision_score`, which prints 0 without positives; "
-    "fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
+    other_tools="The same as scikit-learn's `average_precision_score`, which prints 0 without "
+    "positives; fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
     formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
     undefined="no people with a positive label",
@@ -260,7 +260,7 @@ SCORING_RATE = Ranked(
     caution="Strictly above: if many people have the median, fewer than half are above it.",
     source=citations.LL144,
     better=Better.POLARITY,
-    formula="n(s > median) / n",
+    formula="people with a score > median / people",
     requirements=DISTRIBUTION,
     value_of=_scoring_rate,
     errors_of=_scoring_error,
@@ -363,8 +363,8 @@ CALIBRATION_ERROR = Ranked(
     hypothesis="perfect calibration",
     source=citations.GUO,
     better=Better.LOWER,
-    formula="Σ over bins b of (n_b / n) |mean y - mean s|; ten bins of [0, 1], or one for each "
-    "value if there are at most twenty",
+    formula="Σ over bins of share of people in the bin · |mean label - mean score|; ten bins of "
+    "[0, 1], or one for each value if there are at most twenty",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,

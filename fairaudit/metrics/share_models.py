@@ -134,8 +134,8 @@ def _ends_of_share(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
 
 
 _PRIORS = (
-    "Constant, levels and deviations are normal with standard deviations 5, 2.5 and τ on the logit "
-    "scale, τ half-normal with 1; of one attribute its levels are the deviations."
+    "The priors on the logit scale are normal: constant with standard deviation 5, levels 2.5, "
+    "deviations τ (half-normal, 1). With one attribute, its levels are the deviations."
 )
 
 
@@ -144,15 +144,16 @@ POOLED_SELECTION_RATE = Formula(
     title="Selection rate by partial pooling",
     short="pooled sel. rate",
     family="independence",
-    description="The expected share of selected people in the group, from a model of its people "
-    "and its attributes: a small intersection is pulled towards the main effects, a large one is "
-    "not.",
+    description="The expected share of selected people in the group, from a model of all groups. "
+    "The model pulls a small group towards the average effects of its attributes; it hardly "
+    "changes a large group.",
     caution="Read it together with the selection rate: the model pulls a small group with an "
     "unusual rate towards the others. It is a model estimate, not a share of counted people.",
     source=citations.FOULDS_BAYES,
     other_tools=f"Hierarchical logistic regression. {_PRIORS}",
     better=Better.POLARITY,
-    formula="E[p], logit p = constant + effects of the levels + deviation of the group",
+    formula="posterior mean of p: logit p = constant + effects of the levels + deviation of the "
+    "group",
     undefined="an outcome that never varies, no people in the group, or several groups together",
     requirements=frozenset({Requirement.PREDICTION}),
     value_of=_expected_share,
@@ -212,21 +213,21 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    description="The largest log-ratio of any distribution in a credible region with the audit's "
-    "confidence: Θ of Definition 3.1.",
+    description="The largest log-ratio of any distribution in a credible region (Θ of Definition "
+    "3.1) with the audit's confidence.",
     caution="An upper bound that grows with the number of groups and with smaller groups; not an "
     "interval of ε, and not a test.",
     source=citations.FOULDS,
     other_tools="A percentile interval of posterior draws of ε never contains 0 for equal groups, "
     "so it is not offered.",
     value_of=_credible,
-    formula="max over y, g ≠ h of ln U(y, g) - ln L(y, h), the ends of Beta intervals that miss "
-    "with t = 1 - confidence^(1 / groups), with more than two classes with t / classes; "
-    "pseudo-count ½ unless said otherwise",
+    formula="max over outcomes y, groups g ≠ h of ln U(y, g) - ln L(y, h): U and L are the ends of "
+    "Beta intervals with error rate 1 - confidence^(1 / groups), divided by the number of classes "
+    "if there are more than two; pseudo-count ½ by default",
     parameters=PSEUDO_COUNTS,
     judges_all_attributes=True,
     version=2,
-    no_interval="it is the end of a credible region itself",
+    no_interval="it is the end of a credible region",
 )
 
 
@@ -277,8 +278,8 @@ def _interval_of_draws(table: GroupTable, terms: MetricOptions, alpha: Alpha) ->
 
 
 _DRAWS = (
-    "Of subsets the probabilities are means over their parts, weighed by the people of the data: "
-    "P(y | s, θ) = Σ P(y | e, s, θ) P(e | s)."
+    "For a subset s of the attributes, the probabilities are means over its groups e, weighted by "
+    "the people in the data: P(y | s, θ) = Σ P(y | e, s, θ) P(e | s)."
 )
 
 
@@ -297,7 +298,7 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     value_of=_largest_of_draws,
     formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
     undefined="draws for other attributes, or fewer than two groups",
-    no_interval="it is the largest over all draws itself",
+    no_interval="it is already the largest value of all draws",
     judges_all_attributes=True,
     requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
 )
@@ -314,7 +315,7 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     source=citations.FOULDS_BAYES,
     other_tools=_DRAWS,
     value_of=_mean_of_draws,
-    formula="mean over draws θ of max over y, g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
+    formula="mean over draws θ of `differential_fairness` in θ",
     undefined="draws for other attributes, or fewer than two groups",
     interval=_interval_of_draws,
     method="credible, of the draws",

@@ -219,7 +219,7 @@ _TWINS = Comparison(
     "with a twin.",
     caution="Covers only people with a twin.",
     source=citations.ZLIOBAITE,
-    formula="mean over people of (mean ŷ of the twins - ŷ)",
+    formula="mean over people of (mean outcome of the twins - own outcome)",
     apply=lambda group, reference: reference - group,
     rational=False,
     rises_with_rate=False,
@@ -233,8 +233,8 @@ _TWINS = Comparison(
     undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
-    f"the positive rate of their `k` ({NEIGHBOURS}) nearest neighbours in the reference minus that "
-    "in their own group (for a burden, `favourable: false`, the opposite difference)"
+    f"The gap is the positive rate of a person's `k` ({NEIGHBOURS}) nearest neighbours in the "
+    "reference minus that of the `k` nearest in the own group (for a burden, the opposite)."
 )
 _TAKEN = (
     "By chance alone some people have a gap this large, in both directions, and more so for small "
@@ -243,14 +243,14 @@ _TAKEN = (
 TWIN_TEST = Disparity(
     id="twin_test",
     short="twins",
-    description="For the group's people with a twin in the reference (equal in every feature): the "
-    "twins' mean outcome minus their own; for a burden, their own minus the twins'. At 0 the test "
-    "is passed; above 0 the twins have better outcomes.",
+    description="For people with a twin (a person of the reference who is equal in every feature): "
+    "the mean outcome of the twins minus their own outcome; for a burden, the opposite. At 0 the "
+    "test is passed; above 0 the twins have better outcomes.",
     caution="It does not cover people without a twin, who may be the majority: a notice states "
     "how many have one. Twins can differ in everything that is not a feature.",
     source=citations.ZLIOBAITE,
-    other_tools="The direct discrimination of Žliobaitė §2, on exact matches (exact matching on "
-    "the treated).",
+    other_tools="Žliobaitė §2 calls it direct discrimination; it uses exact matching on the "
+    "treated.",
     parts=((_TWINS_RATE, _TWINS),),
 )
 DISPARITIES = (
@@ -259,9 +259,8 @@ DISPARITIES = (
         title="Situation testing, worse off",
         short="situation",
         aliases=("situation_test",),
-        description=f"The share of the group's people for whom {_GAP} is at least `t` "
-        f"({THRESHOLD}): "
-        "people like them fare better elsewhere.",
+        description=f"The share of the group's people with a gap of at least `t` ({THRESHOLD}): "
+        f"similar people in the reference fare better. {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Žliobaitė §3.4.1 prints the same share, of one protected group against all "
@@ -272,8 +271,8 @@ DISPARITIES = (
         id="situation_testing_reversed",
         title="Situation testing, better off",
         short="situation, rev.",
-        description=f"The share of the group's people for whom {_GAP} is at most -`t`: people like "
-        "them fare worse elsewhere.",
+        description="The share of the group's people with a gap of at most -`t`: similar people in "
+        f"the reference fare worse. {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Positive and negative discrimination are handled separately (Žliobaitė "

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,9 @@ from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile, SimilarityColumns
 from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.posterior_draws import Draws
+from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
-from fairaudit.counting.sources.sources import Frame
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.cube import KeyColumn, Rows
 from fairaudit.judge import AnyCheck, Status
@@ -44,6 +43,9 @@ from fairaudit.spec import (
     needed_quantiles,
     spec_to_fit,
 )
+
+if TYPE_CHECKING:
+    from fairaudit.counting.sources.posterior_files import Draws
 
 
 def today() -> date:
@@ -150,7 +152,7 @@ class AuditTask(Frozen):
             raise UsageError(what, "--timeout 600")
         draws = None
         if reads_draws and uses_draws and spec.draws is not None:
-            from fairaudit.counting.sources.sources import begin_pass
+            from fairaudit.counting.sources import begin_pass
 
             with begin_pass(()):  # asks for room, before Polars is loaded
                 from fairaudit.counting.sources.posterior_files import read_draws

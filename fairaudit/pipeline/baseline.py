@@ -20,7 +20,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fairaudit.base import inputs, names
+import numpy as np
+
+from fairaudit.base import names
 from fairaudit.base.errors import UsageError, check_type
 from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
 from fairaudit.cube import Grouping
@@ -52,8 +54,9 @@ from fairaudit.metrics import (
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
+from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.terms import MetricOptions, ReferencePolicy, format_decimal
-from fairaudit.result import SCHEMA_VERSION, AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number
 
@@ -213,20 +216,11 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
         source = codec.write(codec.Result(source))
     check_type(source, str | Path | Mapping, "a baseline is a path, a report or a result")
     path = None if isinstance(source, Mapping) else str(source)
-    name = "the baseline" if path is None else f"the baseline {path}"
-    tree: Any = source
-    if not isinstance(source, Mapping):
-        try:
-            tree = json.loads(inputs.read(Path(source), inputs.REPORT))
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise UsageError(f"{name} cannot be read: {why}", "check the path") from error
-        except (ValueError, RecursionError) as error:
-            raise UsageError(f"{name} is not JSON", _AGAIN) from error
-        if not isinstance(tree, dict):
-            raise UsageError(f"{name} is not a fairaudit report", _AGAIN)
-    _refuse_unusable(tree, name)
-    result = codec.read_result(tree, name, _AGAIN)
+    name = "the baseline" if path is None else f"the baseline {names.copied(path)}"
+    result = codec.choose_result(codec.load(source, "the baseline"), name)
+    if result.provenance.suppress_below is not None:
+        hint = "use an unsuppressed report as the baseline, and restrict who can read it"
+        raise UsageError(f"{name} is suppressed: some values are hidden", hint)
     try:
         created = datetime.fromisoformat(result.provenance.created).astimezone(UTC)
     except (ValueError, OverflowError) as error:
@@ -312,27 +306,6 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
         raise UsageError(f"{what}({limit}{whose})", "give a smaller one: 0.01 is 1 point of a rate")
 
 
-def _refuse_unusable(tree: Mapping[str, Any], name: str) -> None:
-    """Raises `UsageError` for JSON without a result, or with hidden values."""
-    tool = tree.get("tool")
-    version = tree.get("schema_version")
-    why = None
-    if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
-        why = "is not a fairaudit report"
-    elif "answers" in tree:
-        raise UsageError(f"{name} holds several results", "use one of its `answers[].result`")
-    elif "error" in tree:
-        why = "is an error report without a verdict"
-    elif version != SCHEMA_VERSION:
-        why = f"has the schema version {version}, not {SCHEMA_VERSION}"
-    if why:
-        raise UsageError(f"{name} {why}", _AGAIN)
-    origin = tree.get("provenance")
-    if isinstance(origin, Mapping) and origin.get("suppress_below") is not None:
-        hint = "use an unsuppressed report as the baseline, and restrict who can read it"
-        raise UsageError(f"{name} is suppressed: some values are hidden", hint)
-
-
 def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
     waived = [breach for waiver in finding.waived for breach in waiver.crossed]
     # In a spread all values share a key: their groups distinguish the waived pair from the other.
@@ -360,12 +333,11 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
         if (group := _find_worse_off(breach, finding))
     }
     check = finding.check
-    if not (isinstance(check, Check) and isinstance(check.metric, Disparity) and check.fail):
+    if not (finding.spread and isinstance(check, Check) and isinstance(check.metric, Disparity)):
         return places
     (rate, comparison), *others = check.metric.parts
-    if others or check.terms != MetricOptions(
-        minimum=check.terms.minimum, inference=check.inference
-    ):
+    plain = MetricOptions(minimum=check.terms.minimum, inference=check.inference)
+    if others or check.fail is None or check.terms != plain:
         return places
     is_lower = finding.worse_off == finding.second
     values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
@@ -376,8 +348,10 @@ def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) ->
     for where, of_groups in values.items():
         best = (max if is_lower else min)(of_groups.values())
         for group, own in of_groups.items():
-            ends = sorted((best, own), reverse=comparison.highest_first)
-            if own != best and check.fail.is_crossed(comparison.apply(*ends), None):
+            first, second = sorted((best, own), reverse=comparison.highest_first)
+            with np.errstate(all="ignore"):  # 0 of 0 crosses no limit
+                value = compare_values(rate, comparison, np.asarray(first), np.asarray(second))
+            if own != best and check.fail.is_crossed(float(value), None):
                 places.add((group, where))
     return places
 

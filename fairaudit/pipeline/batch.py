@@ -16,8 +16,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
 from fairaudit.codec.records import Tree
+from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import CountsOrError, Data, Engine
-from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.plan import Key, Plan, is_finite_number
 from fairaudit.counting.sources.dialects import Database, name_entry
 from fairaudit.counting.sources.files import Files, find_files, name_files
@@ -40,7 +40,7 @@ def answer(
     options: RunOptions = NO_OPTIONS,
     *,
     progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
+    engine: Engine = polars_engine,
     workers: Workers = THIS_PROCESS,
     for_each: str | None = None,
 ) -> list[Answer]:
@@ -119,14 +119,16 @@ def _split_levels(
 ) -> tuple[dict[str, str], list[str]]:
     """The condition of each level of a column, by its name, and the levels that are pooled.
 
-    Levels of fewer than `least` people have one condition together.
+    Levels of fewer than `least` people have one condition together; levels that differ only in
+    spaces around them are one level.
     """
     # The columns that give the people of each row, and those that choose rows.
     counted = [plan.count] if plan.counts is None else plan.counts.columns
-    chosen = () if plan.repeats is None else (plan.repeats.id, plan.repeats.latest)
+    chosen = () if plan.repeats is None else (plan.repeats.id, *plan.repeats.latest)
+    parts_of_derived = (name for made in plan.derived for name in made.columns)
     of_column = Plan(
         keys=(Key(column),),
-        columns=(column, *filter(None, [*counted, *chosen])),
+        columns=tuple(dict.fromkeys(filter(None, [column, *counted, *chosen, *parts_of_derived]))),
         capped=(column,),
         **{name: getattr(plan, name) for name in _KEPT.split()},
     )
@@ -138,20 +140,29 @@ def _split_levels(
         if (kept & (key.codes == code)).any()
     }
     missing = {None, "", *plan.tokens} & {*people}
-    known = {level: n for level, n in people.items() if level and level not in missing}
-    small = [level for level, n in known.items() if n < least]
+    known = [level for level in people if level and level not in missing]
+    spellings: dict[str, list[str]] = {}
+    for level in known:
+        spellings.setdefault(level.strip(), []).append(level)
+    small = [
+        name for name, levels in spellings.items() if sum(map(people.__getitem__, levels)) < least
+    ]
     small = small if len(small) > 1 else []
-    if len(known) - len(small) > _MOST_LEVELS:
-        what = f"{quoted(column)} has {len(known):,} levels, and at most {_MOST_LEVELS} are audited"
+    if len(spellings) - len(small) > _MOST_LEVELS:
+        count = f"{len(spellings):,} levels, and at most {_MOST_LEVELS} are audited"
+        what = f"{quoted(column)} has {count}"
         raise UsageError(what, "raise `groups: {min_size: …}`: smaller levels are audited together")
     # A number of a typed column is not compared with a text, and 01 and 1 are one number.
     are_numbers = all(map(is_finite_number, known)) and len({*map(float, known)}) == len(known)
     write = str if are_numbers else lambda level: "'" + level.replace("'", "''") + "'"
     name = f"`{column}`" if '"' in column else f'"{column}"'
-    parts = {f"{column}={text}": f"{name} = {write(text)}" for text in known if text not in small}
+    among = {f"{column}={text}": spellings[text] for text in spellings if text not in small}
     if small:
-        among = ", ".join(map(write, small))
-        parts[f"{column}: {len(small)} small levels"] = f"{name} in ({among})"
+        several = [level for text in small for level in spellings[text]]
+        among[f"{column}: {len(small)} small levels"] = several
+    parts = {
+        title: f"{name} in ({', '.join(map(write, levels))})" for title, levels in among.items()
+    }
     if missing:
         parts[f"{column}: unknown"] = f"{name} is null"
     return parts, small
@@ -174,7 +185,7 @@ def _answer_each(
     except FairauditError as error:
         return [Answer(str(spec), data, error)]
     results: Iterator[ResultOrError]
-    if engine is DEFAULT and workers.jobs > 1:
+    if engine is polars_engine and workers.jobs > 1:
         judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
         results = map(codec.unpack, workers.map(judge, counts.items()))
     else:

@@ -17,7 +17,7 @@ from fairaudit.judge.left_out import LeftOutReason, Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Evaluation, Requirement, find_metric
 from fairaudit.metrics.reasons import describe_groups
-from fairaudit.pipeline.tables import Audit, Tables, evaluate_check
+from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 

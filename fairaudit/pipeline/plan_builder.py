@@ -134,8 +134,8 @@ def watch_sentinels(plan: Plan) -> Plan:
         if edges := _edges_around(plan, column, numbers):
             keys.append(Key(column, tuple(sorted(edges))))
     dated = {*rule.dated} if rule else set[str]()
-    if plan.repeats is not None and plan.repeats.latest is not None:
-        dated.add(plan.repeats.latest)
+    if plan.repeats is not None:
+        dated.update(plan.repeats.latest)
     for made in plan.derived:
         dated.update(made.columns if isinstance(made, Age | Difference | Period) else ())
     odd = [OddDates(column) for column in sorted(dated)]
@@ -191,7 +191,7 @@ def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
     columns += [name for attribute in spec.features for name in attribute.columns]
     columns += spec.similarity.columns if spec.needs_rows or spec.describe else ()
     if spec.repeats is not None:
-        columns += filter(None, (spec.repeats.id, spec.repeats.latest))
+        columns += [spec.repeats.id, *spec.repeats.latest]
     for design in (spec.cluster, spec.sample_strata):
         if design is not None:
             columns.append(design.value)

@@ -21,13 +21,13 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import can_be_named
 from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
+from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import CountsOrError, Engine
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_files
-from fairaudit.counting.sources.sources import Frame
 from fairaudit.cube import Grouping, Marks
 from fairaudit.evidence import correct_families, extend_family
 from fairaudit.judge import (
@@ -65,7 +65,8 @@ from fairaudit.pipeline.excluded_rows import (
     find_idle_roles,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
-from fairaudit.pipeline.tables import Audit, evaluate_check, tabulate
+from fairaudit.pipeline.tables import tabulate
+from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.pipeline.tables.notices import find_missing_side
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
@@ -360,7 +361,7 @@ def answer_specs(
 
 
 def count_each(
-    task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = DEFAULT
+    task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = polars_engine
 ) -> Mapping[str, CountsOrError | None]:
     """The counts of each file, or its error, from one scan of all files.
 
@@ -373,7 +374,7 @@ def count_each(
 
 
 def judge_file(
-    task: AuditTask, name: str, counts: CountsOrError | None, engine: Engine = DEFAULT
+    task: AuditTask, name: str, counts: CountsOrError | None, engine: Engine = polars_engine
 ) -> ResultOrError:
     """The answer for a file, from its entry in the result of `count_each`."""
     if counts is None:
@@ -386,7 +387,7 @@ def count(
     data: DataLike = None,
     *,
     progress: Progress = SILENT,
-    engine: Engine = DEFAULT,
+    engine: Engine = polars_engine,
 ) -> Counts:
     """All counts that a task needs: `audit_counts` does not read the data again."""
     ((_, counts),) = _count_all([task], data, progress, engine)
@@ -404,7 +405,7 @@ def _count_all(
         try:
             source = task.find_data(data)
             if isinstance(source, Files) and source.are_counts:
-                from fairaudit.counting.stored import counts_file
+                from fairaudit.counting import counts_file
 
                 paths, _ = find_files(source.entries, source.base)
                 counts = counts_file.add(paths, repeated=source.may_repeat)

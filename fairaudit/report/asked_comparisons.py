@@ -14,8 +14,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import Side
 from fairaudit.judge import AnyCheck, Check, Finding, Limit
-from fairaudit.metrics import Disparity, find_comparison, find_comparison_id, find_metric
-from fairaudit.metrics.disparities import Comparison
+from fairaudit.metrics import Disparity, find_comparison_id, find_metric
 from fairaudit.metrics.other_names import find_ranges
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.metrics.terms import EXTREME_REFERENCES
@@ -124,13 +123,10 @@ def _table(
         Column(f"{level} interval", interval),
         *([Column("", mark)] if any(map(mark, rows)) else []),
     )
-    table = tabulate(caption, columns, rows, tone=tone, most=most)
-    comparison, more = _comparison_of(first), [table.more]
-    if comparison and not comparison.is_plain:
-        more.append(f"{head}: {comparison.formula}")
+    notes = [_formula(head, first)]
     if metric == NOT_SELECTED_RATE.id:
-        more.append("count and rate: people who are not selected; the positive is a burden")
-    table = replace(table, more="\n".join(filter(None, more)))
+        notes.append("count and rate: people who are not selected; the positive is a burden")
+    table = tabulate(caption, columns, rows, tone=tone, most=most, notes=notes)
     if not has_row or one is None:
         return table
     is_one = first.reference in EXTREME_REFERENCES and is_ratio(first)
@@ -191,11 +187,15 @@ def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | N
     title += metric_titles.of_outcome(first.metric, first.of)
     title += f" by {numbers.subset(first.by)} in strata, worst first"
     about = f"{inference.percent} and p: of each stratum separately, not corrected over the strata"
-    comparison = _comparison_of(first)
-    if comparison and not comparison.is_plain:
-        about += f"\nvalue: {comparison.formula}"
-    table = tabulate(title, columns, rows, most=most)
-    return replace(table, more="\n".join(filter(None, (table.more, about))))
+    return tabulate(title, columns, rows, most=most, notes=(about, _formula("value", first)))
+
+
+def _formula(head: str, row: ComparisonRow) -> str:
+    """How the column `head` is computed, if it is not a plain ratio or difference."""
+    comparison = checks.comparison_of(row)
+    if comparison is None or comparison.is_plain:
+        return ""
+    return f"{head}: {comparison.formula}"
 
 
 def _departure(row: ComparisonRow) -> float:
@@ -297,15 +297,8 @@ def comparisons_of(rate: RateRow, compared: Compared) -> list[ComparisonRow]:
 
 def is_ratio(row: ComparisonRow) -> bool:
     """Whether groups that are equal have the value 1."""
-    comparison = _comparison_of(row)
+    comparison = checks.comparison_of(row)
     return comparison is not None and comparison.is_ratio
-
-
-def _comparison_of(row: ComparisonRow) -> Comparison | None:
-    """How a row compares groups; None where it compares none."""
-    record = find_metric(row.metric)
-    own = record.comparison if isinstance(record, Disparity) else None
-    return own if row.compare is None else find_comparison(row.compare)
 
 
 def _reference(row: ComparisonRow) -> str:

@@ -103,11 +103,12 @@ def tabulate(
     tone: Callable[[Row], Tone] = lambda _: Tone.PLAIN,
     most: int | None = None,
     more: Callable[[int], str] = numbers.more_groups,
+    notes: Sequence[str] = (),
     slim: bool = False,
 ) -> Table:
     """The table of these columns with at most `most` rows; a text has the tone of its row.
 
-    `more` writes the line below the table: the number of rows left out, and other remarks.
+    Below the table `more` writes the number of rows left out; the `notes` follow it.
     """
     return Table(
         caption,
@@ -120,7 +121,7 @@ def tabulate(
             for row in rows[:most]
         ],
         [column.numeric for column in columns],
-        more(len(rows) - len(rows[:most])),
+        "\n".join(filter(None, (more(len(rows) - len(rows[:most])), *notes))),
         slim,
     )
 

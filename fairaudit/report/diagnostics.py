@@ -1,28 +1,29 @@
-"""`Diagnostic`: a check's words, level (`error`, `note`; not SARIF's), picture; `AuditFailed`."""
+"""`Diagnostic`: a check in words (`means`, `who`, `sure`), level, picture; `AuditFailed`."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError, Place, SpecError
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.judge import Check, Finding, Status
-from fairaudit.metrics import Eligibility
+from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
+from fairaudit.evidence.value_tests import EQUAL_CHANGES
+from fairaudit.judge import Check, Finding, Limit, Status
+from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, find_metric
+from fairaudit.metrics.criteria import DISTRIBUTIONS
+from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.report import (
-    checks,
-    diagnostic_lines,
-    finding_facts,
-    headlines,
-    metric_titles,
-    numbers,
-)
+from fairaudit.metrics.reasons import describe_people
+from fairaudit.report import checks, finding_facts, headlines, metric_titles, numbers, reversals
 from fairaudit.report.blocks import Figure, Tone
+from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
 from fairaudit.report.pictures import MOST_CHECKED, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import digits_of, limit_rules, rate_interval
+from fairaudit.report.text_layout import padded, side_by_side
 from fairaudit.result import AuditResult, RateRow
 
 
@@ -210,7 +211,7 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         start, end = quote.column - 1, quote.end - 1
         parts = (quote.text[:start], quote.text[start:end], quote.text[end:])
         source = SourceLine(quote.line, *map(names.printable, parts))
-    lines = tuple(diagnostic_lines.lines(result, finding))
+    short = tuple(lines(result, finding))
     return Diagnostic(
         result=result,
         finding=finding,
@@ -223,10 +224,10 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         place="" if at is None else f"{checks.place(at)}:{at.column}",
         source=source,
         value=headlines.value(finding),
-        interval=diagnostic_lines.interval(finding),
+        interval=_interval(finding),
         limit=headlines.limits(finding),
-        lines=lines,
-        facts=(*finding_facts.value_lines(finding), *lines, *finding_facts.facts(finding)),
+        lines=short,
+        facts=(*finding_facts.value_lines(finding), *short, *finding_facts.facts(finding)),
     )
 
 
@@ -254,3 +255,364 @@ def list_faults(error: FairauditError) -> Iterator[tuple[str, Place | None]]:
         return
     for fault in error.faults:
         yield ": ".join(filter(None, (fault.path, fault.message))), fault.place
+
+
+_DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
+_MOST_BREACHES = 5
+
+
+def _interval(finding: Finding) -> str:
+    """The ends of the interval of the value, as they agree with its limits."""
+    estimate = finding.estimate
+    if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
+        return ""
+    return _ends(finding, estimate.low, estimate.high)
+
+
+def _ends(finding: Finding, *ends: float) -> str:
+    """Both ends of a range, as they agree with the limits of a check."""
+    by_limits, digits = headlines.bounds(finding), headlines.digits(finding)
+    texts = (numbers.number_beside(end, by_limits, digits=digits) for end in ends)
+    return " to ".join(dict.fromkeys(texts))
+
+
+def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
+    """Who, how sure, how many people, what else is to be known, each in a short line."""
+    estimate = finding.estimate
+    if estimate is not None and not estimate.suppressed:
+        yield from labelled("means", [_meaning(result, finding)])
+        yield from labelled("who", _who(result, finding))
+        yield from labelled("value", [finding_facts.derivation(finding)])
+        yield from labelled("sure", _sure(finding))
+        yield from labelled("people", _people(finding))
+        # Who else is beyond the limit.
+        digits = headlines.digits(finding)
+        others = [
+            breach
+            for breach in finding.crossed
+            if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
+        ]
+        texts = [
+            (
+                " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
+                + f" {numbers.number(breach.signed_value, digits)}"
+            ).strip()
+            for breach in others
+        ]
+        also = f"over the limit: {numbers.first_few(texts, _MOST_BREACHES)}" if texts else ""
+        yield from labelled("also", [also])
+        notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
+        notes += [_adjusted(result, finding), _residual(result, finding)]
+        if finding.status is Status.PASS:
+            notes.append(finding_facts.few_people(finding))
+        yield from labelled("note", notes)
+    else:
+        # The headline says why, where nothing could be judged.
+        is_told = finding.status is Status.INCONCLUSIVE and estimate is None
+        why = "" if is_told else finding.why
+        yield from labelled("note", [finding_facts.backing(finding), why])
+    for reversal in finding.reversals[:1]:
+        # Both groups, overall and at the same mix of strata.
+        columns = (
+            _aligned([*map(names.name, reversal.pair)]),
+            _aligned([*map(reversals.share, reversal.crude_pair)]),
+            map(numbers.percent, reversal.standardized_pair),
+        )
+        first, second = map("  ".join, zip(*columns, strict=True))
+        mix = f"at the same mix of {reversals.name_given(reversal)}"
+        yield from labelled("who", [f"{first} {mix}", second])
+        yield "sure", _reversal_evidence(reversal, finding)
+    if finding.before is not None and (
+        text := finding_facts.compare_with_baseline(finding, finding.before)
+    ):
+        yield "baseline", text
+    waived = []
+    for row in finding.waived:
+        places = [
+            f" ({checks.place(waiver.place)})"
+            for waiver in (outcome.waiver for outcome in result.waivers)
+            if waiver.place and (waiver.check, waiver.reason) == (finding.check.id, row.reason)
+        ]
+        waived.append(f"{finding_facts.waiver(row, finding)}{''.join(places[:1])}")
+    yield from labelled("waived", waived)
+    yield from labelled("why", [names.line(finding.check.about.why)])
+    yield from labelled("owner", [names.line(finding.check.about.owner)])
+
+
+def _residual(result: AuditResult, finding: Finding) -> str:
+    """How far apart both sides still are within strata of equal propensity, in their features."""
+    given = getattr(finding.check, "given", ())
+    rows = [row for row in result.balance if row.stratum in given]
+    if not rows:
+        return ""
+    worst = max(rows, key=lambda row: row.after)
+    return (
+        f"residual confounding: within strata {worst.feature} differs by "
+        f"{numbers.number(worst.after, 3)} standard deviations (among all people "
+        f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
+    )
+
+
+def _who(result: AuditResult, finding: Finding) -> list[str]:
+    """Both sides with rate and counts, below each other."""
+    if finding.subgroup is not None:
+        subgroup = finding.subgroup
+        counts_of_subgroup = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
+        name, everybody = _aligned([numbers.people(subgroup.group), "everybody"])
+        own = f"{name}  {numbers.percent(subgroup.value)}  {counts_of_subgroup}"
+        return [own, f"{everybody}  {numbers.percent(subgroup.everybody)}"]
+    metric = finding.check.metric if isinstance(finding.check, Check) else None
+    if isinstance(metric, Disparity) and metric.over_groups is not None:
+        return []  # it combines the comparisons of all groups, so it has no two sides
+    rows = _side_rows(finding)
+    if not rows:
+        return []
+    sides, values, counts, titles = zip(*rows, strict=True)
+    numbers_of_sides = side_by_side([*zip(values, counts, strict=True)])
+    columns = zip(_aligned(sides), numbers_of_sides, titles, strict=True)
+    lines = ["  ".join(column).rstrip() for column in columns]
+    if len(lines) > 1:
+        lines[-1] += _reference(result, finding)
+    return lines
+
+
+def _side_rows(finding: Finding) -> list[tuple[str, str, str, str]]:
+    """Both sides of each part: name, rate and counts; of several parts also the rate's title."""
+    rows = []
+    parts = checks.deciding_parts(finding)
+    averages = getattr(getattr(finding.check, "metric", None), "averages", ())
+    for index, part in enumerate(parts):
+        title = ""
+        if len(parts) > 1 or part.metric == ADJUSTED_MEAN.id:
+            title = metric_titles.title(part.metric, part.of or finding.check.of)
+            title += f" averaged ({averages[index % len(averages)]})" if averages else ""
+            title += f" of {names.name(part.of)}" if part.of else ""
+        if checks.averages_classes(finding) and part.outcome is not None:
+            title = f"{title} of class {names.name(part.outcome)}".lstrip()
+        sides = [side for side in (part.first, part.second) if side is not None]
+        digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
+        for side in sides:
+            rate = metric_titles.rate(part.metric, side.estimate, digits)
+            value, _, counts = rate.partition(" (")
+            if part.metric in _DISTRIBUTIONS:  # a distance between them is all there is
+                value, counts = "", numbers.counts(side.estimate)
+            rows.append((headlines.side(side), value, counts.removesuffix(")"), title))
+    return rows
+
+
+def _meaning(result: AuditResult, finding: Finding) -> str:
+    """The meaning of a rate of labels and decisions, in the words of the catalogue and the spec."""
+    check, parts = finding.check, checks.attaining_parts(finding)
+    if finding.status is Status.PASS and not finding.not_enough_evidence:
+        return ""
+    metric = parts[0].metric if parts else getattr(check, "rate", check.metric_id)
+    record = find_metric(metric)
+    other = {Requirement.PREDICTION, Requirement.SCORE}
+    is_of_both = isinstance(record, GroupMetric) and Requirement.LABEL in record.requirements
+    if not isinstance(record, GroupMetric) or not is_of_both or not other & record.requirements:
+        return ""
+    words = [("label positive", "label")]
+    words += [("selected", check.of)] if Requirement.PREDICTION in record.requirements else []
+    values = [
+        f"{what}: {names.line(result.positives[outcome])}"
+        for what, outcome in words
+        if outcome in result.positives
+    ]
+    text = record.description.partition(":")[0].rstrip(".")
+    return f"{text} ({'; '.join(values)})" if values else text
+
+
+def _aligned(texts: Sequence[str]) -> list[str]:
+    """Texts as wide as the widest of them."""
+    room = max(map(names.width, texts))
+    return [padded(text, room) for text in texts]
+
+
+def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
+    """In how many strata the gap points the other way, and its test among all comparisons."""
+    text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
+    if reversal.kind is ReversalKind.OPPOSITE:
+        text = reversals.pattern(reversal)
+    test, alpha = reversal.significance, finding.check.inference.alpha
+    if test is not None and not reversal.hangs_on_weights:
+        text += f"; {numbers.adjusted_p(test, alpha, 'comparison')}"
+        text += "" if reversal.is_significant(alpha) else ", not established"
+    elif test is not None:
+        text += f"; {NOT_ESTABLISHED}"
+    return text
+
+
+def _reference(result: AuditResult, finding: Finding) -> str:
+    """The second side in words: the highest of N groups, the declared reference."""
+    check = finding.check
+    if not isinstance(check, Check) or not finding.second or finding.spread:
+        return ""
+    policy = getattr(check.metric, "reference", None)
+    if check.terms.reference is not None:
+        policy = check.terms.reference.policy
+    if policy not in {"highest", "lowest", "largest"}:
+        return "  the reference"
+    metric, first, stratum = check.metric_id, finding.first, finding.stratum
+    compared = {
+        row.takes_part
+        for row in result.comparisons
+        if row.group == first and row.stratum == stratum
+        if (row.metric, row.of, row.by) == (metric, check.of, check.by)
+    }
+    number = compared.pop() if len(compared) == 1 else None
+    groups = "" if number is None else f" of {numbers.counted(number, 'group')}"
+    return f"  {policy}{groups}"
+
+
+def _sure(finding: Finding) -> list[str]:
+    """The interval with the test, and what people of unknown group or outcome could change."""
+    estimate, inference = finding.estimate, finding.check.inference
+    assert estimate is not None
+    parts = []
+    if ends := _interval(finding):
+        symbol = headlines.symbol(finding)
+        of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
+        of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
+        across = ", includes the limit" if _is_across(finding) else ""
+        _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
+        notes = [f"for all {together} values"] if together else []
+        notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
+        of += f" ({'; '.join(notes)})" if notes else ""
+        parts.append(f"{inference.percent} interval{of} {ends}{across}")
+    test = estimate.significance
+    if test is not None:
+        p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
+        method = numbers.corrected_over(test) if test.family > 1 else test.test
+        method += f"; before correction p {alone}" if alone != p else ""
+        parts.append(f"p {p} if there were {finding_facts.hypothesis(finding)} ({method})")
+        if finding_facts.is_of_others(finding):
+            parts[-1] += ", for all groups, not for these two"
+        is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
+        if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and is_open:
+            parts.append(
+                "the groups change by different amounts, but the interval includes 0: which "
+                "model has the larger disparity is uncertain"
+            )
+    return [*parts, _missing(finding)]
+
+
+def _is_across(finding: Finding) -> bool:
+    """Whether a limit that a value is beyond lies within its interval, and no note says so."""
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None or not isinstance(limit, Limit) or limit.conclusive:
+        return False
+    if not headlines.beyond_words(finding):
+        return False
+    low, high = estimate.low, estimate.high
+    if low is None or high is None:
+        return False
+    return any(low < float(bound) < high for bound in limit.bounds)
+
+
+def _missing(finding: Finding) -> str:
+    """What missing values could make of the number, and whether the verdict could turn."""
+    bounds = finding.missing
+    if bounds is None:
+        return ""
+    lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
+    who = " and ".join(f"{describe_people(n)} with unknown {what}" for n, what in lacking if n)
+    if not who:
+        return ""
+    if bounds.low is None or bounds.high is None:
+        return f"{who}: no bounds"
+    # People of unknown group may form another group, which can make a verdict worse.
+    is_worst = finding.status is Status.FAIL or (
+        finding.status is Status.WARN and finding.check.fail is None
+    )
+    is_open = bounds.missing_group and not is_worst
+    same = "same verdict in these groups" if is_open else "same verdict"
+    turn = "the verdict could change" if bounds.turns else same
+    return f"{who}: the value could be {_ends(finding, bounds.low, bounds.high)}, {turn}"
+
+
+def _people(finding: Finding) -> list[str]:
+    """How many people it takes to reach the limit, and the rate of the other side."""
+    affected = finding.practice
+    if affected is None or not (finding.not_enough_evidence or finding.status is not Status.PASS):
+        return []
+    way = "fewer" if affected.burden else "more"
+    worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
+    outcome = finding_facts.outcome_of_gap(finding)
+
+    def who(count: int) -> str:
+        noun = "person" if count == 1 else "people"
+        return f"{numbers.whole(count)} {way} {noun}{outcome}"
+
+    texts = []
+    if affected.to_limit:
+        texts.append(f"{who(affected.to_limit)} would bring {worse} within the limit")
+    if affected.to_parity:
+        alone = f"{who(affected.to_parity)} would bring {worse}"
+        would = f"{numbers.whole(affected.to_parity)} {way} would bring it" if texts else alone
+        texts.append(f"{would} to the rate of {better}")
+    if affected.flips:
+        texts.append("one different decision reverses the gap")
+    return ["; ".join(texts)]
+
+
+def _unseen(result: AuditResult, finding: Finding) -> str:
+    """The subsets of a check's attributes that do not show what it found."""
+    check = finding.check
+    if not isinstance(check, Check) or len(check.by) < 2 or finding.stratum or not finding.crossed:
+        return ""
+    assert isinstance(finding.limit, Limit)
+    value = math.nan if finding.estimate is None else finding.estimate.value
+    entries = [
+        (row.by, entry) for row in result.lattice for entry in row.entries if entry.of == check.of
+    ]
+    # The title of the check's measure in the lattice, if it has the measure.
+    titles = [
+        entry.title
+        for by, entry in entries
+        if (by, entry.metric) == (check.by, check.metric_id) and entry.estimate.value == value
+    ]
+    values = [
+        (by, entry.estimate)
+        for by, entry in entries
+        if set(by) < set(check.by) and entry.title in titles[:1]
+    ]
+    seen = [
+        (by, estimate)
+        for by, estimate in values
+        if estimate.suppressed
+        or not math.isfinite(estimate.value)
+        or finding.limit.is_crossed(estimate.value, estimate.exact)
+    ]
+    if not values or seen:
+        return ""
+    by_limits = headlines.bounds(finding)
+    coarser = [
+        f"{numbers.subset(by)} "
+        f"({numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)})"
+        for by, estimate in values
+    ]
+    first = any(
+        appearance.group in {finding.first, finding.second}
+        for row in result.lattice
+        for appearance in row.appears
+    )
+    separator = " and by " if len(coarser) == 2 else ", by "
+    text = f"within the limit by {separator.join(coarser)}"
+    return f"{text}: the gap appears only in the intersection" if first else text
+
+
+def _adjusted(result: AuditResult, finding: Finding) -> str:
+    """The gap of two groups at the same mix of strata, if a test shows that it changes."""
+    parts = checks.deciding_parts(finding)
+    if len(parts) != 1 or finding.stratum or not finding.crossed:
+        return ""
+    part, alpha = parts[0], result.provenance.inference.alpha
+    groups = {side.group for side in (part.first, part.second) if side is not None}
+    for reversal in result.reversals:
+        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
+        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
+        turns = reversal.kind.reverses and reversal.is_significant(alpha)
+        if is_same and (turns or reversal.is_not_left(alpha)):
+            pair = " against ".join(map(names.name, reversal.pair))
+            return f"{pair}: {reversals.adjusted(reversal, alpha)}"
+    return ""

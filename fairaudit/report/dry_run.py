@@ -140,9 +140,10 @@ def _levels(dry_run: DryRun, *, all_rows: bool) -> Table:
 
 
 def _level(level: LevelPreview) -> Iterator[Cell]:
-    yield Cell(names.name(level.level) if level.level else "no level")
+    most = names.MOST_COPIED
+    yield Cell(names.name(level.level, most) if level.level else "no level")
     yield Cell(numbers.whole(level.n))
-    sources = [_NO_VALUE if text is None else names.quoted(text) for text in level.sources]
+    sources = [_NO_VALUE if text is None else names.quoted(text, most) for text in level.sources]
     is_same = level.sources == (level.level,)
     yield Cell("" if is_same else numbers.first_few(sources, _MOST_SOURCES))
     yield Cell("rare", Tone.WARN) if level.is_rare else Cell(level.role)

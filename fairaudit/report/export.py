@@ -4,6 +4,8 @@ A missing number is empty and never 0, and the column of its state says why. Col
 begin with `group.` and columns of strata with `given.`, because an attribute may be called `n` or
 `metric`. `people` and `share_of_known` describe the group; the share is of people whose group is
 known. `n`, `numerator` and `denominator` describe the rate; a weighted sum is `numerator / scale`.
+The first columns are who, what, the value, its interval, p and people. The last ones are what it
+is compared with: a library prints the first and the last columns of a wide frame.
 
 Parquet is for programs: it has a schema, and texts are unchanged. CSV is for spreadsheets: it has a
 byte order mark, without which Excel would misread UTF-8. Texts that look like formulas get an
@@ -18,15 +20,17 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeAlias, TypeVar
 
 from fairaudit.base import __version__, names
 from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen
 from fairaudit.cube import Group
 from fairaudit.judge import Check, Limit, Status
+from fairaudit.judge.simpson import Reversal
+from fairaudit.judge.subgroups import SearchedRate, Subgroup
 from fairaudit.metrics.estimate import Estimate, Significance, State, state_of
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
 from fairaudit.result import (
@@ -35,6 +39,8 @@ from fairaudit.result import (
     AuditResult,
     ComparisonRow,
     GroupRow,
+    LatticeEntry,
+    LatticeRow,
     RateRow,
     exit_code,
     list_notices,
@@ -44,6 +50,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Value: TypeAlias = str | int | float | None
+Row = TypeVar("Row")
+Whole = TypeVar("Whole")
 MARK = "\ufeff"
 """The byte order mark: this text is UTF-8."""
 
@@ -53,52 +61,35 @@ _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
 
-_WHOSE = ("title", "spec", "data", "metric", "compare", "of", "by", "given", "group")
-_FOUND = (
-    *("people", "share_of_known", "standing", "n", "numerator", "denominator", "scale"),
-    *("value", "state", "reason", "error", "low", "low_state", "high", "high_state"),
-    *("confidence", "method", "no_interval"),
-    *("reference", "difference", "difference_state", "ratio", "ratio_state"),
-    *("test", "p", "adjusted_p", "tests", "correction", "parameters", "averaged_over"),
+_VALUE = ("value", "low", "high", "p", "adjusted_p", "n")
+"""The columns that a reader looks for first, behind the group and the metric."""
+_REST = (
+    *("numerator", "denominator", "scale", "state", "reason", "error", "low_state", "high_state"),
+    *("method", "no_interval", "test", "tests", "correction", "parameters", "averaged_over"),
 )
-_ESTIMATED = (
-    *("value", "state", "reason", "low", "low_state", "high", "high_state", "error", "method"),
-    *("no_interval", "n", "numerator", "denominator", "scale"),
-    *("test", "p", "adjusted_p", "tests", "correction"),
+_GROUPS = ("group", "metric", *_VALUE, "of", "by", "given", "compare", "title", "spec", "data")
+_OF_GROUPS = (
+    *("people", "share_of_known", "confidence", *_REST, "difference_state", "ratio_state"),
+    *("reference", "difference", "ratio", "standing"),
 )
-_COMPARED = ("metric", "title", "compare", "of", "by", "given", "group", "reference")
-_LATTICE = (
-    *("by", "groups", "smallest", "metric", "title", "of", "group", "other", "decided_by"),
-    *("judged", "set_aside", *_ESTIMATED),
-)
-_REVERSALS = (
-    *("metric", "of", "attribute", "group", "other", "given", "kind"),
-    *("crude", "crude_of_group", "crude_of_other"),
-    *("adjusted", "adjusted_of_group", "adjusted_of_other", "difference", "low", "high"),
-    *("opposite_strata", "opposite_people", "strata"),
-    *("test", "p", "adjusted_p", "tests", "correction"),
-)
-_SUBGROUPS = (
-    *("metric", "of", "group", "numerator", "denominator", "share", "value", "everybody"),
-    *("difference", "low", "high", "unfairness", "test", "p", "adjusted_p", "significant"),
-)
-_WHOLE = frozenset(
-    {
-        *("people", "n", "numerator", "denominator", "scale", "tests"),
-        *("groups", "smallest", "set_aside", "strata"),
-    }
-)
-_NUMBERS = frozenset(
-    {
-        *("crude", "crude_of_group", "crude_of_other", "share", "everybody", "unfairness"),
-        *("adjusted", "adjusted_of_group", "adjusted_of_other"),
-        *("opposite_strata", "opposite_people"),
-        *("share_of_known", "value", "error", "low", "high", "confidence", "difference", "ratio"),
-        *("p", "adjusted_p", "warn_below", "warn_above", "fail_below", "fail_above"),
-    }
-)
-_FLAGS = frozenset({"not_enough_evidence", "judged", "significant"})
-"""Columns that do not hold texts: whole numbers, numbers, and yes or no."""
+_COMPARED = (*_REST, "by", "title", "compare", "reference")
+
+
+class Field(Frozen, Generic[Row]):
+    """A column of a flat file: its name, its value in a row, and the type of its values."""
+
+    name: str
+    value: Callable[[Row], Value]
+    holds: type = str
+
+    def of(self, part: Callable[[Whole], Row | None]) -> Field[Whole]:
+        """The same column of rows that may have such a row as a part."""
+
+        def value(whole: Whole) -> Value:
+            own = part(whole)
+            return None if own is None else self.value(own)
+
+        return Field(self.name, value, self.holds)
 
 
 class Export(Frozen):
@@ -112,6 +103,12 @@ class Export(Frozen):
         """Rows of named values; a name that a row lacks becomes None."""
         columns = [*names]
         return cls(columns, [[*map(row.get, columns)] for row in rows])
+
+    @classmethod
+    def tabulate(cls, fields: Sequence[Field[Row]], rows: Iterable[Row]) -> Self:
+        """The values of rows by their columns."""
+        names = [field.name for field in fields]
+        return cls(names, [[field.value(row) for field in fields] for row in rows])
 
     def csv(self) -> str:
         """The rows as CSV with a header."""
@@ -127,18 +124,14 @@ class Export(Frozen):
         """The rows as a table of Arrow: whole numbers, numbers, yes or no, and all others texts."""
         import pyarrow as pa
 
-        types = {
-            **dict.fromkeys(_WHOLE, pa.int64()),
-            **dict.fromkeys(_NUMBERS, pa.float64()),
-            **dict.fromkeys(_FLAGS, pa.bool_()),
-        }
+        types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
         arrays = {
             _utf8(name): pa.array(
                 [
                     _utf8(value) if isinstance(value, str) else value
                     for value in (row[at] for row in self.rows)
                 ],
-                type=types.get(name, pa.string()),
+                type=types[_HOLDS.get(name, str)],
             )
             for at, name in enumerate(self.names)
         }
@@ -174,7 +167,7 @@ def _utf8(text: str) -> str:
 
 def groups(answers: Sequence[Answer]) -> Export:
     """The groups of all answers. An error has no groups."""
-    return _with_levels(_WHOSE, [row for answer in answers for row in _rows(answer)], _FOUND)
+    return _with_levels(_GROUPS, [row for answer in answers for row in _rows(answer)], _OF_GROUPS)
 
 
 def _with_levels(
@@ -231,31 +224,14 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
 
 def comparisons(result: AuditResult) -> Export:
     """The comparisons of groups, and of all groups together."""
-    last = (*_ESTIMATED, "parameters", "averaged_over")
-    return _with_levels(_COMPARED, [*_comparisons(result)], last)
+    first = ("group", "metric", *_VALUE, "of", "given")
+    return _with_levels(first, [*_comparisons(result)], _COMPARED)
 
 
 def lattice(result: AuditResult) -> Export:
     """The worst value of each measure in every subset of the attributes."""
-    rows = (
-        {
-            "by": numbers.subset(row.by),
-            "groups": row.groups,
-            "smallest": row.smallest,
-            "metric": entry.metric,
-            "title": entry.title,
-            "of": entry.of,
-            "group": _group(entry.first),
-            "other": _group(entry.second),
-            "decided_by": entry.decided_by,
-            "judged": entry.judged,
-            "set_aside": entry.set_aside,
-            **estimated(entry.estimate),
-        }
-        for row in result.lattice
-        for entry in row.entries
-    )
-    return Export.of(_LATTICE, rows)
+    rows = ((row, entry) for row in result.lattice for entry in row.entries)
+    return Export.tabulate(_LATTICE, rows)
 
 
 def reversals(result: AuditResult) -> Export:
@@ -264,60 +240,13 @@ def reversals(result: AuditResult) -> Export:
     `adjusted` is the gap with the same mix of strata for both groups. `difference` and its interval
     use Mantel and Haenszel's weights.
     """
-    rows = (
-        {
-            "metric": row.rate,
-            "of": row.of,
-            "attribute": row.attribute,
-            "group": row.pair[0],
-            "other": row.pair[1],
-            "given": numbers.subset(row.given),
-            "kind": str(row.kind),
-            "crude": _finite(row.crude),
-            "adjusted": _finite(row.standardized),
-            "crude_of_group": _finite(row.crude_pair[0].value),
-            "crude_of_other": _finite(row.crude_pair[1].value),
-            "adjusted_of_group": _finite(row.standardized_pair[0]),
-            "adjusted_of_other": _finite(row.standardized_pair[1]),
-            "difference": _finite(row.joined.difference if row.joined else None),
-            "low": _finite(row.joined.difference_low if row.joined else None),
-            "high": _finite(row.joined.difference_high if row.joined else None),
-            "strata": row.estimable_strata,
-            "opposite_strata": _finite(row.opposite_strata),
-            "opposite_people": _finite(row.opposite_weight),
-            **_tested(row.significance),
-        }
-        for row in result.reversals
-    )
-    return Export.of(_REVERSALS, rows)
+    return Export.tabulate(_REVERSALS, result.reversals)
 
 
 def subgroups(result: AuditResult) -> Export:
     """The subgroups that a search lists, by rate; `difference` is to the rate of all people."""
     searched = [] if result.subgroups is None else result.subgroups.rates
-    rows = (
-        {
-            "metric": rate.rate,
-            "of": rate.of,
-            "group": names.describe_group(row.group),
-            "numerator": row.over,
-            "denominator": row.under,
-            "share": row.share,
-            "value": row.value,
-            "everybody": row.everybody,
-            "difference": row.divergence,
-            "low": _finite(row.low),
-            "high": _finite(row.high),
-            "unfairness": row.unfairness,
-            "test": row.test,
-            "p": _finite(row.p),
-            "adjusted_p": _finite(row.adjusted),
-            "significant": row.significant,
-        }
-        for rate in searched
-        for row in rate.listed
-    )
-    return Export.of(_SUBGROUPS, rows)
+    return Export.tabulate(_SUBGROUPS, ((rate, row) for rate in searched for row in rate.listed))
 
 
 def _group(group: Group) -> str | None:
@@ -353,48 +282,110 @@ def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
 
 
 def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
-    """The comparison of a rate with its reference; empty without a reference."""
+    """The comparison of a rate with its reference and its state; empty without a reference."""
     if not row.reference and value is not None and math.isnan(value):
         return {}
-    return _number(name, value)
-
-
-def estimated(estimate: Estimate) -> dict[str, Value]:
-    """A value with its evidence; a missing value is undefined, never 0."""
-    row: dict[str, Value] = {
-        "n": estimate.n,
-        "numerator": estimate.numerator,
-        "denominator": estimate.denominator,
-        "scale": None if estimate.numerator is None else estimate.scale,
-        "value": None if estimate.suppressed else _finite(estimate.value),
-        "state": str(estimate.state),
-        "reason": estimate.reason,
-        "error": _finite(estimate.error) or None,
-        "method": estimate.method or None,
-        "no_interval": estimate.no_interval or None,
-    }
-    for name, end in (("low", estimate.low), ("high", estimate.high)):
-        row |= {} if end is None else _number(name, end)
-    return row | _tested(estimate.significance)
-
-
-def _tested(test: Significance | None) -> dict[str, Value]:
-    if test is None:
-        return {}
-    numbers_of_test = {"p": _finite(test.p), "adjusted_p": _finite(test.adjusted)}
-    return {
-        "test": test.test, "tests": test.family, "correction": test.correction, **numbers_of_test
-    }  # fmt: skip
-
-
-def _number(name: str, value: float | None) -> dict[str, Value]:
-    """A number, empty if it is not finite, and its state; None means suppressed."""
     state = State.SUPPRESSED if value is None else state_of(value)
     return {name: _finite(value), f"{name}_state": str(state)}
 
 
+def estimated(estimate: Estimate) -> dict[str, Value]:
+    """A value with its evidence; a missing value is undefined, never 0."""
+    return {field.name: field.value(estimate) for field in _ESTIMATED}
+
+
 def _finite(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else value
+
+
+_TESTED: tuple[Field[Significance], ...] = (
+    Field("p", lambda test: _finite(test.p), float),
+    Field("adjusted_p", lambda test: _finite(test.adjusted), float),
+    Field("test", lambda test: test.test),
+    Field("tests", lambda test: test.family, int),
+    Field("correction", lambda test: test.correction),
+)
+_ESTIMATED: tuple[Field[Estimate], ...] = (
+    Field("value", lambda row: None if row.suppressed else _finite(row.value), float),
+    Field("low", lambda row: _finite(row.low), float),
+    Field("high", lambda row: _finite(row.high), float),
+    *(field.of(lambda row: row.significance) for field in _TESTED[:2]),
+    Field("n", lambda row: row.n, int),
+    Field("state", lambda row: str(row.state)),
+    Field("reason", lambda row: row.reason),
+    Field("low_state", lambda row: None if row.low is None else str(state_of(row.low))),
+    Field("high_state", lambda row: None if row.high is None else str(state_of(row.high))),
+    Field("error", lambda row: _finite(row.error) or None, float),
+    Field("method", lambda row: row.method or None),
+    Field("no_interval", lambda row: row.no_interval or None),
+    Field("numerator", lambda row: row.numerator, int),
+    Field("denominator", lambda row: row.denominator, int),
+    Field("scale", lambda row: None if row.numerator is None else row.scale, int),
+    *(field.of(lambda row: row.significance) for field in _TESTED[2:]),
+)
+_LATTICE: tuple[Field[tuple[LatticeRow, LatticeEntry]], ...] = (
+    Field("by", lambda pair: numbers.subset(pair[0].by)),
+    Field("metric", lambda pair: pair[1].metric),
+    *(field.of(lambda pair: pair[1].estimate) for field in _ESTIMATED),
+    Field("title", lambda pair: pair[1].title),
+    Field("of", lambda pair: pair[1].of),
+    Field("groups", lambda pair: pair[0].groups, int),
+    Field("smallest", lambda pair: pair[0].smallest, int),
+    Field("decided_by", lambda pair: pair[1].decided_by),
+    Field("set_aside", lambda pair: pair[1].set_aside, int),
+    Field("judged", lambda pair: pair[1].judged, bool),
+    Field("group", lambda pair: _group(pair[1].first)),
+    Field("other", lambda pair: _group(pair[1].second)),
+)
+_REVERSALS: tuple[Field[Reversal], ...] = (
+    Field("group", lambda row: row.pair[0]),
+    Field("other", lambda row: row.pair[1]),
+    Field("metric", lambda row: row.rate),
+    Field("crude", lambda row: _finite(row.crude), float),
+    Field("adjusted", lambda row: _finite(row.standardized), float),
+    Field("difference", lambda row: _finite(row.joined.difference if row.joined else None), float),
+    Field("low", lambda row: _finite(row.joined.difference_low if row.joined else None), float),
+    Field("high", lambda row: _finite(row.joined.difference_high if row.joined else None), float),
+    *(field.of(lambda row: row.significance) for field in _TESTED),
+    Field("of", lambda row: row.of),
+    Field("attribute", lambda row: row.attribute),
+    Field("crude_of_group", lambda row: _finite(row.crude_pair[0].value), float),
+    Field("crude_of_other", lambda row: _finite(row.crude_pair[1].value), float),
+    Field("adjusted_of_group", lambda row: _finite(row.standardized_pair[0]), float),
+    Field("adjusted_of_other", lambda row: _finite(row.standardized_pair[1]), float),
+    Field("opposite_strata", lambda row: _finite(row.opposite_strata), float),
+    Field("opposite_people", lambda row: _finite(row.opposite_weight), float),
+    Field("strata", lambda row: row.estimable_strata, int),
+    Field("given", lambda row: numbers.subset(row.given)),
+    Field("kind", lambda row: str(row.kind)),
+)
+_SUBGROUPS: tuple[Field[tuple[SearchedRate, Subgroup]], ...] = (
+    Field("group", lambda pair: names.describe_group(pair[1].group)),
+    Field("metric", lambda pair: pair[0].rate),
+    Field("value", lambda pair: pair[1].value, float),
+    Field("difference", lambda pair: pair[1].divergence, float),
+    Field("low", lambda pair: _finite(pair[1].low), float),
+    Field("high", lambda pair: _finite(pair[1].high), float),
+    Field("p", lambda pair: _finite(pair[1].p), float),
+    Field("adjusted_p", lambda pair: _finite(pair[1].adjusted), float),
+    Field("denominator", lambda pair: pair[1].under, int),
+    Field("numerator", lambda pair: pair[1].over, int),
+    Field("of", lambda pair: pair[0].of),
+    Field("share", lambda pair: pair[1].share, float),
+    Field("everybody", lambda pair: pair[1].everybody, float),
+    Field("unfairness", lambda pair: pair[1].unfairness, float),
+    Field("test", lambda pair: pair[1].test),
+    Field("significant", lambda pair: pair[1].significant, bool),
+)
+_TYPED: tuple[Field[Any], ...] = (*_LATTICE, *_REVERSALS, *_SUBGROUPS)
+_HOLDS = {
+    **{field.name: field.holds for field in _TYPED},
+    "people": int,
+    "not_enough_evidence": bool,
+    **dict.fromkeys(("warn_below", "warn_above", "fail_below", "fail_above"), float),
+    **dict.fromkeys(("share_of_known", "confidence", "ratio"), float),
+}
+"""The type of the values of a column by its name; other columns hold texts."""
 
 
 def render_csv(answers: Sequence[Answer], *, all_rows: bool = True) -> str:  # noqa: ARG001  # it always has all rows
@@ -419,10 +410,9 @@ _SUMMARY = (
     *("not_enough_evidence", "headline", "error", "hint", "report"),
 )
 _CHECK = (
-    *("check", "status", "not_enough_evidence", "metric", "of", "by", "given"),
-    *("value", "state", "low", "high", "n", "test", "p", "adjusted_p", "tests", "correction"),
-    *("limit", "warn_below", "warn_above", "fail_below", "fail_above"),
-    *("group", "other", "stratum", "worse_off", "headline", "sentence"),
+    *("check", "status", *_VALUE, "limit", "not_enough_evidence", "metric", "of", "by", "given"),
+    *("group", "other", "stratum", "worse_off", "state", "test", "tests", "correction"),
+    *("warn_below", "warn_above", "fail_below", "fail_above", "headline", "sentence"),
 )
 
 

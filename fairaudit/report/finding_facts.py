@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.evidence.records import Side
+from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.findings import Before, Earlier, Waived
 from fairaudit.judge.simpson import Reversal
@@ -134,13 +135,12 @@ def _difference(finding: Finding) -> str:
 
 
 def _tests(finding: Finding) -> Iterator[str]:
-    """The test by name with its own p-value, and a second one."""
+    """The test by name, and a second one with its p-value."""
     test = None if finding.estimate is None else finding.estimate.significance
     if test is None:
         return
     alpha = finding.check.inference.alpha
-    alone = f", unadjusted p {numbers.probability(test.p, alpha)}" if test.family > 1 else ""
-    yield f"{numbers.test(test)}{alone}"
+    yield numbers.test(test)
     if test.beside is not None:
         hypothesis = _SECOND_TESTS.get(test.beside.hypothesis, test.beside.hypothesis)
         p = numbers.probability(test.beside.p, alpha)
@@ -224,6 +224,9 @@ def backing(finding: Finding) -> str:
 def hypothesis(finding: Finding) -> str:
     """The hypothesis of a finding's test, in words that follow "if there were"."""
     check = finding.check
+    test = None if finding.estimate is None else finding.estimate.significance
+    if test is not None and test.test == EQUAL_CHANGES:
+        return "the same change in every group"
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 
 

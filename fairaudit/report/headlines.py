@@ -58,6 +58,7 @@ _LEFT_OUT = {
     LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "with unknown outcome",
+    LeftOutReason.NOT_REACHED: "groups to which the outcome does not apply",
     LeftOutReason.WEIGHTLESS: "in cells of weight 0",
     LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",
@@ -91,10 +92,12 @@ def left_out(finding: Finding) -> str:
     if people.people is None or people.of_people is None:
         few = "more than a tenth of the people or groups, or a quarter of a group, may be left out"
         return f"{few} (numbers are suppressed)"
-    texts = [_count_of(people.people, describe_people(people.of_people), people)]
+    texts = []
+    if people.people:
+        texts.append(_count_of(people.people, describe_people(people.of_people), people))
     if people.groups and people.of_groups:
         groups = numbers.counted(people.of_groups, "group")
-        texts.append(f"everybody in {people.groups:,} of {groups}")
+        texts.append(f"{'everybody in ' if texts else ''}{people.groups:,} of {groups}")
     if group := people.find_loser(NOTABLE_OF_GROUP):
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))
@@ -105,7 +108,7 @@ def left_out(finding: Finding) -> str:
     words = _LEFT_OUT | {LeftOutReason.UNKNOWN_OUTCOME: of_outcome}
     reasons = []
     for part in people.reasons:
-        number = f"{part.people:,} " if len(people.reasons) > 1 else ""
+        number = f"{part.people:,} " if part.people and len(people.reasons) > 1 else ""
         groups = numbers.first_few([*map(names.describe_group, part.groups)], _FEW_GROUPS)
         reasons.append(f"{number}{words[part.reason]}{f' ({groups})' if groups else ''}")
     accepted = check.accept_left_out
@@ -262,14 +265,27 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         size, often = metric_titles.gap(part.metric, a - b, by_limits, exact)
     else:
         return ""
-    title = metric_titles.title(part.metric, check.of)
-    if is_same:
-        return f"{title} of {side(first)} and of {side(second)} is the same"
-    plural, burden = len(first.group) == 1 and _is_plural(side(first)), check.burden
-    happens = metric_titles.happens(part.metric, check.of, burden=burden, plural=plural)
+    apart = ("", "") if is_same else (size, often)
+    return contrast(part.metric, check.of, (first, second), apart, burden=check.burden)
+
+
+def contrast(
+    metric: str, of: str, sides: Sequence[Side], apart: tuple[str, str], *, burden: bool
+) -> str:
+    """A sentence on two sides by one rate: `women are selected 62 % as often as men`.
+
+    `apart` is how far apart their rates are, and how often people of one side are counted by the
+    rate compared with the other; both are empty if the rates are the same.
+    """
+    title, (size, often) = metric_titles.title(metric, of), apart
+    first, second = map(side, sides)
+    if not size:
+        return f"{title} of {first} and of {second} is the same"
+    plural = len(sides[0].group) == 1 and _is_plural(first)
+    happens = metric_titles.happens(metric, of, burden=burden, plural=plural)
     if often and happens:
-        return f"{side(first)} {happens} {often} {side(second)}"
-    return f"{title} of {side(first)} is {size} that of {side(second)}"
+        return f"{first} {happens} {often} {second}"
+    return f"{title} of {first} is {size} that of {second}"
 
 
 def times(ratio: Estimate, bounds: Sequence[Decimal] = ()) -> tuple[str, str]:

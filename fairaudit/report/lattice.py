@@ -6,7 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.cube import Group
@@ -34,8 +33,6 @@ _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
 """The number of measures that fit 80 columns: with one pair, and alone."""
 
-_Measured: TypeAlias = Sequence[tuple[LatticeRow, LatticeEntry | None]]
-"""Subsets, each with one measure; None where it does not have it."""
 _FOLDED, _MOST_ROWS = 31, 16
 """More subsets than five attributes have are cut to this many in a short report."""
 
@@ -237,23 +234,18 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
         and (entry.metric, entry.of) == (finding.check.metric_id, finding.check.of)
     ]
     title = next(iter(of_check), entries[0].title)
-    rows = _worst(result.lattice, title)
-    return title, _nodes([(row, _entry(title, row)) for row in rows])
+    entry_of = {row.by: _entry(title, row) for row in _worst(result.lattice, title)}
+    departures = [entry.departure for entry in entry_of.values() if entry is not None]
+    top = max(filter(math.isfinite, departures), default=0.0)
+    return title, [
+        Node(numbers.subset(by), _text(entry), _shade(entry, top)) for by, entry in entry_of.items()
+    ]
 
 
 def _text(entry: LatticeEntry | None) -> str:
     if entry is None:
         return "not compared"
-    return numbers.value_of(entry.estimate, 3) + (" ●" if entry.judged else "")
-
-
-def _nodes(measured: _Measured) -> list[Node]:
-    """A box for each subset, shaded by its departure among them."""
-    departures = [entry.departure for _, entry in measured if entry is not None]
-    top = max(filter(math.isfinite, departures), default=0.0)
-    return [
-        Node(numbers.subset(row.by), _text(entry), _shade(entry, top)) for row, entry in measured
-    ]
+    return numbers.value_of(entry.estimate, 3) + (" (limit)" if entry.judged else "")
 
 
 def _shade(entry: LatticeEntry | None, top: float) -> float | None:
@@ -345,7 +337,8 @@ def sentence(appearance: Appearance, alpha: float) -> str:
         p = f" ({corrected} {numbers.probability(test.adjusted, alpha)})"
     return (
         f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
-        f"{numbers.rate(appearance.estimate)} against "
+        f"{numbers.percent(appearance.estimate.value)} "
+        f"({numbers.counts(appearance.estimate)}) against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{p}; "
         f"{_of_parents(appearance, alpha)}: the gap first appears where "

@@ -249,7 +249,7 @@ def _worst(result: AuditResult, row: Diagnostic) -> Code:
     commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1  # with its formula"]
     if find_metric(row.code) is not None:
         commands.append(f"fairaudit explain {row.code}  # what it measures")
-    more = [("" if number else "next", command) for number, command in enumerate(commands)]
+    more = [("" if number else "more", command) for number, command in enumerate(commands)]
     lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
     if (picture := row.picture) is not None:
         lines += ["", *_drawn(picture)]

@@ -146,12 +146,6 @@ def counts(estimate: Estimate) -> str:
     return f"{sums} weighted, n = {whole(estimate.n or 0)}" if is_weighted else sums
 
 
-def rate(estimate: Estimate) -> str:
-    """A share with its counts: `74.3 % (52/70)`."""
-    behind = counts(estimate)
-    return f"{percent(estimate.value)}{f' ({behind})' if behind else ''}"
-
-
 def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
     """The bounds, of a share in per cent: `[70.1, 78.2]`; empty without an interval.
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.inputs import is_file
+from fairaudit.base.masking import mask
 from fairaudit.base.names import printable
 from fairaudit.metrics import find_metric
 from fairaudit.metrics.reasons import describe_rule
@@ -176,21 +177,27 @@ def path_in_repository(file: str) -> str:
 
 def link_to_line(place: Place) -> str:
     """The address of a line in the commit that a workflow runs on; empty where it is not known."""
-    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_SHA")
-    server, repository, commit = (os.environ.get(name, "") for name in names)
+    repository, commit = (os.environ.get(f"GITHUB_{name}", "") for name in ("REPOSITORY", "SHA"))
+    server = _find_site("GITHUB_SERVER_URL")
     path = path_in_repository(place.file)
     is_within = (
         is_file(place.file) and not path.startswith(("/", "../")) and path not in {"-", ".."}
     )
-    if not (server.startswith("https://") and repository and commit and is_within):
+    if not (server and repository and commit and is_within):
         return ""
     address = f"{repository}/blob/{commit}/{path}"
-    return f"{server.rstrip('/')}/{quote(address)}#L{place.line}"
+    return f"{server}/{quote(address)}#L{place.line}"
 
 
 def link_to_metric(name: str) -> str:
     """The address of a metric on the site that `FAIRAUDIT_DOCS` names; empty without one."""
-    site = os.environ.get("FAIRAUDIT_DOCS", "").strip()
-    if not site.startswith("https://") or find_metric(name) is None:
+    site = _find_site("FAIRAUDIT_DOCS")
+    if not site or find_metric(name) is None:
         return ""
-    return f"{quote(site.rstrip('/'), safe=':/%')}/metrics.html#{name}"
+    return f"{quote(site, safe=':/%')}/metrics.html#{name}"
+
+
+def _find_site(variable: str) -> str:
+    """The https address in an environment variable; empty without one, or if it has a secret."""
+    site = os.environ.get(variable, "").strip().rstrip("/")
+    return site if site.startswith("https://") and mask(site) == site else ""

@@ -8,7 +8,6 @@ from itertools import groupby, islice
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import Check
@@ -151,15 +150,14 @@ def _table(
     caption += "" if order == _WORST else f", {order}"
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
-    remarks = (_star(rows[:most]), "" if kinds else _averages(rows))
-    table = tabulate(
+    return tabulate(
         caption,
         [*_columns(rows, shares, level, kinds)],
         rows,
         tone=lambda row: Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED,
         most=most,
+        notes=(_star(rows[:most]), "" if kinds else _averages(rows)),
     )
-    return replace(table, more="\n".join(filter(None, (table.more, *remarks))))
 
 
 def _order(row: RateRow, result: AuditResult) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from fairaudit.base import names
 from fairaudit.base.frozen import Frozen
+from fairaudit.evidence.records import Side
 from fairaudit.judge import Finding, Limit, Status
 from fairaudit.metrics import Disparity, Eligibility
 from fairaudit.report import (
@@ -55,13 +56,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     spec = name_spec(result.provenance)
     if not every:
         yield (
-            f"There is no verdict, because {spec} sets no limits. To get one, add for example "
+            f"{spec} sets no limits, so the result has no verdict. To get one, add for example "
             "`fail: {below: 0.8}` to a ratio."
         )
         return
     opened = [row for row in every if row.level is not Level.PASS]
-    if not opened:
-        yield f"Compare new data with this result: `fairaudit run {spec} --baseline report.json`."
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
     disparities = [row for row in reviewed if row.finding.worse_off]
@@ -204,21 +203,17 @@ def widest(result: AuditResult) -> list[WidestGap]:
         best.setdefault(_table_of(row), row)
     rows = {(_table_of(row), row.group): row for row in reversed(result.rates)}
     asked = asked_comparisons.compared_groups(result)
-    level = result.provenance.inference.percent
     gaps = []
     for row in [*best.values()][:_MOST]:
-        burden = row.of in result.burdens
         ratios = [
             one
             for one in asked_comparisons.comparisons_of(row, asked)
             if asked_comparisons.is_ratio(one) and one.parts[0].second is not None
             if 0 < one.estimate.value < math.inf and _is_quotient(one)
         ]
-        if ratios:
-            found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
-            gaps.append(_ratio(ratios[found.index(max(found))], level, burden=burden))
-        else:
-            gaps.append(_gap(row, rows.get((_table_of(row), row.reference)), burden=burden))
+        found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
+        ratio = ratios[found.index(max(found))] if ratios else None
+        gaps.append(_gap(row, rows[_table_of(row), row.reference], ratio, result))
     return gaps
 
 
@@ -228,32 +223,6 @@ def _is_quotient(row: ComparisonRow) -> bool:
     if first is None or second is None or not second.estimate.value:
         return False
     return math.isclose(first.estimate.value / second.estimate.value, row.estimate.value)
-
-
-def _ratio(row: ComparisonRow, level: str, *, burden: bool) -> WidestGap:
-    """The ratio of a group, where the spec asks for ratios."""
-    part, estimate = row.parts[0], row.estimate
-    sides = [side for side in (part.first, part.second) if side is not None]
-    group, other = map(headlines.side, sides)
-    size, often = headlines.times(estimate)
-    text = f"{metric_titles.title(part.metric, row.of)} of {group} is {size} that of {other}"
-    if happens := metric_titles.happens(part.metric, row.of, burden=burden):
-        text = f"{group} {happens} {often} {other}"
-    digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
-    rates = (metric_titles.rate(part.metric, side.estimate, digits) for side in sides)
-    by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
-    between = numbers.interval(estimate, share=False)
-    between = f"{level} interval {between}" if between else "no interval"
-    sure = f"{by}{' against '.join(rates)}; {between}"
-    where = _where(row)
-    is_known = estimate.low is not None and estimate.high is not None
-    return WidestGap(text + where, sure, _is_apart(row) if is_known else None)
-
-
-def _where(row: ComparisonRow | RateRow) -> str:
-    """The stratum and the options of a row, and its model or stage if it has a name."""
-    where = numbers.in_stratum(row.stratum) + metric_titles.options(row.parameters, row.averaged)
-    return where if row.of in _UNNAMED else f"{where} ({names.name(row.of)})"
 
 
 def _is_apart(row: ComparisonRow) -> bool:
@@ -275,23 +244,33 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
     return adjusted >= row.alpha, not metric_titles.is_share(row.metric), -abs(row.difference)
 
 
-def _gap(row: RateRow, other: RateRow | None, *, burden: bool) -> WidestGap:
-    """The gap of a group to the row of its reference."""
-    difference = row.difference
-    assert difference is not None
-    group, reference = numbers.people(row.group), numbers.people(row.reference)
-    where = _where(row)
-    size, often = metric_titles.gap(row.metric, difference, [0])
-    happens = metric_titles.happens(row.metric, row.of, burden=burden)
-    title = f"{metric_titles.title(row.metric, row.of)} of {group}"
-    text = f"{title} is {f'{size} ' if difference else ''}that of {reference}"
-    if difference and happens and often:
-        text = f"{group} {happens} {often} {reference}"
-    rates = [rate.estimate for rate in (row, other) if rate is not None]
-    digits = metric_titles.digits_of_rates(row.metric, [rates])
-    counts = " against ".join(metric_titles.rate(row.metric, rate, digits) for rate in rates)
-    test = row.estimate.significance
-    p = "not tested" if test is None else numbers.adjusted_p(test, row.alpha)
+def _gap(
+    row: RateRow, other: RateRow, ratio: ComparisonRow | None, result: AuditResult
+) -> WidestGap:
+    """The gap of a group to the row of its reference; a ratio where the spec asks for ratios."""
+    about: RateRow | ComparisonRow = ratio or row
+    if ratio is not None:
+        estimate, part = ratio.estimate, ratio.parts[0]
+        metric, sides = part.metric, [side for side in (part.first, part.second) if side]
+        apart, between = headlines.times(estimate), numbers.interval(estimate, share=False)
+        level = result.provenance.inference.percent
+        sure = f"{level} interval {between}" if between else "no interval"
+        is_known = estimate.low is not None and estimate.high is not None
+        is_significant = _is_apart(ratio) if is_known else None
+    else:
+        assert row.difference is not None
+        metric, sides = row.metric, [Side(rate.group, rate.estimate) for rate in (row, other)]
+        apart = metric_titles.gap(metric, row.difference, [0]) if row.difference else ("", "")
+        test = row.estimate.significance
+        sure = "not tested" if test is None else numbers.adjusted_p(test, row.alpha)
+        is_significant = None if test is None else test.adjusted < row.alpha
+    text = headlines.contrast(metric, row.of, sides, apart, burden=row.of in result.burdens)
+    text += numbers.in_stratum(row.stratum)
+    text += metric_titles.options(about.parameters, about.averaged)
+    # The name of a model or a stage.
+    text += "" if row.of in _UNNAMED else f" ({names.name(row.of)})"
+    rates = [side.estimate for side in sides]
+    digits = metric_titles.digits_of_rates(metric, [rates])
+    counts = " against ".join(metric_titles.rate(metric, rate, digits) for rate in rates)
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
-    is_significant = None if test is None else test.adjusted < row.alpha
-    return WidestGap(text + where, f"{by}{counts}; {p}", is_significant)
+    return WidestGap(text, f"{by}{counts}; {sure}", is_significant)

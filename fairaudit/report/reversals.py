@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fairaudit.base import names
@@ -29,6 +28,8 @@ from fairaudit.result import AuditResult
 
 _FULL = 3
 """The number of reversals with their strata, and of notes."""
+_NAMED = 2
+"""The number of pairs of a sign pattern that are named."""
 _DRAWN = 12
 """The number of reversals with a picture, in a report of any length."""
 _TOLD = 6
@@ -142,14 +143,17 @@ def _patterns(
     """The patterns without an established test: their number, and those that a check asks for."""
     if not reversals:
         return
-    counted = Counter(reversal.kind for reversal in reversals)
+    pairs: dict[ReversalKind, list[str]] = {}
+    for reversal in sorted(reversals, key=lambda reversal: -reversal.kind.strength):
+        between = " against ".join(map(names.name, reversal.pair))
+        pairs.setdefault(reversal.kind, []).append(between)
+    is_more = len(shown) < len(reversals)
     kinds = ", ".join(
-        f"{numbers.whole(counted[kind])} {KIND_WORDS[kind]}"
-        for kind in ReversalKind
-        if counted[kind]
+        f"{numbers.whole(len(found))} {KIND_WORDS[kind]}"
+        + (f" ({numbers.first_few(found, _NAMED)})" if is_more else "")
+        for kind, found in pairs.items()
     )
     text = f"{numbers.counted(len(reversals), 'sign pattern')} {word}: {kinds}"
-    is_more = len(shown) < len(reversals)
     yield Paragraph(f"{text}{'; -o report.json has them' if is_more else ''}.")
     yield from _state(shown, inference, None, word)
 

@@ -83,12 +83,15 @@ def document(
         if isinstance(answer.result, AuditResult)
     )
     statuses = [status for status in WORDS if total[status]]
+    doubtful = Column[_Audit](
+        "not enough evidence", lambda row: row.number(lambda result: result.not_enough_evidence)
+    )
     columns: tuple[Column[_Audit], ...] = (
         text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
         *map(_count, statuses),
-        *([_DOUBTFUL] if is_open else []),
+        *([doubtful] if is_open else []),
         Column("rows", lambda row: row.number(lambda result: result.provenance.rows)),
     )
     more = ""
@@ -99,7 +102,7 @@ def document(
     blocks: list[Block] = [
         Heading("Summary"),
         Entries([(_verdict_cell(ranked[0].answer), verdict_counts)]),
-        replace(tabulate("", columns, shown), more=more),
+        tabulate("", columns, shown, notes=[more]),
     ]
     several = len({answer.spec for answer in answers}) > 1
     errors = [
@@ -189,11 +192,6 @@ class _Audit(Frozen):
         """A number of its result; an error has none."""
         result = self.answer.result
         return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
-
-
-_DOUBTFUL = Column[_Audit](
-    "not enough evidence", lambda row: row.number(lambda result: result.not_enough_evidence)
-)
 
 
 def headline(result: AuditResult) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
-from typing import IO, TypeAlias
+from typing import IO
 
 from rich import box
 from rich.cells import cell_len
@@ -78,13 +78,6 @@ _UNBOUND = 200
 """The width of a page in a file or a pipe, so that tables are not cropped to 80 columns."""
 
 
-_Content: TypeAlias = Document | Sequence[Line]
-
-
-_Writes: TypeAlias = Callable[..., Text]
-"""Makes a text of words and a tone, in characters that the stream can encode."""
-
-
 def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | None = None) -> None:
     """Prints the first screen of one answer, or the summary of several answers."""
     result = answers[0].result
@@ -119,7 +112,7 @@ def _console(stream: IO[str], color: bool | None) -> Console:  # noqa: FBT001  #
     return console
 
 
-def _write(content: _Content, console: Console, stream: IO[str]) -> None:
+def _write(content: Document | Sequence[Line], console: Console, stream: IO[str]) -> None:
     """Writes content to a stream: by the console, or as plain text if it has no colours."""
     if console.is_terminal:
         with console.capture() as captured:
@@ -139,7 +132,7 @@ def render(document: Document) -> str:
     return _as_text(document, _UNBOUND, "utf-8")
 
 
-def _as_text(content: _Content, width: int, encoding: str) -> str:
+def _as_text(content: Document | Sequence[Line], width: int, encoding: str) -> str:
     """The printed content as plain text, without blanks at the ends of lines."""
     page = io.StringIO()
     console = Console(file=page, highlight=False, width=width, color_system=None)
@@ -148,7 +141,7 @@ def _as_text(content: _Content, width: int, encoding: str) -> str:
     return "\n".join(line.rstrip() for line in text.splitlines()) + "\n"
 
 
-def _print(content: _Content, console: Console, encoding: str) -> None:
+def _print(content: Document | Sequence[Line], console: Console, encoding: str) -> None:
     """Prints blocks as wide as the page, and lines in the width that they have."""
     plain = not encoding.lower().startswith("utf")
     before: Block | None = None
@@ -211,7 +204,7 @@ def _grid(rows: list[tuple[Text, Text]], width: int, most: int) -> RenderableTyp
     return grid
 
 
-def _table(block: Table, text: _Writes, page: int, *, plain: bool) -> RenderableType:
+def _table(block: Table, text: Callable[..., Text], page: int, *, plain: bool) -> RenderableType:
     table = RichTable(
         box=box.ASCII if plain else box.SIMPLE_HEAD,
         show_edge=plain,
@@ -257,7 +250,7 @@ def _least(block: Table) -> int:
     return width + _BETWEEN * (len(block.header) - 1)
 
 
-def _stacked(block: Table, text: _Writes) -> list[RenderableType]:
+def _stacked(block: Table, text: Callable[..., Text]) -> list[RenderableType]:
     """A table for a page that is too narrow: each row is a sentence."""
     lines: list[RenderableType] = []
     for name, *values in block.rows:

@@ -426,7 +426,7 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
     if isinstance(record, Disparity):
         how = record.comparison
         if not how.is_plain and formula != how.formula:
-            formula += f"; {how.id}: {how.formula}"
+            formula += f", where {how.id} = {how.formula}"
     words: dict[str, Any] = dict.fromkeys(("values", "needs", "interval", "test"), "")
     if not isinstance(record, Comparison):
         low, high = record.bounds

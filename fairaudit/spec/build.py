@@ -452,7 +452,7 @@ def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText
 def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None:
     """The column that identifies a person, and which row of a person with several rows counts."""
     rule = shape.repeats or schema.RepeatedPeople()
-    name, latest = shape.columns.id, rule.latest
+    name = shape.columns.id
     if name is None:
         if shape.repeats is not None:
             message = "name the column that says who a row is of: `columns: {id: candidate_id}`"
@@ -461,7 +461,7 @@ def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None
     if shape.columns.has_counts or shape.columns.count is not None:
         message = "rows that stand for several people have no id: remove `id` or the counts"
         reader.fault(("columns", "id"), message)
-    return Repeats(name.value, rule.keep, None if latest is None else latest.value)
+    return Repeats(name.value, rule.keep, tuple(column.value for column in rule.latest))
 
 
 def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:

@@ -27,13 +27,14 @@ from fairaudit.counting.columns import (
 from fairaudit.counting.plan import MOST_LEVELS
 from fairaudit.cube import UNKNOWN
 from fairaudit.spec import key_schema
+from fairaudit.spec.reading import Conditions
 from fairaudit.spec.text import LocatedText, SpecReader
 
 _SAME = ("trim", "labels", "merge", "keep", "quantiles", "split")
 """Keys of a column that are copied to its attribute unchanged."""
 _MOST_QUANTILES = 100
 _MOST_RULES = 100
-"""Maximum number of rules. Each is tried on each combination of levels."""
+"""Maximum number of conditions. Each is tried on each combination of levels."""
 _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
@@ -87,7 +88,7 @@ class Protected(Frozen):
     the bin above it, or with `is_over` to the bin below it. `quantiles` is a number of bins with
     equal numbers of people; their edges are computed from the data. Strata from a `model` have no
     column in the data, and a `derivation` computes a column from others. For combined columns, the
-    first of the `rules` that matches gives the level. `split` is the character between several
+    first of the `rules` that matches gives the level. `split` are the separators of several
     values in a cell, and `several` is the level of such cells.
     """
 
@@ -106,9 +107,9 @@ class Protected(Frozen):
     reference: LocatedText | None = None
     model: ModelledStrata | None = None
     derivation: Derivation | None = None
-    split: str | None = None
+    split: tuple[str, ...] = ()
     several: str = ""
-    rules: Mapping[str, Mapping[str, tuple[LocatedText, ...]]] = field(default_factory=dict)
+    rules: Mapping[str, Conditions] = field(default_factory=dict)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -256,12 +257,13 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
         bins=_read_bins(reader.at(edges), getattr(shape, edges)),
         is_over=shape.over is not None,
         derivation=derivation,
-        several="" if shape.split is None else shape.several,
+        several=shape.several if shape.split else "",
         rules=shape.rule,
         **{key: getattr(shape, key) for key in _SAME},
     )
     _refuse_rules(reader, shape)
-    if shape.split is not None and (not shape.split.strip() or derivation or attribute.is_cut):
+    is_split = all(map(str.strip, shape.split)) and not (derivation or attribute.is_cut)
+    if shape.split and not is_split:
         what = (
             "is a character, such as `|`, in a column of levels, not of numbers or several columns"
         )
@@ -333,12 +335,14 @@ def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
 def _refuse_rules(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
     """Adds faults of too many rules, rules without columns, and columns that are not combined."""
     known = [text.value for text in shape.combine or ()]
-    if len(shape.rule) > _MOST_RULES:
-        what = f"{len(shape.rule):,} levels, and at most {_MOST_RULES} are possible with rules"
-        reader.fault(("rule",), f"`rule` makes {what}; `merge` takes more")
-    for level, needed in shape.rule.items():
-        if not needed:
+    conditions = [(level, needed) for level, several in shape.rule.items() for needed in several]
+    if len(conditions) > _MOST_RULES:
+        what = f"`rule` has {len(conditions):,} conditions, and at most {_MOST_RULES} are possible"
+        reader.fault(("rule",), f"{what}; `merge` takes more levels")
+    for level in shape.rule:
+        if not all(shape.rule[level]) or not shape.rule[level]:
             reader.fault(("rule", level), "name a column and its level: `{race: White}`")
+    for level, needed in conditions:
         for column in [column for column in needed if column not in known]:
             message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
             reader.fault(("rule", level, column), message, key=True)

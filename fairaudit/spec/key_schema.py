@@ -12,6 +12,7 @@ from fairaudit.judge.simpson import PairChoice
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.terms import ReferencePolicy, Towards
 from fairaudit.spec.reading import (
+    ITEM,
     LIMIT_TEXT,
     NUMERIC,
     SCALAR,
@@ -21,6 +22,7 @@ from fairaudit.spec.reading import (
     ColumnName,
     ColumnNames,
     Comparison,
+    Conditions,
     Form,
     Groupings,
     GroupingsOrNone,
@@ -30,6 +32,7 @@ from fairaudit.spec.reading import (
     ReferenceMap,
     Texts,
     Words,
+    as_list,
     expand_bound,
     expand_columns,
     expand_features,
@@ -75,12 +78,14 @@ class LevelColumn(Frozen):
     combine: ColumnNames | None = None
     """Columns to combine into one attribute. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""
-    rule: dict[str, dict[str, LocatedTexts]] = {}
-    """Levels of combined columns. The first level whose values match applies, otherwise `other`.
-    Example: `{Hispanic: {ethnicity: Hispanic or Latino}}`."""
-    split: str | None = None
-    """The separator of several values in a cell: with `|`, `White|Asian` holds two. Example:
-    `"|"`."""
+    rule: dict[str, Conditions] = {}
+    """Levels of combined columns, each with a condition, or a list of which one must match. The
+    first level that matches applies, otherwise `other`; `""` matches a blank. Example:
+    `{Hispanic: {ethnicity: Hispanic or Latino}}`,
+    `{Black: [{race: Black}, {ethnicity: Black}]}`."""
+    split: Annotated[tuple[str, ...], Form(as_list, (ITEM,))] = ()
+    """The separator of several values in a cell, or a list of separators: with `|`, `White|Asian`
+    holds two. Examples: `"|"`, `["|", ","]`."""
     several: str = "two or more"
     """The level of people with several values in a cell; `combination` makes each combination a
     level. Example: `Two or more races`."""

@@ -449,6 +449,7 @@ Above: TypeAlias = Annotated[
 ]
 Texts: TypeAlias = Annotated[list[str], Form(as_list, (ITEM,))]
 LocatedTexts: TypeAlias = Annotated[tuple[LocatedText, ...], Form(as_list, (ITEM,))]
+Conditions: TypeAlias = Annotated[tuple[dict[str, LocatedTexts], ...], Form(as_list, (ITEM,))]
 ColumnNames: TypeAlias = Annotated[tuple[ColumnName, ...], Form(as_list, (ITEM,))]
 Numbers: TypeAlias = Annotated[list[Decimal], Form(as_list, (ITEM,))]
 Groupings: TypeAlias = Annotated[list[Texts], Form(_expand_groupings, (SCALAR,))]

@@ -196,10 +196,10 @@ def _read_class(entry: Entry, of: str) -> LocatedText | None:
         return None
     if outcome.kind is OutcomeKind.NUMBER:
         entry.fault("class", f"{of} is a number and has no classes", key_itself=True)
-    if of_class == MACRO:
-        return None
     if entry.shape.at is not None:
         entry.fault("class", "a score with a threshold has no classes", key_itself=True)
+    elif of_class == MACRO:
+        return None
     elif outcome.threshold is not None:
         entry.fault("class", f"{of} has a threshold, so it has no classes", key_itself=True)
     return entry.context.reader.text((*entry.path, "class"), of_class)

@@ -20,6 +20,7 @@ from fairaudit.spec.reading import (
     METRIC_NAME,
     NO_REPLICATES,
     ColumnName,
+    ColumnNames,
     Form,
     Groupings,
     LocatedTexts,
@@ -55,6 +56,12 @@ class FileFormat(Frozen):
     """Whether quoted values may contain line breaks. Example: `true`."""
     header: Texts | None = None
     """The names of the columns, for a file without a header line. Example: `[sex, race, hired]`."""
+    skip_rows: int = 0
+    """The number of lines (or rows of a sheet) above the header, or above the first row if `header`
+    names the columns: titles, blank lines, `sep=;`. Example: `2`."""
+    skip_footer: int = 0
+    """The number of lines (or rows of a sheet) at the end that are not rows: notes, totals, blank
+    lines. Example: `1`."""
     sheet: str | None = None
     """The sheet of an Excel workbook, if several sheets have rows. Example: `Applicants 2024`."""
 
@@ -68,9 +75,10 @@ class RepeatedPeople(Frozen):
     keep: Literal["error", "first", "last"] = "error"
     """The row that counts: the first or the last one of the data; or report an error. Example:
     `last`."""
-    latest: ColumnName | None = None
-    """A column of dates or numbers: the row with the latest date or the greatest number counts; if
-    several rows are equal, the last of them. Example: `applied_on`."""
+    latest: ColumnNames = ()
+    """A column of dates or numbers: the row with the latest date or the greatest number counts. Of
+    several equal rows, the next column of a list decides, and finally the order of the data: the
+    last row counts. Examples: `applied_on`, `[applied_on, number]`."""
 
 
 class MissingPolicy(StrEnum):
@@ -229,7 +237,7 @@ class AuditSpec(Frozen, kw_only=True):
     count them and report a notice. Example: `allow`."""
     repeats: Annotated[RepeatedPeople, Form(under_key("keep"), (_KEEP,))] | None = None
     """Which row counts if a person, identified by `columns.id`, has several rows: report an error,
-    or count the first, the last, or the latest by a column. Rows that the filter leaves out are
+    or count the first, the last, or the latest by columns. Rows that the filter leaves out are
     ignored. Examples: `first`, `{latest: applied_on}`."""
     columns: Columns
     """The role of each column of the data. Example:

@@ -19,9 +19,9 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import CSV, format_of
 from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
+from fairaudit.counting import polars_engine
 from fairaudit.counting.columns import ABSENT, BETWEEN
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.sources.column_checks import columns_read
 from fairaudit.counting.sources.files import Files, find_files
 from fairaudit.counting.sources.profiles import ColumnProfile, profile_file
@@ -35,7 +35,7 @@ from fairaudit.pipeline.batch import RARE
 from fairaudit.pipeline.recode import build_axes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems
 from fairaudit.pipeline.stages import audit_counts, catch_errors, count, locate_in
-from fairaudit.pipeline.tables import Audit, evaluate_check
+from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.result import (
     AuditResult,
     CheckPreview,
@@ -86,7 +86,7 @@ def preview(
         counts = count(task, data, progress=progress)
         return mask_all(_add_readings(_preview_counts(task, counts), task, data))
 
-    return catch_errors(task, read, locate_in(task, data, DEFAULT))
+    return catch_errors(task, read, locate_in(task, data, polars_engine))
 
 
 def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
@@ -229,7 +229,8 @@ def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPr
         if not known:
             continue
         is_shown = all(row.n is not None for row in known)
-        smallest = min(known, key=lambda row: row.n or 0)
+        judged = [row for row in known if row.standing is not Eligibility.EXCLUDED]
+        smallest = min(judged or known, key=lambda row: row.n or 0)
         standings = [row.standing for row in known]
         yield GroupingPreview(
             by=by,

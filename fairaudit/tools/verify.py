@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
-from math import ceil, floor, prod
+from math import ceil, floor, log10, prod
 from typing import TypeAlias
 
 from fairaudit.base import inputs, names
@@ -142,6 +142,9 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
         records = [(reader.line_num, record) for record in reader if any(map(str.strip, record))]
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: {error}", "a table is CSV") from error
+    if again := [name for name, times in Counter(filter(None, header)).items() if times > 1]:
+        what = f"{path}: several columns have the name {names.quoted(again[0])}"
+        raise DataError(what, "rename all but one")
     for line, record in records:
         if len(record) != len(header):
             what = f"{path}:{line}: {len(record)} fields where the header has {len(header)}"
@@ -184,12 +187,17 @@ def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNa
     by = columns.by or tuple(name for name in header if name not in taken.values())
     if not by:
         raise UsageError(f"{path}: no column contains groups", "--by COLUMN")
-    for name in by if not columns.by and None in {taken["n"], taken["selected"]} else ():
-        # A column of numbers may be a count rather than a group.
+    others = [pattern for role, pattern in _PATTERNS.items() if role != "n"]
+    for name in by if not columns.by else ():
+        # A column of numbers may be a count, or a second rate or ratio, rather than a group.
         cells = [record[name] for record in fields if record[name].strip()]
-        if cells and all(map(Printed.read, cells)):
+        numbers = [*map(Printed.read, cells)]
+        is_second = any(pattern.search(name.lower()) for pattern in others) and any(numbers)
+        if is_second or (None in {taken["n"], taken["selected"]} and cells and all(numbers)):
             what = f"{path}: the column {names.quoted(name)} holds numbers: what are they?"
-            raise UsageError(what, "--n or --selected COLUMN, or each column of groups by --by")
+            raise UsageError(
+                what, "--n, --selected, --rate or --ratio COLUMN, or each column of groups by --by"
+            )
     return ColumnNames(**taken, by=by)
 
 
@@ -313,7 +321,12 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         elif why:
             yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is undefined")
         elif ratios and not any(row.ratio.holds(*ends) for ends in ratios):
-            texts = dict.fromkeys(f"{float(low + high) / 2:.3f}" for low, high in ratios)
+            # With a digit more than the printed ratio, the numbers that differ look different.
+            digits = max(3, 1 + ceil(-log10(row.ratio.high - row.ratio.low)))
+            texts = dict.fromkeys(
+                " to ".join(dict.fromkeys(f"{float(end):.{digits}f}" for end in ends))
+                for ends in ratios
+            )
             found = " or ".join(texts)
             what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
             yield _fault("ratio", row, f"{what} {found}")

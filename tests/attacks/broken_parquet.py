@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 import fairaudit
 from fairaudit.base.errors import FairauditError
-from fairaudit.counting.sources import thrift
+from fairaudit.counting.sources import parquet
 
 ROWS = 240
 SLOW = 20.0
@@ -94,7 +94,7 @@ def files() -> tuple[bytes, ...]:
 def headers(content: bytes) -> tuple[tuple[int, int], ...]:
     """Where the headers of all pages of a sound file begin and end."""
     length = int.from_bytes(content[-8:-4], "little")
-    footer: Any = thrift.struct(content[-8 - length : -8])[0]
+    footer: Any = parquet.read_struct(content[-8 - length : -8])[0]
     found = []
     for group in footer[4]:
         for column in group[1]:
@@ -103,7 +103,7 @@ def headers(content: bytes) -> tuple[tuple[int, int], ...]:
             stop = at + meta[7]
             while at < stop:
                 header: Any
-                header, end = thrift.struct(content, at)
+                header, end = parquet.read_struct(content, at)
                 found.append((at, end))
                 at = end + header[3]
     return tuple(found)

@@ -30,7 +30,7 @@ from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.native import native_parquet
 from fairaudit.counting.native.native_levels import NO_NULLS
 from fairaudit.counting.plan import Edge, Key, Plan
-from fairaudit.counting.sources.sources import begin_pass, open_file
+from fairaudit.counting.sources import begin_pass, open_file
 
 HERE = Path(__file__).parent
 TREE = HERE.parents[1]

@@ -6,6 +6,8 @@ import random
 import time
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
 import fairaudit
@@ -44,6 +46,38 @@ def test_too_many_groups_are_refused_with_the_line_to_change(tmp_path: Path) -> 
     assert "spec.yaml:3:" in told
     assert "over 500,000 groups, in 511 groupings of 9 attributes" in told
     assert "set `groups: {by: each}`" in told
+    assert time.process_time() - started < QUICK
+
+
+@pytest.mark.parametrize(
+    ("groups", "strata", "classes", "largest"),
+    [(3_000, 3_000, 2, "g"), (1_000, 1_500, 5, "s"), (300, 50, 80, "g"), (2, 1, 4_000, "label")],
+)
+def test_tables_of_mostly_empty_cells_are_refused(
+    groups: int, strata: int, classes: int, largest: str
+) -> None:
+    """A file of 86 kB took 3.6 GB, and one of 177 kB more than 12 GB, for rows in few cells."""
+    chance = np.random.default_rng(0)
+    sizes = {"g": groups, "s": strata, "y": classes, "p": classes}
+    rows = max(5_000, classes)
+    people = pl.DataFrame(
+        {name: [f"{name[:1]}{at % n}" for at in chance.permutation(rows).tolist()]
+         for name, n in sizes.items()}
+    ).with_columns(p=pl.col("y"))  # fmt: skip
+    others = [f"y{at}" for at in range(1, classes)]
+    outcome = {"positive": "y0", "negative": others}
+    columns = {
+        "protected": ["g"],
+        "strata": ["s"],
+        "label": {"column": "y", **outcome},
+        "prediction": {"column": "p", **outcome},
+    }
+    spec = {"columns": columns, "metrics": [{"metric": "selection_rate", "given": "s"}]}
+    started = time.process_time()
+    with pytest.raises(SpecError, match="over 20,000,000 counts, and") as caught:
+        fairaudit.audit(spec, people)
+    levels = sizes.get(largest, classes)
+    assert f"'{largest}' has {levels:,} levels: name fewer" in str(caught.value)
     assert time.process_time() - started < QUICK
 
 

@@ -70,6 +70,19 @@ def test_denials_of_another_spelling_leave_the_check_open_and_are_told() -> None
     assert only(by_name).status is Status.PASS
 
 
+def test_rows_that_one_model_leaves_out_are_left_out_for_all_and_the_notice_says_so() -> None:
+    rows = [(g, "later" if d == "No " else d) for g, d in DENIED]
+    first = {"prediction": {"column": "d", "positive": "yes", "negative": "no", "others": "drop"}}
+    second = {"prediction": {"column": "d", "positive": "later", "negative": ["yes", "no"]}}
+    spec = {"columns": {"protected": ["g"], "models": {"first": first, "second": second}}}
+    frame = pl.DataFrame(rows, schema=["g", "d"], orient="row")
+    rate = {"metric": "selection_rate", "of": "second"}
+    result = fairaudit.audit(spec | {"metrics": [rate]}, frame)
+    assert {row.estimate.numerator for row in result.rates} == {0}
+    (notice,) = [str(one) for one in result.notices if "leaves out rows with 'later'" in str(one)]
+    assert notice.endswith("the rates of all other outcomes leave them out, too")
+
+
 def test_a_few_rows_that_cannot_turn_the_check_leave_it_a_pass() -> None:
     rows = [*DENIED[:140], ("a", "withdrawn"), ("b", "withdrawn")]
     found = audited(rows, "gd", columns=dropping())

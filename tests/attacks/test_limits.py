@@ -166,7 +166,7 @@ def test_an_interrupt_ends_all_processes(folder: Path) -> None:
 def test_a_pass_that_is_killed_leaves_no_copy_of_the_data(folder: Path) -> None:
     code = (
         "import os, pathlib, signal\n"
-        "from fairaudit.counting.sources.sources import Copies\n"
+        "from fairaudit.counting.sources import Copies\n"
         "with Copies() as made:\n"
         "    out, path = made.new()\n"
         "    out.write(b'somebody'); out.flush()\n"

@@ -18,7 +18,7 @@ from pyarrow.parquet import encryption
 
 import fairaudit
 from fairaudit.base.errors import DataError, FairauditError
-from fairaudit.counting.sources import thrift
+from fairaudit.counting.sources import parquet
 
 TRIES = round(200 * ATTACKS)
 SPEC: dict[str, Any] = {
@@ -143,7 +143,7 @@ def test_a_checksum_finds_every_flipped_bit_of_a_column_that_is_read(
     for number in range(round(40 * max(1, ATTACKS / 10))):
         broken = bytearray(content)
         at, start = chance.choice(used)
-        header: Any = thrift.struct(bytes(content), at)[0]
+        header: Any = parquet.read_struct(bytes(content), at)[0]
         broken[chance.randrange(start, start + header[3])] ^= 1 << chance.randrange(8)
         path = tmp_path / f"{number}.parquet"
         path.write_bytes(broken)

@@ -507,6 +507,26 @@ def test_stages_and_steps_tell_no_small_count(seed: int) -> None:
     assert not pinned
 
 
+@pytest.mark.parametrize("few", [1, 4, 10])
+def test_the_smallest_group_of_a_subset_is_not_of_the_few_who_reach_a_stage(few: int) -> None:
+    """Two of three groups have 300 people, and few of one are asked for the last step."""
+    last = {"a": (200, 60, 40), "b": (300 - few, few - few // 2, few // 2), "c": (250, 30, 20)}
+    people = {
+        (group, stage): n
+        for group, numbers in last.items()
+        for stage, n in zip(("applied", "offered", "hired"), numbers, strict=True)
+    }
+    columns = {
+        "protected": ["g"],
+        "stages": {"column": "stage", "order": ["applied", "offered", "hired"]},
+        "count": "n",
+    }
+    spec = {"columns": columns, "metrics": ["selection_rate"]}
+    for more in ({}, {"suppress_below": THRESHOLD}):
+        (row,) = audited({**spec, **more}, rows_of(people, ("g", "stage")))["lattice"]
+        assert (row["groups"], row["smallest"]) == (3, 300)
+
+
 # Verdicts.
 
 SELECTED_ALONE = {"tp": 1, "fp": 1, "fn": 0, "tn": 0}

@@ -69,6 +69,14 @@ def test_a_baseline_knows_who_was_worse_off_beside_the_worst() -> None:
     assert _audited(_frame({"m": 40, "f": 60, "x": 60}), baseline=before).exit_code == 1
 
 
+@pytest.mark.parametrize("rates", [{"m": 60, "f": 0, "x": 58}, {"m": 60, "f": 58, "x": 0}])
+def test_a_baseline_with_a_rate_of_0_is_read(rates: dict[str, int]) -> None:
+    entry = {"metric": "impact_ratio", "fail": {"below": 0.8}}
+    before = _audited(_frame(rates), entry).to_dict()
+    assert _audited(_frame(rates), entry, baseline=before).exit_code == 0
+    assert _audited(_frame({**rates, "m": 0}), entry, baseline=before).exit_code == 1
+
+
 @pytest.mark.parametrize(
     ("entry", "tolerance"),
     [
@@ -158,6 +166,37 @@ def test_a_comparison_accepts_no_check_that_is_gone_or_looser(
     assert ("less strict there: selection_rate/sex/decision" in done.stderr) is bool(code)
     accepted = run("compare", *reports, "--fail-on", "worse", "-q", "--accept-dropped")
     assert accepted.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "now",
+    [
+        {"columns": {"decision": {"column": "fair", "positive": 1}}},
+        {"columns": {"decision": {"column": "hired", "positive": 0}}},
+        {"columns": {"protected": {"sex": {"column": "other"}}}},
+        {"filter": "fair = 1 or hired = 1"},
+    ],
+)
+def test_a_comparison_accepts_no_check_of_other_columns_or_people(
+    tmp_path: Path, now: dict[str, Any]
+) -> None:
+    """The rates 47 % and 50 % of one column say nothing about those of another."""
+    data = _frame({"m": 50, "f": 47}).with_columns(
+        other=pl.Series(["f", "m"] * 100), fair=pl.Series([0, 1, 0, 1] * 50)
+    )
+    reports = [
+        _saved(tmp_path, name, _audited(data, **keys))
+        for name, keys in (("then", {}), ("now", now))
+    ]
+    done = run("compare", *reports, "--fail-on", "worse", "-q")
+    assert done.returncode == 1
+    assert not done.stderr.startswith("BETTER")
+    told = "defined differently or less strict there: demographic_parity_ratio/sex/decision"
+    assert told in done.stderr
+    accepted = run("compare", *reports, "--fail-on", "worse", "-q", "--accept-dropped")
+    assert accepted.returncode == 0
+    same = run("compare", reports[0], reports[0], "--fail-on", "worse", "-q")
+    assert same.returncode == 0
 
 
 @pytest.mark.parametrize(("unknown", "code"), [(600, 1), (100, 0)])

@@ -521,6 +521,29 @@ def test_a_filter_that_selects_by_the_outcome_has_a_notice(where: str, is_noted:
     assert all(one.startswith(removed) for one in told)
 
 
+@pytest.mark.parametrize(
+    ("final", "told"),
+    [
+        # A copy of the outcome, and one with few differences.
+        (_HIRED, "100.0% of the people whom the filter keeps are positive, and 0.0% of those"),
+        ([0, *_HIRED[1:]], "100.0% of the people whom the filter keeps are positive, and 0.5%"),
+        # Some of the rejected, and of the selected.
+        ([int(y or i % 2) for i, y in enumerate(_HIRED)], "66.7% of the people whom the filter"),
+        ([int(y and i % 8 > 0) for i, y in enumerate(_HIRED)], "100.0% of the people"),
+        # As many of both, and too few to say.
+        ([int(i % 3 > 0) for i in range(_PEOPLE)], ""),
+        ([int(i > 8 or y) for i, y in enumerate(_HIRED)], ""),
+    ],
+)
+def test_a_filter_that_selects_by_a_copy_of_the_outcome_has_a_notice(
+    final: list[int], told: str
+) -> None:
+    spec = {"filter": "x = 1", "columns": {"protected": ["sex"], **_DECIDED}}
+    notices = [str(one) for one in _audited(spec, final).notices]
+    found = [one for one in notices if "people whose outcome it keeps" in one]
+    assert [one.startswith(f"decision: {told}") for one in found] == [True] * bool(told)
+
+
 def test_people_of_weight_0_are_left_out() -> None:
     rows = {
         "sex": ["f"] * 100 + ["m"] * 100,
@@ -669,3 +692,32 @@ def test_a_change_of_the_highest_group_is_not_called_other_people() -> None:
     (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
     assert str(finding.status) == "inconclusive"
     assert "the reference is another group on each side" in finding.why
+
+
+def _told_equal(columns: dict[str, Any], rows: dict[str, Any]) -> list[str]:
+    spec = {"version": 1, "columns": {"protected": ["sex"], **columns}, "metrics": ["accuracy"]}
+    if "models" in columns:
+        spec["metrics"] = ["selection_rate"]
+    notices = map(str, fairaudit.audit(spec, {"sex": _SEX, **rows}).notices)
+    return [one for one in notices if "are the same for all" in one]
+
+
+def test_outcomes_that_are_copies_have_a_notice() -> None:
+    copied: dict[str, list[Any]] = {
+        "hired": _HIRED,
+        "able": ["yes" if hired else "no" for hired in _HIRED],
+    }
+    label: dict[str, Any] = {"column": "able", "positive": "yes"}
+    hired = {"column": "hired", "positive": 1}
+    (told,) = _told_equal({"label": label, "prediction": hired}, copied)
+    assert told.startswith("label and prediction are the same for all 400 people who have both")
+    models = {"old": {"prediction": hired}, "new": {"prediction": hired}}
+    (told,) = _told_equal({"models": models}, copied)
+    assert told.startswith("old and new are the same")
+    for other in (["no", *copied["able"][1:]], ["yes"] * _PEOPLE):
+        label["negative"] = "no"
+        assert not _told_equal({"label": label, "prediction": hired}, {**copied, "able": other})
+    assert not _told_equal(
+        {"label": label, "prediction": hired},
+        {name: values[:20] for name, values in copied.items()} | {"sex": _SEX[:20]},
+    )

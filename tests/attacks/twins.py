@@ -30,7 +30,7 @@ from fairaudit.cube import NO_LEVEL, UNKNOWN
 from fairaudit.pipeline import suppress
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress import protection
-from fairaudit.pipeline.tables import Audit
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.report.json import document
 from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping

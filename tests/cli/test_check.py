@@ -124,6 +124,9 @@ def test_odd_levels_are_told(tmp_path: Path) -> None:
     assert "the levels 'Male' and 'Male '" in text.replace("'Male', 'Male '", "'Male' and 'Male '")
     assert 'sex: {unknown: ["?", "Prefer not to say"]}' in text
     assert "fewer than 30 people in sex" in text
+    few = {"share": 0.05, "reason": "too few to describe"}
+    text = " ".join(run("check", write(tmp_path, groups={"exclude_below": few})).stdout.split())
+    assert "fewer than 30 people" not in text  # of the groups that are compared
 
 
 def test_what_leaves_the_audit_is_told(tmp_path: Path) -> None:

@@ -237,7 +237,7 @@ def test_explain() -> None:
         "True positive rate",
         "tp / (tp + fn)",
         "Hardt",
-        "women 20 true positives",
+        "Women: 20 true positives",
         "0.6667",
     ):
         assert text in page.stdout

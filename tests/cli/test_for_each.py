@@ -72,6 +72,31 @@ def test_each_level_has_a_report_of_its_rows(tmp_path: Path) -> None:
     assert "'Guard', 'Pilot' have fewer than 20 people each" in done.stdout
 
 
+def test_spaces_around_a_level_do_not_make_another(tmp_path: Path) -> None:
+    rows = write(tmp_path)
+    text = (tmp_path / "data.csv").read_text()
+    for spaced in ('"Clerk "', '"Clerk\N{NO-BREAK SPACE}"'):
+        text = text.replace('"Clerk"', spaced, 30)
+    (tmp_path / "data.csv").write_text(text)
+    run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
+        folder=tmp_path)  # fmt: skip
+    assert counted(tmp_path / "out") == expected(rows)
+
+
+def test_columns_made_of_others_are_read_too(tmp_path: Path) -> None:
+    """The level is found by a column that the derived one is not made of, and by one that is."""
+    rule = "{combine: [d, g], rule: {a: {g: a}, b: {g: b}}}"
+    rows = write(tmp_path, SPEC.replace("protected: [g]", f"protected: {{g: {rule}}}"))
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
+               folder=tmp_path)  # fmt: skip
+    assert done.returncode in {0, 1, 3}, done.stderr
+    assert counted(tmp_path / "out") == expected(rows)
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "g", "-o", "of_g/",
+               folder=tmp_path)  # fmt: skip
+    assert done.returncode in {0, 1, 3}, done.stderr
+    assert [*counted(tmp_path / "of_g")] == ["g=a", "g=b"]
+
+
 def test_a_database_gives_the_same(tmp_path: Path) -> None:
     rows = write(tmp_path)
     with sqlite3.connect(tmp_path / "data.db") as base:

@@ -766,6 +766,16 @@ STAGES = {
 }
 
 
+def test_no_stages_are_proposed_if_two_levels_are_the_same_stage(tmp_path: Path) -> None:
+    levels = ["Applied", "Phone interview", "Interviewed", "Hired"]
+    rows = [f"{sex},{level}" for sex in "mf" for level in levels for _ in range(5)]
+    (tmp_path / "d.csv").write_text("\n".join(["sex,stage", *rows, ""]))
+    made = run("init", "d.csv", "--protected", "sex", "--decision", "stage", "--positive", "Hired",
+               folder=tmp_path)  # fmt: skip
+    assert "decision: {column: stage" in made.stdout
+    assert "stages:" not in made.stdout
+
+
 @pytest.mark.parametrize("name", STAGES)
 def test_the_stages_of_a_process_are_proposed_in_their_order(tmp_path: Path, name: str) -> None:
     """The proposed line, in place of that of the decision, is a spec with a rate for each step."""
@@ -785,4 +795,6 @@ def test_the_stages_of_a_process_are_proposed_in_their_order(tmp_path: Path, nam
         else ["applied", "phone screen", "offer", "hired"]
     )
     assert [*result.stages] == order
+    remedy = "leaves out all other values: replace them by the last stage reached"
+    assert (remedy in text) == ("withdrawn" in levels)
     assert f"{order[-1]} among {order[-2]}" in {row.of for row in result.rates}

@@ -47,6 +47,41 @@ def test_the_example_of_the_rule_is_clean(tmp_path: Path) -> None:
     assert done.stderr == "OK  0 faults in 8 rows; 2 cells without a number, not verified: 'N/A'\n"
 
 
+@pytest.mark.parametrize(
+    ("header", "told"),
+    [
+        ("ratio,adjusted ratio", "the column 'adjusted ratio' holds numbers: what are they?"),
+        ("ratio,offer rate", "the column 'offer rate' holds numbers: what are they?"),
+        ("ratio,hired", "the column 'hired' holds numbers: what are they?"),
+        ("ratio,ratio", "several columns have the name 'ratio'"),
+    ],
+)
+def test_a_second_column_of_numbers_is_not_passed_over(
+    header: str, told: str, tmp_path: Path
+) -> None:
+    text = f"sex,n,selected,rate,{header}\nF,50,30,0.6,1,1\nM,50,15,0.3,0.5,N/A\n"
+    done = run("verify", write(tmp_path, text))
+    assert done.returncode == 2
+    assert told in done.stderr
+    if "several" not in told:
+        assert run("verify", tmp_path / "table.csv", "--by", "sex").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("ratio", "told"),
+    [
+        ("0.85", "printed as 0.85, and the rate over the highest is 0.385 to 0.636"),
+        ("0.6365", "printed as 0.6365, and the rate over the highest is 0.38462 to 0.63636"),
+    ],
+)
+def test_the_bounds_of_a_ratio_of_printed_rates_are_told(
+    ratio: str, told: str, tmp_path: Path
+) -> None:
+    """Of 0.25 to 0.35 over 0.55 to 0.65."""
+    path = write(tmp_path, f"sex,rate,ratio\nF,0.6,1\nM,0.3,{ratio}\n")
+    assert told in " ".join(run("verify", path).stdout.split())
+
+
 def test_three_planted_faults_are_found_and_nothing_else(tmp_path: Path) -> None:
     text = CLEAN.replace("34,44.7%", "34,45.7%")  # a rate off by one point
     text = text.replace("50.0%,.78", "50.0%,1.08")  # a ratio above 1

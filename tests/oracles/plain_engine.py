@@ -18,7 +18,7 @@ from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
 from fairaudit.counting.counts import CountedFile, Counts
 from fairaudit.counting.plan import MISSING, Key, Plan, is_finite_number
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_counts import RawKey
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.result import DataFile

@@ -20,7 +20,7 @@ from fairaudit.pipeline import audit_task
 from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.stages import audit_counts, count
 from fairaudit.report import json as report_json
-from fairaudit.report.diagnostic_lines import lines
+from fairaudit.report.diagnostics import lines
 from fairaudit.result import AuditResult
 
 FEATURES = {"numeric": ["x", "w"], "categorical": ["c"]}

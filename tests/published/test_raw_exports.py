@@ -168,16 +168,15 @@ Alba,West Middle,Asian,18,0,0.0%
 
 
 def test_a_table_of_schools_with_masked_counts(tmp_path: Path) -> None:
-    (tmp_path / "titled.csv").write_text('"Discipline report, 2023-24"\n' + SCHOOLS)
-    done = run("init", "titled.csv", "--protected", "Student Group", folder=tmp_path)
-    assert "titled.csv:1: the first line is one text in quotes" in done.stderr
-    (tmp_path / "schools.csv").write_text(SCHOOLS)
+    notes = "\n* withheld: see the guide\nSource: collection of 2024\n"
+    (tmp_path / "schools.csv").write_text('"Discipline report, 2023-24"\n' + SCHOOLS + notes)
     done = run("init", "schools.csv", "--protected", "Student Group", "--counts",
                "suspended=Students with OSS", "--counts", "total=Enrollment", "-o", "spec.yaml",
                folder=tmp_path)  # fmt: skip
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "spec.yaml").read_text()
     assert "favourable: false}" in text
+    assert yaml.safe_load(text)["format"] == {"skip_rows": 1, "skip_footer": 3, "thousands": ","}
     gate = "\n  - {metric: selection_rate, compare: ratio, reference: {Student Group: White}, "
     gate += "fail: {above: LIMIT}}"
     for limit, status in (("5.6", "inconclusive"), ("7", "pass")):

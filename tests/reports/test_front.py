@@ -13,7 +13,7 @@ from test_pictures import drawings
 
 import fairaudit
 from fairaudit.judge import Status
-from fairaudit.report import html, remarks, summary
+from fairaudit.report import html, markdown, remarks, summary, terminal
 from fairaudit.report.blocks import Table
 from fairaudit.report.diagnostics import diagnose
 from fairaudit.report.rate_figures import limit_rules
@@ -180,14 +180,39 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
 def test_what_to_do_next_follows_from_what_was_found() -> None:
     small = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8, "significant": True}}
     for rates, metrics, more, words in (
-        (UNEQUAL, ["selection_rate"], {}, "There is no verdict"),
-        ({"a": (50, 100), "b": (49, 100)}, [RATIO], {}, "Compare new data with this result"),
+        (UNEQUAL, ["selection_rate"], {}, "sets no limits, so the result has no verdict"),
         ({"a": (5, 10), "b": (3, 10)}, [small], {}, "Collect more data: for 1 check"),
         (UNEQUAL, [RATIO], {}, "Review the decisions behind this: "),
         ({"a": (50, 100), "b": (0, 0)}, [RATIO], {}, "Read why 1 check could not be evaluated"),
     ):
         result = audit(rates, metrics, **more)
         assert words in " ".join(remarks.steps(result, diagnose(result)))
+
+
+def test_the_comparison_with_new_data_is_on_the_page_of_a_pass_alone() -> None:
+    """The first screen and the comment of a pass have nothing to do next."""
+    result = audit({"a": (50, 100), "b": (49, 100)}, [RATIO])
+    words = "Compare new data with this result"
+    (steps,) = [one for one in page(result).all("section") if one.attributes.get("id") == "next"]
+    assert words in steps.text
+    screen = terminal.draw(result, 100)
+    assert words not in " ".join(cell.text for line in screen for cell in line.cells)
+    assert words not in "".join(getattr(block, "text", "") for block in markdown.head(result))
+
+
+def test_the_top_explains_its_words_and_marks_no_box_by_the_sign_of_a_compared_group() -> None:
+    selected = "selected: with the positive outcome (y = yes); "
+    limit = "limit: where a check fails or warns, set in the spec"
+    for rates, metrics, words in (
+        (UNEQUAL, [RATIO], selected + limit),
+        (UNEQUAL, ["selection_rate"], selected + limit),
+        (UNEQUAL, [{"metric": "selection_rate", "fail": {"below": 0.01}}], limit),
+    ):
+        assert words in [one.text for one in by_class(page(audit(rates, metrics)), "place")]
+    (strip,) = by_class(tree_of("loans"), "strip")
+    boxes = [box.text for box in strip.all("li")]
+    assert [box for box in boxes if "limit" in box] == ["gender × race 0.616 (limit)"]
+    assert "●" not in strip.text
 
 
 def test_a_group_that_passes_is_not_to_be_reviewed() -> None:

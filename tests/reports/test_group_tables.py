@@ -262,7 +262,7 @@ def test_several_answers_are_one_table_and_an_error_has_no_row(
     nothing = pq.read_table(io.BytesIO(export.render_parquet([error])))
     assert nothing.schema.field("value").type == "double"
     (tmp_path / "x.csv").write_bytes(export.render_csv([error]).encode())
-    assert (tmp_path / "x.csv").read_text("utf-8-sig").startswith("title,spec,data,metric,")
+    assert (tmp_path / "x.csv").read_text("utf-8-sig").startswith("group,metric,value,low,high,p,")
 
 
 def test_a_column_of_nothing_keeps_its_type(audit_csv: Callable[..., Any]) -> None:
@@ -291,5 +291,5 @@ def test_the_command_writes_both_and_prints_what_a_stream_can_spell(
     assert code == fairaudit.audit(SPECS / "titanic.yaml").exit_code
     assert len(pl.read_parquet(tmp_path / "x.parquet")) == len(page.splitlines()) - 1
     plain = export.encode_csv_for(page, "ascii")
-    assert plain.startswith("title,")
+    assert plain.startswith("group,")
     assert "\\xd7" in plain

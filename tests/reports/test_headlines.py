@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import polars as pl
@@ -102,6 +103,37 @@ def test_difference_in_points_lies_where_the_verdict_says() -> None:
     spec = spec_of("> 0.1", "demographic_parity_difference")
     result = audit(spec, data=rows_of(7998, 20000, 10000, 20000))
     assert diagnose(result)[0].headline == "high is selected 10.01 points more often than low"
+
+
+@pytest.mark.parametrize(
+    ("metric", "headline"),
+    [
+        ("selection_rate", "women are selected 40.0 points less often than men"),
+        ("impact_ratio", "women are selected 50 % as often as men"),
+    ],
+)
+def test_a_gap_without_a_limit_has_the_plural_of_its_group(metric: str, headline: str) -> None:
+    """40 of 100 women, 80 of 100 men."""
+    people = pl.col("group").replace({"low": "women", "high": "men"})
+    spec = {**spec_of("", metric), "metrics": [metric]}
+    gaps = remarks.widest(audit(spec, data=rows_of(40, 100, 80, 100).with_columns(people)))
+    assert [gap.headline for gap in gaps] == [headline]
+
+
+def test_p_before_and_after_correction_are_in_one_line() -> None:
+    """26 of 60 against 40 of 60, twice: z of the pooled rates, and twice its p by Holm."""
+    spec = spec_of("> 0.1", GAP)
+    spec["columns"] = {**spec["columns"], "protected": {"group": {}, "other": {}}}  # type: ignore[dict-item]
+    data = rows_of(26, 60, 40, 60).with_columns(other=pl.col("group"))
+    first, *_ = diagnose(audit({**spec, "defaults": {"by": "each"}}, data=data))
+    pooled = 66 / 120
+    p = 2 * NormalDist().cdf(-(14 / 60) / (pooled * (1 - pooled) * 2 / 60) ** 0.5)
+    alone, corrected = (f"{number:.4f}"[1:] for number in (p, 2 * p))
+    lines = [text for _, text in first.facts if alone in text or corrected in text]
+    words = (
+        f"p = {corrected} if there were no disparity (Holm, 2 tests; before correction p = {alone})"
+    )
+    assert lines == [words]
 
 
 def test_names_of_groups_are_escaped() -> None:

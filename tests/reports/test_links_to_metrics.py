@@ -51,7 +51,11 @@ def test_a_finding_links_to_its_metric(
         assert address in {rule.get("helpUri") for rule in rules}
 
 
-@pytest.mark.parametrize("site", ["javascript:alert(1)", "docs.example", "file:///docs", " "])
+@pytest.mark.parametrize(
+    "site",
+    ["javascript:alert(1)", "docs.example", "file:///docs", " ", "https://me:hunter2@docs.example",
+     "https://ghp_token@docs.example/x", "https://docs.example/x?token=hunter2"],
+)  # fmt: skip
 def test_an_address_that_is_none_of_a_site_is_no_link(
     site: str, result: fairaudit.AuditResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -328,7 +328,7 @@ def test_more_failures_than_fit_are_counted() -> None:
     # The table is whole as far as it goes, and what stands behind it is there.
     ((_, *rows),), _ = read_back(first, commonmark())
     assert len(rows) == shown
-    assert "next:" in first
+    assert "more:" in first
 
 
 def test_rows_that_could_not_fit_are_not_written_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -399,6 +399,9 @@ def test_a_comment_says_what_to_do_next() -> None:
     texts = [getattr(block, "text", "") for block in markdown.head(sample("loans"))]
     (step,) = [text for text in texts if text.startswith("What to do next: ")]
     assert "Review the decisions behind this: female × Black is selected 62 % as often" in step
+    assert sum("next" in text for text in texts) == 1
+    (commands,) = [text for text in texts if "fairaudit show r.json 1" in text]
+    assert "\nmore:     fairaudit run audit_specs/loans.yaml -o r.json\n" in commands
 
 
 @pytest.mark.parametrize("name", [*EACH, *KINDS])
@@ -441,6 +444,7 @@ def test_the_table_has_what_is_not_passed_and_links_to_its_line(
         ("https://github.com", "a b/ä(1).yaml", "a%20b/%C3%A4%281%29.yaml#L3"),
         ("javascript:alert(1)//", "a.yaml", ""),
         ("http://github.com", "a.yaml", ""),
+        ("https://me:hunter2@github.com", "a.yaml", ""),
         ("https://github.com", "../a.yaml", ""),
         ("https://github.com", "/etc/a.yaml", ""),
         ("https://github.com", "-", ""),

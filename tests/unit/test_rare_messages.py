@@ -23,11 +23,10 @@ from conftest import SPECS
 import fairaudit
 from fairaudit.base.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.cli import files, output, streams
+from fairaudit.counting import counts_file, load_kernel
 from fairaudit.counting import filter as filters
-from fairaudit.counting import kernel
 from fairaudit.counting.routes import merging, rows
 from fairaudit.counting.sources import csv_reader, frames
-from fairaudit.counting.stored import counts_file
 from fairaudit.pipeline import audit_task, batch
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask
@@ -172,7 +171,7 @@ def test_without_the_kernel_or_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAIRAUDIT_ROUTE", "native")
     monkeypatch.setitem(sys.modules, "fairaudit._kernel", None)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    text = message(kernel.load)
+    text = message(load_kernel)
     assert text.startswith("FAIRAUDIT_ROUTE is native, but this installation has no kernel")
     assert message(lambda: result.checks(to="pandas")).startswith("pandas is not installed")
 

@@ -21,21 +21,21 @@ import numpy as np
 
 from fairaudit.base.arrays import TINY, Ints
 from fairaudit.base.errors import DataError, FairauditError
+from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
-from fairaudit.counting import kernel
+from fairaudit.counting import load_kernel
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.native.native_cells import CellTable
+from fairaudit.counting.native import CellTable
 from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Key, Plan, merge_plans
-from fairaudit.counting.raw_keys import RawKey, unite_keys
-from fairaudit.counting.sources.column_checks import columns_read, parse_filter
-from fairaudit.counting.sources.sources import (
-    CheckedFile,
+from fairaudit.counting.raw_counts import RawKey, unite_keys
+from fairaudit.counting.sources import (
     SourceFile,
     open_bytes,
     run_in_threads,
     thread_count,
 )
+from fairaudit.counting.sources.column_checks import columns_read, parse_filter
 from fairaudit.cube import distinct_rows
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def join(
     raw_keys = (
         RawKey(key.key, column, key.levels) for key, column in zip(keys, of_keys, strict=True)
     )
-    return PartialCounts((*raw_keys,), kept, joined.measures(plan, np.arange(len(cells))))
+    return PartialCounts((*raw_keys,), kept, *joined.measures(plan, np.arange(len(cells))))
 
 
 def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
@@ -154,7 +154,7 @@ _PADDING = 64
 _MOST_THREADS = 16
 
 
-def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> CheckedFile | None:
+def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> SourceFile | None:
     """The checked file, with counts for all of the plans if the kernel serves them.
 
     None if the file needs the other readers, or without the kernel. Raises `DataError` for a file
@@ -162,7 +162,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Checke
     """
     form = plans[0].format
     is_read = form.separator.isascii() and not form.multiline
-    native = kernel.load() if is_read else None
+    native = load_kernel() if is_read else None
     if native is None:
         return None
     work = _Work(native, file, form, progress)
@@ -239,12 +239,12 @@ class _Work:
         self._form = form
         self._progress = progress
 
-    def check(self) -> CheckedFile | None:
+    def check(self) -> SourceFile | None:
         """All lines; None where one is not plain."""
         tables = self._run([], ())
         return None if tables is None else self._checked(tables)
 
-    def count(self, plan: Plan) -> CheckedFile | None:
+    def count(self, plan: Plan) -> SourceFile | None:
         """All lines with their counts; None where a line is not plain, or they are not served."""
         header, measure, rule = self._file.header, plan.weight or plan.count, parse_filter(plan)
         measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
@@ -271,11 +271,11 @@ class _Work:
 
     def _checked(
         self, tables: Sequence[Table], counts: tuple[Plan, PartialCounts] | None = None
-    ) -> CheckedFile:
+    ) -> SourceFile:
         """The file, of which each line below the header is a record, and its counts by a plan."""
         lines = sum(table.lines for table in tables)
-        file = self._file.with_lines(lines + self._form.first_row - 1)
-        return CheckedFile(file, lines, counts=counts)
+        file = self._file.with_lines(lines + self._form.other_lines)
+        return replace(file, records=lines, counts=counts)
 
     def _run(self, columns: Sequence[str], number: _Number) -> list[Table] | None:
         """The counts of each thread; None if a line is not plain, or not served."""

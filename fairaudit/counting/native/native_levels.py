@@ -22,9 +22,9 @@ from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen
 from fairaudit.counting.partial_counts import NotServed
 from fairaudit.counting.plan import MISSING, Key, Plan
-from fairaudit.counting.raw_keys import Level, find_starts
+from fairaudit.counting.raw_counts import Level, find_starts
+from fairaudit.counting.sources import SourceFile, has_known_flags
 from fairaudit.counting.sources.parquet import DICTIONARY, TEXT, Chunk, Header, RowGroup, read_at
-from fairaudit.counting.sources.sources import SourceFile, has_known_flags
 
 Buffer: TypeAlias = Any
 """Bytes in an array, a view, or `bytes`."""
@@ -104,7 +104,20 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
     if not size:
         return b""
     if codec == _GZIP:
-        return _inflated(body, size)
+        from isal import isal_zlib
+
+        if not has_known_flags(body):
+            raise DamagedPage
+        inflating = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
+        try:
+            content: bytes = inflating.decompress(body, size + 1)
+        except (isal_zlib.error, OverflowError) as error:
+            raise DamagedPage from error
+        if inflating.unused_data:
+            raise NotServed  # several streams, one after the other
+        if len(content) != size or not inflating.eof:
+            raise DamagedPage
+        return content
     if codec not in _UNPACKERS:
         raise NotServed
     return _fill(codec, body, size)
@@ -118,23 +131,6 @@ def _fill(codec: int, body: Buffer, size: int) -> Buffer:
     except cramjam.DecompressionError as error:
         raise DamagedPage from error
     if filled != size:
-        raise DamagedPage
-    return content
-
-
-def _inflated(body: memoryview, size: int) -> bytes:
-    from isal import isal_zlib
-
-    if not has_known_flags(body):
-        raise DamagedPage
-    inflating = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
-    try:
-        content: bytes = inflating.decompress(body, size + 1)
-    except (isal_zlib.error, OverflowError) as error:
-        raise DamagedPage from error
-    if inflating.unused_data:
-        raise NotServed  # several streams, one after the other
-    if len(content) != size or not inflating.eof:
         raise DamagedPage
     return content
 

@@ -23,7 +23,7 @@ from fairaudit.base.arrays import TINY
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
-from fairaudit.counting.native.native_cells import Cells, CellTable, Words
+from fairaudit.counting.native import Cells, CellTable, Words
 from fairaudit.counting.native.native_levels import (
     MOST_BYTES,
     Buffer,
@@ -39,8 +39,8 @@ from fairaudit.counting.native.native_levels import (
 )
 from fairaudit.counting.partial_counts import NotServed, PartialCounts, TableCounts, raw_key
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import SourceFile, run_in_threads, thread_count
 from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
-from fairaudit.counting.sources.sources import SourceFile, run_in_threads, thread_count
 
 _MOST_CELLS = 2**20
 _MOST_TABLED = 2**22
@@ -76,9 +76,9 @@ class _File(NamedTuple):
         cells, codes = self.cells.occurring()
         known = [tuple(self.keys[number].levels) for number in self.cells.keys]
         return PartialCounts(
-            keys=tuple(map(raw_key, plan.keys, known, codes)),
-            kept=np.ones(len(cells), np.int64),
-            measures=self.cells.table.measures(plan, cells),
+            tuple(map(raw_key, plan.keys, known, codes)),
+            np.ones(len(cells), np.int64),
+            *self.cells.table.measures(plan, cells),
             tables=[
                 TableCounts.of(keys, levels, table.table.rows)
                 for keys, table in zip(plan.tables, self.tables, strict=True)

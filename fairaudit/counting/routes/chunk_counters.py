@@ -18,8 +18,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
 from fairaudit.counting.partial_counts import Column, HistogramPart, ScoreHistograms, TableCounts
 from fairaudit.counting.plan import MOST_TABLED, Key, Plan
-from fairaudit.counting.raw_keys import Level, places
-from fairaudit.counting.raw_scores import MOST_ENTRIES, RawHistogram
+from fairaudit.counting.raw_counts import MOST_ENTRIES, Level, RawHistogram, places
 from fairaudit.cube.histogram import Bins, bins_of
 
 _EXACT = 2**53

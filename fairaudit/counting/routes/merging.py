@@ -17,36 +17,39 @@ from fairaudit.counting.partial_counts import (
     check_people,
 )
 from fairaudit.counting.plan import MOST_CELLS, Key, Plan
-from fairaudit.counting.raw_keys import RawKey, RawTable, places, unite_keys, unite_levels
-from fairaudit.counting.raw_scores import (
+from fairaudit.counting.raw_counts import (
     MOST_ENTRIES,
     RawHistogram,
+    RawKey,
     RawScores,
+    RawTable,
     join_bins,
     join_histograms,
+    places,
+    unite_keys,
+    unite_levels,
 )
-from fairaudit.counting.sources.sources import CheckedFile
+from fairaudit.counting.sources import SourceFile
 from fairaudit.cube.histogram import Bins
 
 
 def merge_counts(
-    plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[CheckedFile], route: str
+    plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[SourceFile], route: str
 ) -> Counts:
     """The counts of several files as one `Counts`; equal texts are the same level.
 
     Raises `DataError` if the rows differ from the control total, or if there are too many cells.
     """
-    measures = [part.measures for part in parts]
-    rows = np.concatenate([measure.rows for measure in measures])
-    read = sum(checked.records for checked in ready) * plan.counts_per_row
-    repeated = sum(len(checked.source.repeated or ()) for checked in ready)
+    rows = np.concatenate([part.rows for part in parts])
+    read = sum(file.records for file in ready) * plan.counts_per_row
+    repeated = sum(len(file.repeated or ()) for file in ready)
     if int(rows.sum()) != read - repeated:
         raise DataError(
             f"the pass counted {int(rows.sum()):,} rows, the control total is {read - repeated:,}",
             "the data changed while it was read, or is damaged: run again",
             uncounted="the pass did not count as many rows as the control total",
         )
-    check_people(sum(int(measure.people.sum()) for measure in measures))
+    check_people(sum(int(part.people.sum()) for part in parts))
     keys = tuple(
         unite_keys([part.keys[number] for part in parts]) for number in range(len(plan.keys))
     )
@@ -60,7 +63,7 @@ def merge_counts(
     levels = {key: levels[key] for key in plan.table_keys if key.edges is None}
     weights = None
     if plan.weight:
-        weights = RawWeights.join([part.weights for part in measures if part.weights is not None])
+        weights = RawWeights.join([part.weights for part in parts if part.weights is not None])
         if sum(weights.weight.values.tolist()) // weights.weight.scale >= MOST_PEOPLE:
             what = "the sum of the weights does not fit into 64 bits"
             hint = "check the weight column, or divide all weights by the same number"
@@ -70,10 +73,10 @@ def merge_counts(
         keys=keys,
         kept=np.concatenate([part.kept for part in parts]),
         rows=rows,
-        people=np.concatenate([measure.people for measure in measures]),
+        people=np.concatenate([part.people for part in parts]),
         read=read,
         repeated=repeated,
-        sources=tuple(CountedFile(one.source.file, one.records, one.blank) for one in ready),
+        sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),
         route=route,
         weights=weights,
         scores={

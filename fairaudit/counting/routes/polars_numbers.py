@@ -24,7 +24,7 @@ from fairaudit.base.names import lookalike, quoted
 from fairaudit.counting.columns import Age, MaskedCount, Period
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.raw_keys import Level
+from fairaudit.counting.raw_counts import Level
 from fairaudit.counting.sources.batches import DATE_HINT, Batch, hint_dates, own, read_number
 from fairaudit.counting.sources.column_checks import parse_filter
 

@@ -18,9 +18,9 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
 from fairaudit.counting.counts import RawWeights
 from fairaudit.counting.filter import Filter
-from fairaudit.counting.partial_counts import Column, Measures, PartialCounts, check_people
+from fairaudit.counting.partial_counts import Column, PartialCounts, check_people
 from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
-from fairaudit.counting.raw_keys import Level, RawKey, find_starts
+from fairaudit.counting.raw_counts import Level, RawKey, find_starts
 from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
 from fairaudit.counting.routes.polars_numbers import Numbers, filtered, is_kept, is_text, texts_of
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
@@ -66,7 +66,17 @@ def count(
         grouped = grouped.with_columns(pl.lit(1, pl.Int8).alias(own("kept")))
     cells = collect(grouped, batch)
     if batch.apart:
-        return _by_file(cells, numbers)
+        # The counts of each file; a file without a row has none, one with a bad row its error.
+        parts = cells.partition_by(own("file"), as_dict=True)
+        counted: dict[str, PartialCounts | DataError] = {}
+        for path, name in zip(numbers.batch.paths, numbers.batch.names, strict=True):
+            part = parts.get((path,), cells.clear())
+            try:
+                numbers.refuse(part)
+                counted[name] = _counted(part, numbers.plan)
+            except DataError as error:
+                counted[name] = error
+        return counted
     numbers.refuse(cells)
     counts = replace(
         _counted(cells, plan),
@@ -120,20 +130,6 @@ def _measures(numbers: Numbers) -> list[pl.Expr]:
             for name, part in parts.items()
         ),
     ]
-
-
-def _by_file(counts: pl.DataFrame, numbers: Numbers) -> dict[str, PartialCounts | DataError]:
-    """The counts of each file; a file without a row has none, one with a bad row its error."""
-    parts = counts.partition_by(own("file"), as_dict=True)
-    counted: dict[str, PartialCounts | DataError] = {}
-    for path, name in zip(numbers.batch.paths, numbers.batch.names, strict=True):
-        part = parts.get((path,), counts.clear())
-        try:
-            numbers.refuse(part)
-            counted[name] = _counted(part, numbers.plan)
-        except DataError as error:
-            counted[name] = error
-    return counted
 
 
 def _counted_by(
@@ -311,11 +307,9 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
             _raw_key(key, counts[own(f"key{number}")]) for number, key in enumerate(plan.keys)
         ),
         kept=counts[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
-        measures=Measures(
-            counts[own("rows")].to_numpy(),
-            np.array(people, dtype=np.int64),
-            weights,
-        ),
+        rows=counts[own("rows")].to_numpy(),
+        people=np.array(people, dtype=np.int64),
+        weights=weights,
         amounts=amounts,
     )
 

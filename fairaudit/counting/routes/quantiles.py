@@ -23,8 +23,8 @@ from fairaudit.counting.counts import Median
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes.derived_columns import add_columns
 from fairaudit.counting.routes.polars_numbers import Numbers, checked_rule, filtered, is_kept
+from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import Batch, batches, collect, own
-from fairaudit.counting.sources.sources import SourceFile
 from fairaudit.cube.histogram import bins_of
 
 _BINS = 2**16

@@ -23,10 +23,10 @@ from fairaudit.counting.routes.polars_numbers import (
     filtered,
     is_kept,
 )
+from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
-from fairaudit.counting.sources.sources import CheckedFile
 
-_ID, _ORDER, _NUMBER, _PLACE = own("id"), own("order"), own("number"), own("place")
+_ID, _PLACE = own("id"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
 _MOST = 100_000
 """The number of rows that are searched for people who count several times."""
@@ -35,21 +35,21 @@ _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
 def leave_out(
-    ready: Sequence[CheckedFile], plan: Plan, repeats: Repeats, *, apart: bool
-) -> list[CheckedFile]:
+    ready: Sequence[SourceFile], plan: Plan, repeats: Repeats, *, apart: bool
+) -> list[SourceFile]:
     """The files with the rows that repeat a person, in any of them or, if `apart`, in the same one.
 
     Raises `DataError` for rows without an id, and for repeats where the spec allows none.
     """
     if apart:
-        return [leave_out([checked], plan, repeats, apart=False)[0] for checked in ready]
-    if any(checked.source.repeated is not None for checked in ready):
+        return [leave_out([file], plan, repeats, apart=False)[0] for file in ready]
+    if any(file.repeated is not None for file in ready):
         return [*ready]
     separator = plan.format.separator
-    of_files = [batches([checked.source], separator)[0] for checked in ready]
+    of_files = [batches([file], separator)[0] for file in ready]
     return [
-        replace(checked, source=replace(checked.source, repeated=rows))
-        for checked, rows in zip(ready, find_repeats(of_files, plan, repeats), strict=True)
+        replace(file, repeated=rows)
+        for file, rows in zip(ready, find_repeats(of_files, plan, repeats), strict=True)
     ]
 
 
@@ -69,7 +69,7 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
             uncounted=f"rows have no value in the id {quoted(repeats.id)}",
         )
     rows = rows.filter(pl.col(_ID).is_duplicated()).sort(_PLACE, ROW)
-    if repeats.keep == "error" and repeats.latest is None and len(rows):
+    if repeats.keep == "error" and not repeats.latest and len(rows):
         again = rows.filter(~pl.col(_ID).is_first_distinct())
         what = f"a person by the id {quoted(repeats.id)}"
         raise DataError(
@@ -79,9 +79,9 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
             seek=Seek(repeats.id, (again[_ID][0],)),
             uncounted=f"rows repeat {what}",
         )
-    if repeats.latest is not None:
-        rows = _order(rows, repeats.latest, plan.format)
-    is_first = repeats.keep == "first" and repeats.latest is None
+    orders = [_find_order(rows, column, plan.format) for column in repeats.latest]
+    rows = rows.sort(orders, maintain_order=True) if orders else rows
+    is_first = repeats.keep == "first" and not repeats.latest
     keep = pl.col(_ID).is_first_distinct() if is_first else pl.col(_ID).is_last_distinct()
     left_out = rows.filter(~keep)
     return [
@@ -95,25 +95,28 @@ def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.Data
     numbered = replace(batch, frame=batch.frame.with_row_index(ROW))
     numbers = Numbers(add_columns(numbered, plan), plan)
     rule = checked_rule(numbers)
-    text = as_text(pl.col(repeats.id), batch.schema[repeats.id])
-    # `b1 ` is b1, and 7.0 is 7: ids come from several programs.
-    text = text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
+    text = _write_id(as_text(pl.col(repeats.id), batch.schema[repeats.id]))
     columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
-    if repeats.latest is not None:
-        columns[_ORDER] = numbers.moment(repeats.latest, _LONGEST).cast(pl.String)
-        is_dated = batch.schema[repeats.latest].is_temporal()
-        number = pl.lit(None) if is_dated else numbers.value(repeats.latest)
-        columns[_NUMBER] = number.cast(pl.Float64)
+    for name in repeats.latest:
+        columns[own(f"date {name}")] = numbers.moment(name, _LONGEST).cast(pl.String)
+        number = pl.lit(None) if batch.schema[name].is_temporal() else numbers.value(name)
+        columns[own(f"number {name}")] = number.cast(pl.Float64)
     named = [value.alias(name) for name, value in columns.items()]
     frame = numbers.batch.frame.select(ROW, *named, *filtered(rule, numbers))
     return collect(frame.filter(is_kept(rule)).select(ROW, *columns), batch)
 
 
-def _order(rows: pl.DataFrame, column: str, form: CsvFormat) -> pl.DataFrame:
-    """The rows in the order of a column of numbers, or of dates; of equal ones in their own."""
-    if rows[_NUMBER].null_count() == 0:
-        return rows.sort(_NUMBER, maintain_order=True)
-    unread = int((~rows[_ORDER].str.contains(_MOMENT).fill_null(value=False)).sum())
+def _write_id(text: pl.Expr) -> pl.Expr:
+    """The text of an id: `b1 ` is b1, and 7.0 is 7, because ids come from several programs."""
+    return text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
+
+
+def _find_order(rows: pl.DataFrame, column: str, form: CsvFormat) -> str:
+    """The name of the column that orders the rows by a column of numbers, or of dates."""
+    date, number = own(f"date {column}"), own(f"number {column}")
+    if rows[number].null_count() == 0:
+        return number
+    unread = int((~rows[date].str.contains(_MOMENT).fill_null(value=False)).sum())
     if unread:
         what = f"neither a date nor a number in {quoted(column)}, so the latest one is not known"
         rows_hold = "row of a person with several rows holds"
@@ -124,15 +127,33 @@ def _order(rows: pl.DataFrame, column: str, form: CsvFormat) -> pl.DataFrame:
             hint_dates(form, column),
             uncounted=f"rows of people with several rows hold {what}",
         )
-    return rows.sort(_ORDER, maintain_order=True)
+    return date
 
 
-def tell_unused(data: Sequence[Batch], names: Sequence[str], *, is_table: bool) -> Iterator[Notice]:
+def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iterator[Notice]:
     """Notices on people who may count several times: rows of totals, or ids that repeat.
 
     Only the first rows are read, so that they cost little next to the pass that counts all.
     """
-    return _tell_totals(data, names) if is_table else _tell_repeats(data, names)
+    if plan.repeats is not None:
+        return _tell_alike(data, plan.repeats.id)
+    return _tell_totals(data, names) if plan.is_table else _tell_repeats(data, names)
+
+
+def _tell_alike(data: Sequence[Batch], name: str) -> Iterator[Notice]:
+    """A notice on ids that differ only in their spelling, so that a person counts several times."""
+    ids = _read_first(data, _write_id(pl.col(name).cast(pl.String)).alias(_ID))
+    spelled = pl.col(_ID).str.to_lowercase().str.replace_all(r"\s", "")
+    alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_PLACE)
+    rows = collect(ids.select(_ID, alike).unique(), data[0])
+    again = len(rows) - rows[_PLACE].n_unique()
+    if again:
+        differs = "id differs" if again == 1 else "ids differ"
+        yield Notice(
+            f"{quoted(name)}: {again:,} {differs} from another only in case, blanks or zeros at "
+            "the start, and each counts as another person: write an id in one way",
+            Subjects.NEVER,
+        )
 
 
 def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:

@@ -22,8 +22,8 @@ from fairaudit.counting.routes.polars_numbers import (
     filtered,
     is_kept,
 )
+from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, own
-from fairaudit.counting.sources.sources import SourceFile
 
 _SAMPLE = 200_000
 _FIRST = 50_000
@@ -157,6 +157,6 @@ def estimated_cells(file: SourceFile, plan: Plan) -> float:
     (counted,) = count_batch(sample, replace(plan, tables=())).values()
     if isinstance(counted, DataError):
         raise counted
-    rows = counted.measures.rows
+    rows = counted.rows
     once, twice = (int((rows == times).sum()) for times in (1, 2))
     return len(rows) + once * (once - 1) / (2 * (twice + 1))

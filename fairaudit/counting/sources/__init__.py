@@ -1,1 +1,336 @@
-"""Readers of data: files, stores, lakes, databases, frames; the checks of CSV and Parquet."""
+"""Readers of data: files, stores, lakes, databases, frames; the checks of CSV and Parquet.
+
+`SourceFile` is a file of a pass, opened by the `Reader` of its format. Passes share copies, threads
+and memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from importlib import import_module
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
+
+from fairaudit.base import memory
+from fairaudit.base.errors import DataError, OutOfMemory, UsageError
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.inputs import (
+    COUNTS_SUFFIX,
+    InputFormat,
+    find_compression,
+    format_of,
+    is_spooled,
+    list_formats,
+    refuse_special,
+)
+from fairaudit.base.ledger import DataFile
+from fairaudit.base.names import quoted
+from fairaudit.base.processes import Progress, count_cores
+from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources.files import name_file
+
+if TYPE_CHECKING:
+    import polars as pl
+    from _typeshed import WriteableBuffer
+
+    from fairaudit.counting.sources.parquet import Layout
+
+Value = TypeVar("Value")
+
+_THREADS = "POLARS_MAX_THREADS"
+
+_PACKED = 2**18
+"""Bytes of a packed file that are read at a time."""
+
+_FLAGS = 3
+"""Where a member of gzip has its flags."""
+
+FRAME_NAME = "<data frame>"
+"""The name of a data frame in place of a path."""
+
+
+class Frame:
+    """A data frame in memory, of any library that the engine reads.
+
+    A stream that can be read but once is replaced by what it held.
+    """
+
+    def __init__(self, frame: Any) -> None:  # noqa: ANN401  # of any library
+        self.frame = frame
+
+
+class SourceFile(Frozen):
+    """A file to read: its name in the report, where its bytes are read from, and its columns.
+
+    A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
+    itself; in CSV all is text. `partitions` are the columns that its folders spell, not its bytes.
+    `unproven` are those whose pages only the native route may read, which checks them. `repeated`
+    are the rows (from 0) that repeat a person and are left out, None before they are looked for.
+
+    Once it is checked, its text is proven to be what the reader will see: `records` is its control
+    total, without `blank` lines, and `counts` are those by a plan, if the same reading had them.
+    """
+
+    file: DataFile
+    path: Path
+    form: InputFormat | None
+    header: tuple[str, ...] = ()
+    layout: Layout | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    partitions: Mapping[str, str | None] = field(default_factory=dict)
+    unproven: frozenset[str] = frozenset()
+    repeated: tuple[int, ...] | None = None
+    records: int = 0
+    blank: int = 0
+    counts: tuple[Plan, PartialCounts] | None = None
+
+    @property
+    def kind(self) -> str:
+        """The name of its format."""
+        return self.form.name if self.form else "frame"
+
+    def with_lines(self, lines: int) -> SourceFile:
+        """The file with the number of its physical lines."""
+        return replace(self, file=replace(self.file, lines=lines))
+
+    @property
+    def unpacked_size(self) -> int | None:
+        """How many bytes its text is; None where that is not known before it is unpacked."""
+        return None if find_compression(self.path) else self.path.stat().st_size
+
+
+class Reader(Protocol):
+    """The functions of the module of a format in this package."""
+
+    def read_columns(self, file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
+        """The file with its columns; raises `DataError` where it has none that can be read."""
+
+    def check_file(
+        self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
+    ) -> SourceFile:
+        """The file once all is proven that the passes of these plans rely on."""
+
+    def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:
+        """The columns of a file with their types."""
+
+    def scan_files(
+        self, paths: Sequence[Path], separator: str, path_column: str | None
+    ) -> pl.LazyFrame:
+        """Files of one schema as a lazy frame, with a column of their paths where it is named."""
+
+    def find_line(self, file: SourceFile, form: CsvFormat, row: int) -> int | None:
+        """The line on which a row (from 1) begins, None where the format has no lines."""
+
+
+def reader_of(form: InputFormat | None) -> Reader:
+    """The module that reads files of a format, imported when it is asked for the first time.
+
+    A data frame has no format, and no reader.
+    """
+    assert form is not None
+    module: Any = import_module(f"fairaudit.counting.sources.{form.reader}")
+    reader: Reader = module
+    return reader
+
+
+def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
+    """A file with its columns.
+
+    Raises `UsageError` where the variable of Polars holds no number of threads.
+    """
+    threads = os.environ.get(_THREADS)
+    if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
+        what = f"{_THREADS} is {quoted(threads)}, which is not a number of threads"
+        raise UsageError(what, f"unset {_THREADS}, or set it to a whole number from 1 to 999")
+    file = inspect_file(path, name_file(path))
+    return reader_of(file.form).read_columns(file, form, copies)
+
+
+def inspect_file(path: Path, name: str) -> SourceFile:
+    """A file by its name; raises `DataError` where its format is not known, or it is empty."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError as error:
+        raise DataError(f"{name}: the file name is not valid text", "rename the file") from error
+    form = format_of(path)
+    if form is None and path.name.lower().endswith(COUNTS_SUFFIX):
+        hint = f"to use counts files, name only counts files, with their suffix: `*{COUNTS_SUFFIX}`"
+        raise DataError(f"{name}: a counts file cannot be read as rows", hint)
+    if form is None:
+        raise DataError(f"{name}: unknown file format", list_formats())
+    try:
+        refuse_special(path)
+        stat = path.stat()
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
+    if not stat.st_size:
+        raise DataError(f"{name}: the file is empty", form.hint_if_empty)
+    modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
+    # The same bytes of stdin give the same report.
+    file = DataFile(name, stat.st_size, None if is_spooled(path) else modified)
+    return SourceFile(file, path, form)
+
+
+def open_bytes(path: Path) -> io.BufferedReader:
+    """The bytes of a file, unpacked."""
+    packing = find_compression(path)
+    if packing is None:
+        return path.open("rb")
+    if packing == "gzip":
+        return io.BufferedReader(_Inflated(path))
+    import pyarrow as pa
+
+    return io.BufferedReader(pa.input_stream(str(path), compression=packing))
+
+
+class _Inflated(io.RawIOBase):
+    """The bytes of a file of gzip, by ISA-L: in two fifths of the time that zlib takes.
+
+    Raises `OSError` for a damaged one, as other readers do, and so for what Polars, which may read
+    it next, refuses: zeros behind the end, and flags that gzip does not have.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._packed = b""
+        self._member: Any = None
+
+    def readable(self) -> bool:
+        """Yes: `BufferedReader` asks."""
+        return True
+
+    def readinto(self, buffer: WriteableBuffer, /) -> int:
+        """How many bytes were put into the buffer; 0 at the end."""
+        from isal import isal_zlib
+
+        view = memoryview(buffer).cast("B")
+        while True:
+            self._packed = self._packed or self._file.read(_PACKED)
+            if self._member is None:
+                if not self._packed and self._file.tell():
+                    return 0
+                self._packed += self._file.read(max(_FLAGS + 1 - len(self._packed), 0))
+                if not has_known_flags(self._packed):
+                    raise OSError("no member of gzip begins there")
+                self._member = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
+            if not self._packed:
+                raise OSError("it ends within a member")
+            try:
+                content: bytes = self._member.decompress(self._packed, len(view))
+            except (isal_zlib.error, OverflowError) as error:
+                raise OSError(str(error)) from error
+            is_whole = self._member.eof
+            self._packed = self._member.unused_data if is_whole else self._member.unconsumed_tail
+            self._member = None if is_whole else self._member
+            if content:
+                view[: len(content)] = content
+                return len(content)
+
+    def close(self) -> None:
+        """Closes the file, too."""
+        self._file.close()
+        super().close()
+
+
+def has_known_flags(packed: bytes | memoryview) -> bool:
+    """Whether bytes may begin a member of gzip, without flags that RFC 1952 reserves."""
+    return len(packed) > _FLAGS and not packed[_FLAGS] & 0xE0
+
+
+def begin_pass(paths: Sequence[Path]) -> Copies:
+    """Room for the copies of a pass; raises `OutOfMemory` if the pass has too little memory.
+
+    A memory limit that is reached in the middle of it would abort Polars, or let it wait for ever.
+    """
+    if memory.is_limited():
+        # A file of some formats takes address space of its size while it is read.
+        mapped = sum(p.stat().st_size for p in paths if (form := format_of(p)) and form.is_mapped)
+        if not memory.has_room_for_engine(mapped):
+            room = f"{(memory.ENGINE + mapped) / 1e9:.1f} GB of address space"
+            written = f"{memory.WRITTEN / 1e9:.1f} GB of data"
+            raise OutOfMemory(f"out of memory: an audit of these files needs {room}, {written}")
+    return Copies()
+
+
+def thread_count() -> int:
+    """As many threads as Polars takes: one for each core, or as its variable says."""
+    return int(os.environ.get(_THREADS, "0")) or count_cores()
+
+
+def run_in_threads(
+    count: int, work: Callable[[], Value], stop: Callable[[], object]
+) -> list[Value]:
+    """The results of the same work in `count` threads; raises the first exception of a thread.
+
+    After an interruption, or a fault, `stop` is called, and the other threads are not awaited.
+    """
+    if count <= 1:  # a thread takes longer to begin than a small file to be counted
+        return [work()]
+    from concurrent.futures import ThreadPoolExecutor
+
+    pool = ThreadPoolExecutor(count)
+    try:
+        return [done.result() for done in [pool.submit(work) for _ in range(count)]]
+    finally:
+        stop()
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+_MOST_OPEN = 100
+"""Number of copies from which the limit of open files is raised."""
+
+
+class Copies(contextlib.ExitStack):
+    """The copies of data, in files without a name if the system has them.
+
+    They last until it is closed; a nameless file also disappears if a signal or an abort ends the
+    process.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+
+    def new(self) -> tuple[IO[bytes], Path]:
+        """A new file to write to, and the path by which others read it."""
+        self._count += 1
+        if self._count == _MOST_OPEN:
+            _raise_limit()
+        nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
+        self.callback(_close, nameless)
+        # Opened by this path it is read from its beginning, by any process of ours.
+        path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
+        if path.exists():
+            return nameless, path
+        number, name = tempfile.mkstemp(prefix="fairaudit-")
+        named = os.fdopen(number, "wb")
+        self.callback(Path(name).unlink, missing_ok=True)
+        self.callback(_close, named)
+        return named, Path(name)
+
+
+def _close(file: IO[bytes]) -> None:
+    """Closes a file; an error of the last bytes was reported when they were written."""
+    with contextlib.suppress(OSError):
+        file.close()
+
+
+def _raise_limit() -> None:
+    """As many files may be open at once as the system allows: each copy is one."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

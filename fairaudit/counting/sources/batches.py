@@ -10,7 +10,7 @@ import polars as pl
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.sources.sources import SourceFile, reader_of
+from fairaudit.counting.sources import SourceFile, reader_of
 
 DATE_HINT = "correct it, or leave it empty where it stands for no date"
 

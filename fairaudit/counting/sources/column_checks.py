@@ -12,7 +12,7 @@ from fairaudit.base.errors import DataError, PlanError, PlanFault, suggest_known
 from fairaudit.base.inputs import CSV
 from fairaudit.base.names import listing, quoted
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.sources import SourceFile, reader_of
+from fairaudit.counting.sources import SourceFile, reader_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,6 +40,9 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
     for file in sources:
         repeated = {name: times for name, times in Counter(file.header).items() if times > 1}
         where = f" in {file.file.path}" if len(sources) > 1 else ""
+        if file.form != CSV and plan.format.other_lines > 1:
+            what = f"only CSV and Excel files have lines to skip, and {file.file.path} is neither"
+            faults.append(PlanFault(f"{what}: remove `skip_rows` and `skip_footer`"))
         for name in needed:
             if name not in file.header:
                 hint = suggest_known(name, file.header, listing(file.header, 12))
@@ -101,16 +104,17 @@ def split_words(name: str) -> list[str]:
 
 
 def find_unused(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
-    """The columns that the plan does not use and that may show people who count twice.
+    """The id, or columns that the plan does not use and that may show people who count twice.
 
     In a table of counts any column may mark rows of totals. In rows of single people it is an id,
     if the plan names none.
     """
+    if plan.repeats is not None:
+        return (plan.repeats.id,)
     unused = [name for name in header if name not in columns_read([plan])]
     if plan.is_table:
         return tuple(unused)
-    is_known = plan.repeats is not None or plan.cluster is not None
-    return () if is_known else tuple(filter(is_like_id, unused))
+    return () if plan.cluster is not None else tuple(filter(is_like_id, unused))
 
 
 def describe_unread(name: str, kind: str) -> str | None:

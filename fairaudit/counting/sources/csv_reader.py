@@ -5,27 +5,30 @@ What Polars cannot read is copied first. All columns are read as texts.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import errno
 import io
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, tee
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fairaudit.base.errors import DataError
-from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import find_compression
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile, open_bytes
+from fairaudit.counting.sources import Copies, SourceFile, open_bytes
 
 if TYPE_CHECKING:
     import polars as pl
 
 _HEADER_BYTES = 4_000_000
+_BELOW_BYTES = 50_000
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 QUOTED = r'"(?:[^"\r]|"")*"'
@@ -79,7 +82,10 @@ def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> Dat
         count = plain.count(form.separator) + 1
         fields = f"{count} field{'' if count == 1 else 's'}"
         what = f"{fields} where the header has {len(file.header)}"
-        hint = "check the line, or `format: {separator: …}`"
+        hint = (
+            "check the line, or `format: {separator: …}`; notes below the rows: "
+            "`format: {skip_footer: …}`"
+        )
     path, line = file.file.path, form.line_in_file(number)
     return DataError(f"{path}:{line}: {what}", hint, uncounted=f"{path}: {what}")
 
@@ -87,9 +93,11 @@ def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> Dat
 def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
     """The column names of a CSV file, as written; refuses what no CSV reader reads right."""
     name = file.file.path
+    spot = f"{name}:{form.skip_rows + 1}"
     try:
         with open_bytes(file.path) as stream:
             head = stream.readline(_HEADER_BYTES)
+            below = stream.read(_BELOW_BYTES)
     except (OSError, ValueError) as error:
         packing = find_compression(file.path) or "plain file"
         raise DataError.unreadable(name, f"damaged or truncated ({packing})") from error
@@ -103,37 +111,74 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
         text = head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         hint = "declare the encoding, for example `format: {encoding: windows-1252}`"
-        raise DataError(f"{name}:1: the header is not UTF-8", hint) from error
+        raise DataError(f"{spot}: the header is not UTF-8", hint) from error
+    named = find_separator(text)
+    lines = io.StringIO(text + below.decode("latin-1"))
+    if titles := count_titles(lines, named or form.separator):
+        keys = f"separator: {named!r}, " if named else ""
+        hint = f"leave it out: `format: {{{keys}skip_rows: {form.skip_rows + titles}}}`"
+        kind = "looks like a title" if text.strip() else "is blank"
+        kind = "names the separator" if named else kind
+        raise DataError(f"{spot}: the line {kind}, and does not name the columns", hint)
     text = text.rstrip("\n").removesuffix("\r")
     if "\r" in text:
-        raise DataError.unreadable(name, "line 1: lines end in CR alone; end them in LF")
+        where = f"line {form.skip_rows + 1}"
+        raise DataError.unreadable(name, f"{where}: lines end in CR alone; end them in LF")
     if not re.search(record(form.separator, "*"), text):
-        raise DataError(f"{name}:1: the header is not well-formed CSV", "check its quotes")
+        hint = (
+            "check its quotes; if it runs over several lines, count them in `skip_rows`, and name "
+            "the columns by `format: {header: […]}`"
+        )
+        raise DataError(f"{spot}: the header is not well-formed CSV", hint)
     try:
         row = next(csv.reader([text], delimiter=form.separator), [])
     except csv.Error as error:
         hint = "is the first line the header, and does it end with a line break?"
         what = f"a column name of over {csv.field_size_limit():,} characters"
-        raise DataError(f"{name}:1: {what}", hint) from error
+        raise DataError(f"{spot}: {what}", hint) from error
     if not any(row):
-        raise DataError(f"{name}:1: the header is empty", "the first line names the columns")
-    if named := re.fullmatch("sep=(.)", text):
-        hint = f"delete this line, and write `format: {{separator: {named[1]!r}}}`"
-        raise DataError(f"{name}:1: the first line names the separator, not the columns", hint)
-    if len(row) == 1:
-        _refuse_single(row[0], name, form)
+        raise DataError(f"{spot}: the header is empty", "this line names the columns")
+    others = [sign for sign in ";\t|," if sign in row[0] and sign != form.separator]
+    if len(row) == 1 and others:
+        hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"
+        raise DataError(f"{spot}: no {form.separator!r} separates the columns", hint)
     return tuple(row)
 
 
-def _refuse_single(field: str, name: str, form: CsvFormat) -> None:
-    """Raises `DataError` for a header of one field that is a title, or that is not separated."""
-    if form.separator in field:
-        hint = "if it is a title, delete it: the first line names the columns"
-        raise DataError(f"{name}:1: the first line is one text in quotes", hint)
-    others = [sign for sign in ";\t|," if sign in field]
-    if others:
-        hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"
-        raise DataError(f"{name}:1: no {form.separator!r} separates the columns", hint)
+def find_separator(text: str) -> str | None:
+    """The separator that a first line such as `sep=;` names for Excel."""
+    named = re.match(r"\ufeff?sep=(.)\r?\n", text)
+    return named[1] if named else None
+
+
+def count_titles(lines: Iterable[str], separator: str) -> int:
+    r"""The number of lines above the header, by the first lines of a file.
+
+    >>> count_titles(["sep=;\n", "Report\n", "\n", "sex;hired\n", "F;1\n", "M;0\n", "F;0\n"], ";")
+    3
+    """
+    reader, ends, rows = csv.reader(lines, delimiter=separator), [0], list[list[str]]()
+    with contextlib.suppress(csv.Error):
+        for row in reader:
+            rows.append(row)
+            ends.append(reader.line_num)
+    width = find_width(rows)
+    return next((end for end, row in zip(ends, rows, strict=False) if not is_title(row, width)), 0)
+
+
+def find_width(rows: Iterable[Sequence[str]]) -> int:
+    """The number of fields that most rows have; of equally frequent ones the first."""
+    return next((width for width, _ in Counter(map(len, filter(None, rows))).most_common(1)), 0)
+
+
+def is_title(row: Sequence[str], width: int) -> bool:
+    """Whether a row is not one of a table of `width` columns: one text, blank, or far too short.
+
+    A header may have one name less than the rows, which then begin with their own names.
+    """
+    return width > 1 and (
+        not any(row[1:]) or (width > 2 and sum(map(bool, row)) < 2) or len(row) < width - 1
+    )
 
 
 def is_utf8(form: CsvFormat) -> bool:
@@ -144,7 +189,7 @@ def is_utf8(form: CsvFormat) -> bool:
 def copy_as_utf8(
     file: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool
 ) -> SourceFile:
-    """A plain UTF-8 copy of a CSV file, below the header that a spec gives it.
+    """A plain UTF-8 copy of the table in a CSV file, below the header that a spec gives it.
 
     With `drop_blank` its blank lines are left out.
     """
@@ -158,8 +203,9 @@ def copy_as_utf8(
             header = io.StringIO()
             csv.writer(header, delimiter=form.separator, lineterminator="\n").writerow(form.header)
             out.write(header.getvalue().encode())
-        with io.TextIOWrapper(open_bytes(file.path), encoding=encoding, newline="") as text:
-            for line in text:
+        with io.TextIOWrapper(open_bytes(file.path), encoding=encoding, newline="\n") as text:
+            lines, ahead = tee(islice(text, form.skip_rows, None))
+            for line, _ in zip(lines, islice(ahead, form.skip_footer, None), strict=False):
                 if not drop_blank or line.strip("\r\n"):
                     out.write(line.encode())
         out.flush()
@@ -212,37 +258,27 @@ _COUNTABLE = 200
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-    """The file with its header; one without, or in another encoding, is copied to UTF-8 first."""
-    if not is_utf8(form) or form.header:
+    """The file with its header; a copy in UTF-8 if it has none, other lines, or other encoding."""
+    if not is_utf8(form) or form.header or form.other_lines > 1:
         file = copy_as_utf8(file, form, copies, drop_blank=False)
     return replace(file, header=read_header(file, form))
 
 
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
-) -> CheckedFile:
+) -> SourceFile:
     """The file once each of its lines is proven to be a record, or blank."""
     form = plans[0].format
-    lines = check_lines(file, form, progress)
-    if lines.blank:
+    checked = check_lines(file, form, progress)
+    if checked.blank:
         # The reader would make rows of nulls of them.
-        plain_form = replace(form, encoding="utf-8", header=())
-        file = copy_as_utf8(file, plain_form, copies, drop_blank=True)
-    return CheckedFile(
-        file.with_lines(lines.lines + form.first_row - 2), lines.records, lines.blank
-    )
+        plain_form = replace(form, encoding="utf-8", header=(), skip_rows=0, skip_footer=0)
+        checked = copy_as_utf8(checked, plain_form, copies, drop_blank=True)
+    return checked
 
 
-class LineCounts(Frozen):
-    """The control total of a CSV file: physical lines, records below the header, blank lines."""
-
-    lines: int
-    records: int
-    blank: int
-
-
-def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCounts:
-    """The records and blank lines of a CSV file; raises `DataError` at the first bad line.
+def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> SourceFile:
+    """The file with its number of records and of lines; raises `DataError` at the first bad line.
 
     A line is matched against the grammar of RFC 4180 as a whole, so short rows, long rows, stray
     quotes and records that run over several lines are all found, and reported with their line.
@@ -280,11 +316,11 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> LineCo
         raise not_in_encoding(file, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    return LineCounts(total + 1, total - blank, blank)
+    return replace(file.with_lines(total + form.other_lines), records=total - blank, blank=blank)
 
 
-def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
-    """The counts of lines whose records may run over several, checked one by one."""
+def _check_records(file: SourceFile, form: CsvFormat) -> SourceFile:
+    """The file whose records may run over several, checked one by one."""
     fields = len(file.header)
     whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
     total = lines = 0
@@ -305,7 +341,7 @@ def _check_records(file: SourceFile, form: CsvFormat) -> LineCounts:
         raise not_in_encoding(file, "utf-8") from error
     except OSError as error:
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    return LineCounts(lines, total - 1, 0)
+    return replace(file.with_lines(lines - 1 + form.other_lines), records=total - 1)
 
 
 def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:

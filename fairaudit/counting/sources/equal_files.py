@@ -8,7 +8,8 @@ from typing import TypeAlias, TypeVar
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError
-from fairaudit.counting.sources.sources import CheckedFile, SourceFile
+from fairaudit.base.frozen import replace
+from fairaudit.counting.sources import SourceFile
 
 _FIRST_ROWS = 1000
 
@@ -19,7 +20,7 @@ HashedRows: TypeAlias = tuple[tuple[str, ...], bytes]
 
 def compare_files(
     files: Sequence[SourceFile],
-    checked: Sequence[CheckedFile],
+    checked: Sequence[SourceFile],
     separator: str,
     *,
     may_repeat: bool,
@@ -31,7 +32,8 @@ def compare_files(
     differ, equal numbers of rows give a notice. Files without rows are skipped. With `may_repeat`
     nothing is refused.
     """
-    filled = [pair for pair in zip(files, checked, strict=True) if pair[1].records]
+    pairs_read = zip(files, checked, strict=True)
+    filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
     pairs = [*_find_pairs(filled, separator)]
     if not pairs:
         return _notice_formats(filled)
@@ -47,11 +49,11 @@ def compare_files(
     raise DataError(f"{what}: their rows would count twice", hint)
 
 
-def _notice_formats(files: Sequence[tuple[SourceFile, CheckedFile]]) -> list[Notice]:
+def _notice_formats(files: Sequence[SourceFile]) -> list[Notice]:
     """A notice where two files of other formats have as many rows, and so may have the same."""
-    for group in _group(files, lambda pair: (pair[1].records, *pair[0].partitions.items())):
-        first = group[0][0]
-        other = next((file for file, _ in group if file.kind != first.kind), None)
+    for group in _group(files, lambda file: (file.records, *file.partitions.items())):
+        first = group[0]
+        other = next((file for file in group if file.kind != first.kind), None)
         if other is not None:
             # Their number would reveal how many of them are dropped.
             both = f"{first.file.path} and {other.file.path} have as many rows"
@@ -61,17 +63,15 @@ def _notice_formats(files: Sequence[tuple[SourceFile, CheckedFile]]) -> list[Not
 
 
 def _find_pairs(
-    files: Sequence[tuple[SourceFile, CheckedFile]], separator: str
+    files: Sequence[SourceFile], separator: str
 ) -> Iterator[tuple[SourceFile, SourceFile]]:
     """Pairs of an earlier file and a file with the same rows.
 
     Only files of the same number of rows are opened, and only files with the same first rows are
     read. Files with other columns from their folders differ.
     """
-    for group in _group(files, lambda pair: (pair[1].records, *pair[0].partitions.items())):
-        for members in _group(
-            [file for file, _ in group], lambda file: hash_rows(file, separator, _FIRST_ROWS)
-        ):
+    for group in _group(files, lambda file: (file.records, *file.partitions.items())):
+        for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
             different: list[SourceFile] = []
             for file in members:
                 same = next((one for one in different if _are_equal(one, file, separator)), None)

@@ -19,9 +19,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import CSV
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.sources import csv_reader
+from fairaudit.counting.sources import Copies, SourceFile, csv_reader
 from fairaudit.counting.sources.csv_reader import check_file, find_line, read_schema, scan_files
-from fairaudit.counting.sources.sources import Copies, SourceFile
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
@@ -46,7 +45,13 @@ _NUMBER = re.compile(rb"""[^>]*?\br=["'](\d+)""")
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-    """The file as a CSV copy of its sheet, with the columns that the first row names."""
+    """The file as a CSV copy of its sheet, with the columns that its header names."""
+    copy = copy_sheet(file, form, copies)
+    return csv_reader.read_columns(copy, replace(form, encoding="utf-8"), copies)
+
+
+def copy_sheet(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
+    """The file as a CSV copy of its sheet."""
     sheet = _open_sheet(file, form.sheet)
     try:
         out, path = copies.new()
@@ -65,8 +70,7 @@ def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFil
         what = f"{file.file.path}: no space for a copy of the sheet as CSV"
         hint = f"{error.strerror}: free some space, or point TMPDIR to another disk"
         raise DataError(what, hint) from error
-    copy = replace(file, path=path, form=CSV)
-    return csv_reader.read_columns(copy, replace(form, encoding="utf-8"), copies)
+    return replace(file, path=path, form=CSV)
 
 
 def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
@@ -113,9 +117,6 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
     if not sheets:
         what = f"{name}: the workbook holds no rows"
         raise DataError(what, "check the workbook, or name another sheet: `format: {sheet: …}`")
-    if sheets[0].start and sheets[0].start[0]:
-        what = f"{name}:1: the first row of the sheet is empty"
-        raise DataError(what, "delete the rows above the names of the columns")
     return sheets[0]
 
 

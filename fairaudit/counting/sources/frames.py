@@ -19,6 +19,7 @@ import pyarrow as pa
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.names import quoted
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import FRAME_NAME, Frame
 from fairaudit.counting.sources.batches import Batch
 from fairaudit.counting.sources.column_checks import (
     READABLE,
@@ -28,7 +29,6 @@ from fairaudit.counting.sources.column_checks import (
     find_repeated,
     refuse_different,
 )
-from fairaudit.counting.sources.sources import FRAME_NAME, Frame
 
 _HINT = "give a path, a frame (Polars, pandas, Arrow, DuckDB), or a dict of columns"
 

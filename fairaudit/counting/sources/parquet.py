@@ -5,23 +5,25 @@ or throw an exception that is not caught, and the whole command dies. So the foo
 first, and then the header of every page of the columns that are used, which takes a few
 microseconds a page. If a page has a checksum, its bytes are compared with it.
 See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
+
+Metadata is in the compact protocol of Thrift, read as plain values by field number; no length is
+trusted beyond the given bytes.
+https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
 from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import quoted
-from fairaudit.counting import kernel
-from fairaudit.counting.sources import thrift
-from fairaudit.counting.sources.thrift import Struct, Value
+from fairaudit.counting import load_kernel
 
 MOST_ROWS = 2**28
 """More rows than that in one row group are not read: its columns alone would take gigabytes."""
@@ -136,9 +138,9 @@ def read_layout(path: Path, name: str) -> Layout:
                 raise DataError.unreadable(name, NO_FILE)
             file.seek(end)
             content = file.read(length)
-        native = kernel.load()
+        native = load_kernel()
         fields = None if native is None else native.thrift_struct(content)  # which is faster
-        footer: Struct = thrift.struct(content)[0] if fields is None else fields
+        footer: Struct = read_struct(content)[0] if fields is None else fields
         if 8 in footer:
             raise _encrypted(name)
         groups = [group for group in _list(footer.get(4)) if isinstance(group, dict)]
@@ -156,7 +158,7 @@ def read_layout(path: Path, name: str) -> Layout:
     except UnicodeDecodeError as error:
         hint = "write the file again, with names in UTF-8"
         raise DataError(f"{name}: the name of a column is not UTF-8", hint) from error
-    except (thrift.Malformed, _Damaged, OSError) as error:
+    except (Malformed, _Damaged, OSError) as error:
         raise DataError.unreadable(name, "damaged: its footer does not fit its bytes") from error
 
 
@@ -167,7 +169,7 @@ def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str])
             for chunk in group.of(columns):
                 try:
                     _check_chunk(file.fileno(), chunk)
-                except (thrift.Malformed, _Damaged, OSError) as error:
+                except (Malformed, _Damaged, OSError) as error:
                     column = quoted(".".join(chunk.leaf.path))
                     why = str(error) if isinstance(error, _Damaged) else ""
                     what = f"the column {column} is damaged{why and ': '}{why}"
@@ -277,7 +279,7 @@ def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
 
 def _check_chunk(file: int, chunk: Chunk) -> None:
     """Raises `_Damaged` where the pages of a chunk do not add up to it, or a checksum is wrong."""
-    native, size = kernel.load(), chunk.stop - chunk.start
+    native, size = load_kernel(), chunk.stop - chunk.start
     if native is not None and size <= _MOST_AT_ONCE:
         content = read_at(file, size, chunk.start)
         if are_sound(native, content, chunk):
@@ -287,7 +289,7 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
     while offset < chunk.stop:
         try:
             header = header_in_python(read_at(file, min(_FEW_BYTES, chunk.stop - offset), offset))
-        except thrift.Malformed:
+        except Malformed:
             header = header_in_python(read_at(file, min(_MANY_BYTES, chunk.stop - offset), offset))
         body = offset + header.start
         offset = body + header.size
@@ -310,7 +312,7 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
 
 def header_in_python(content: bytes) -> Header:
     """The header that the bytes begin with, as the kernel reads it; slower, and always there."""
-    fields, start = thrift.struct(content)
+    fields, start = read_struct(content)
     kind = _int(fields.get(1), 4)
     page = _struct(fields.get({DATA: 5, _INDEX: -1, DICTIONARY: 7, DATA_V2: 8}[kind], {}))
     checksum = fields.get(4)
@@ -369,3 +371,123 @@ def _struct(value: Value) -> Struct:
     if not isinstance(value, dict):
         raise _Damaged
     return value
+
+
+Value: TypeAlias = "bool | int | bytes | list[Value] | dict[int, Value] | None"
+Struct: TypeAlias = Mapping[int, Value]
+
+_DEEPEST = 32
+_WIDEST = 63
+"""The shift of the last group of seven bits in a number of 64 bits."""
+
+_TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
+    1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
+)  # fmt: skip
+_LARGE = 15
+"""A list of fewer elements has its size in its first byte."""
+
+
+class Malformed(ValueError):
+    """These bytes are not a struct, or end too early."""
+
+
+def read_struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
+    """The struct that begins there, and where it ends; raises `Malformed` where none does."""
+    try:
+        return _read_fields(data, offset, 0)
+    except IndexError as error:
+        raise Malformed from error
+
+
+def _read_fields(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value], int]:
+    # There is one for each page of a file: numbers, which most fields are, are read right here.
+    values: dict[int, Value] = {}
+    field = 0
+    while head := data[offset]:
+        offset += 1
+        kind = head & 15
+        if head >> 4:
+            field += head >> 4
+        else:
+            field, offset = _signed(data, offset)
+        if _I16 <= kind <= _I64:
+            number = data[offset]
+            offset += 1
+            if number > 127:
+                number, offset = _number(data, offset - 1)
+            values[field] = (number >> 1) ^ -(number & 1)
+        elif _TRUE <= kind <= _FALSE:
+            values[field] = kind == _TRUE
+        else:
+            values[field], offset = _value(kind, data, offset, depth + 1)
+    return values, offset + 1
+
+
+def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]:
+    """A value of a field that is neither an integer nor a truth value."""
+    if depth > _DEEPEST:
+        raise Malformed
+    if kind == _BINARY:
+        size, offset = _number(data, offset)
+        return _bytes(data, offset, size)
+    if kind == _STRUCT:
+        return _read_fields(data, offset, depth)
+    if kind in {_LIST, _SET}:
+        size, kind = data[offset] >> 4, data[offset] & 15
+        offset += 1
+        if size == _LARGE:
+            size, offset = _number(data, offset)
+        _has(data, offset, size)
+        values: list[Value] = []
+        for _ in range(size):
+            value, offset = _value(kind, data, offset, depth + 1)
+            values.append(value)
+        return values, offset
+    if kind == _MAP:
+        return _map(data, offset, depth)
+    if kind == _DOUBLE:
+        return _bytes(data, offset, 8)
+    if _I16 <= kind <= _I64:
+        return _signed(data, offset)
+    if kind in {_TRUE, _FALSE, _BYTE}:
+        return data[offset], offset + 1
+    raise Malformed
+
+
+def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
+    """Passes over a map: Parquet has none."""
+    size, offset = _number(data, offset)
+    if size:
+        kinds, offset = data[offset], offset + 1
+        _has(data, offset, size)
+        for _ in range(size):
+            _, offset = _value(kinds >> 4, data, offset, depth + 1)
+            _, offset = _value(kinds & 15, data, offset, depth + 1)
+    return None, offset
+
+
+def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
+    _has(data, offset, size)
+    return data[offset : offset + size], offset + size
+
+
+def _has(data: bytes, offset: int, size: int) -> None:
+    """Refuses what is longer than the bytes that are left: an element takes one at least."""
+    if size > len(data) - offset:
+        raise Malformed
+
+
+def _signed(data: bytes, offset: int) -> tuple[int, int]:
+    number, offset = _number(data, offset)
+    return (number >> 1) ^ -(number & 1), offset
+
+
+def _number(data: bytes, offset: int) -> tuple[int, int]:
+    number = 0
+    for shift in range(0, _WIDEST + 1, 7):
+        byte = data[offset]
+        offset += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, offset
+    raise Malformed

@@ -17,9 +17,9 @@ from fairaudit.base.inputs import find_origin
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.sources import Copies, SourceFile
 from fairaudit.counting.sources.column_checks import columns_read, describe_unread
 from fairaudit.counting.sources.parquet import NO_FILE, check_pages, read_layout
-from fairaudit.counting.sources.sources import CheckedFile, Copies, SourceFile
 
 if TYPE_CHECKING:
     import polars as pl
@@ -77,7 +77,7 @@ def _read_schema(path: Path) -> pa.Schema:
 
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
-) -> CheckedFile:
+) -> SourceFile:
     """The file once the pages of all columns that are read, and not left unproven, fit its footer.
 
     Where a plan reads what the folders spell, a copy of the columns that are read has that, too.
@@ -86,11 +86,11 @@ def check_file(
     wanted = columns_read(plans)
     own = {name for name in wanted if name not in file.partitions}
     check_pages(file.path, file.file.path, file.layout, own - file.unproven)
-    records = file.layout.rows
+    file = replace(file, records=file.layout.rows)
     added = {name: text for name, text in file.partitions.items() if name in wanted}
     if added:
         file = _copy_with(file, [*own], added, copies)
-    return CheckedFile(file, records)
+    return file
 
 
 def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:

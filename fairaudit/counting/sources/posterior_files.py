@@ -1,4 +1,4 @@
-"""Reads files of posterior draws (`draws`): draw, group, outcome, probability."""
+"""`Draws` of a posterior of outcome probabilities, read from files (`draws`): a row for each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+from fairaudit.base.arrays import Floats, Group, Grouping
 from fairaudit.base.errors import DataError, UsageError
+from fairaudit.base.frozen import Frozen
 from fairaudit.base.inputs import TITLES
 from fairaudit.base.names import quoted
 from fairaudit.base.trust import refuse_path
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.posterior_draws import Draws
-from fairaudit.counting.sources.sources import Copies, open_file, reader_of
+from fairaudit.counting.sources import Copies, open_file, reader_of
 
 DRAW, OUTCOME, PROBABILITY = "draw", "outcome", "probability"
 _HINT = (
@@ -24,6 +25,35 @@ _HINT = (
     "`probability`"
 )
 _CLOSE = 1e-6
+
+
+class Draws(Frozen, eq=False):
+    """The probability of each outcome in each group by each draw, [D, K, G].
+
+    Without `outcomes` it is that of the positive one alone, K = 1, of an outcome with two.
+    """
+
+    path: str
+    sha256: str
+    by: Grouping
+    groups: tuple[Group, ...]
+    outcomes: tuple[str, ...]
+    probability: Floats
+
+    def roll_up(self, groups: tuple[Group, ...], finest: dict[Group, float]) -> Floats:
+        """The probabilities of coarser groups, [D, K, G]: means of their parts, by their people.
+
+        `finest` are the people of every group by all attributes of the draws; NaN where a group
+        has none.
+        """
+        people = np.array([finest.get(group, 0.0) for group in self.groups])
+        belongs = np.array([
+            [set(group) <= set(part) for part in self.groups] for group in groups
+        ]).reshape(len(groups), len(self.groups))  # fmt: skip
+        weights = belongs * people
+        with np.errstate(invalid="ignore"):
+            shares = weights / weights.sum(axis=1, keepdims=True)
+        return np.asarray(self.probability @ shares.T)
 
 
 def read_draws(path: Path, attributes: Sequence[str]) -> Draws:

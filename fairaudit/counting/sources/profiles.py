@@ -7,21 +7,30 @@ counts are of the first rows.
 from __future__ import annotations
 
 import csv
+import io
 import re
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from itertools import chain, islice, takewhile
 from pathlib import Path
 
 import polars as pl
 
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.inputs import CSV, format_of
+from fairaudit.base.frozen import Frozen, field, replace
+from fairaudit.base.inputs import CSV
 from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.plan import is_finite_number
+from fairaudit.counting.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.counting.sources.batches import batches, collect, own, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
-from fairaudit.counting.sources.sources import begin_pass, inspect_file, open_bytes, open_file
+from fairaudit.counting.sources.csv_reader import (
+    count_titles,
+    find_separator,
+    find_width,
+    is_title,
+)
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
@@ -53,9 +62,15 @@ def guess_format(
     A first line that holds a number is a row; columns without names are `column_1` and so on.
     Raises `UsageError` if a comma or point can be a decimal sign or a thousands separator.
     """
-    if format_of(path) != CSV:
-        return CsvFormat(",", ".", "utf-8", multiline=False, sheet=sheet)
-    inspect_file(path, str(path))
+    file = inspect_file(path, str(path))
+    if file.form != CSV:
+        form = CsvFormat(",", ".", "utf-8", multiline=False, sheet=sheet)
+        if file.kind == "excel":
+            from fairaudit.counting.sources.excel import copy_sheet
+
+            with begin_pass([path]) as copies:
+                form = _find_other_lines(copy_sheet(file, form, copies).path, form)
+        return form
     try:
         with open_bytes(path) as stream:
             head = stream.read(_HEAD_BYTES)
@@ -67,10 +82,12 @@ def guess_format(
         text = head.decode(encoding, "replace")
     except LookupError as error:
         raise UsageError(f"--encoding {encoding!r} is not known", "utf-8, latin-1") from error
-    lines = [line for line in text.lstrip("\ufeff").splitlines()[:_SIGN_LINES] if line]
-    separator = separator or _guess_separator(lines[:_HEAD_LINES])
+    lines = text.lstrip("\ufeff").splitlines()[:_SIGN_LINES]
+    separator = separator or find_separator(text) or _guess_separator(lines[:_HEAD_LINES])
+    form = CsvFormat(separator, ".", encoding, multiline=False)
     try:
-        rows = [*csv.reader(lines, delimiter=separator)]
+        form = _find_other_lines(path, form)
+        rows = [*filter(None, csv.reader(lines[form.skip_rows :], delimiter=separator))]
     except (csv.Error, TypeError, ValueError) as error:
         what = f"--separator {separator!r}: the first lines of {path} cannot be split at it"
         raise UsageError(what, "use a single character; is this a CSV file?") from error
@@ -87,16 +104,31 @@ def guess_format(
     is_row = not has_header if has_header is not None else _is_row(rows)
     if not names and rows and is_row:
         names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))
-    return CsvFormat(
-        separator,
-        decimal or ("," if thousands == "." else "."),
-        encoding,
-        multiline=False,
+    return replace(
+        form,
+        decimal=decimal or ("," if thousands == "." else "."),
         header=names,
         thousands=thousands or "",
         symbols=tuple(symbols),
         accounting=any(map(_ACCOUNTING.fullmatch, fields)),
     )
+
+
+def _find_other_lines(path: Path, form: CsvFormat) -> CsvFormat:
+    """The format with the lines above the header and below the rows that look like no rows."""
+    with io.TextIOWrapper(open_bytes(path), form.encoding, "replace", newline="\n") as text:
+        lines = [*islice(text, _SIGN_LINES)]
+        last = [*deque(chain(lines[-_HEAD_LINES:], text), _HEAD_LINES)]
+    width = find_width([*csv.reader(lines, delimiter=form.separator)])
+    titles = count_titles(lines, form.separator)
+
+    def is_note(line: str) -> bool:
+        # A quote that is not closed ends a row of several lines.
+        row = next(csv.reader([line], delimiter=form.separator), [])
+        return line.count('"') % 2 == 0 and is_title(row, width)
+
+    notes = len([*takewhile(is_note, reversed(last[max(titles - len(lines), -_HEAD_LINES) :]))])
+    return replace(form, skip_rows=titles, skip_footer=notes)
 
 
 def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
@@ -133,15 +165,13 @@ def _guess_encoding(head: bytes) -> str:
 
 
 def _guess_separator(lines: Sequence[str]) -> str:
-    """The character that cuts every line into equally many fields, at least two; else a comma."""
+    """The character that cuts most lines into equally many fields, at least two; else a comma."""
+    lines_cut = dict.fromkeys(_SEPARATORS, 0)
     for sign in _SEPARATORS:
-        try:
-            widths = {len(row) for row in csv.reader(lines, delimiter=sign)}
-        except csv.Error:
-            continue
-        if len(widths) == 1 and widths != {1}:
-            return sign
-    return ","
+        with suppress(csv.Error):
+            widths = Counter(len(row) for row in csv.reader(lines, delimiter=sign))
+            lines_cut[sign] = max((n for width, n in widths.items() if width > 1), default=0)
+    return max(_SEPARATORS, key=lines_cut.__getitem__)
 
 
 def _is_row(rows: Sequence[Sequence[str]]) -> bool:

@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats, Grouping, GroupTable, Ints, Marks
+from fairaudit.cube import MOST_COUNTS, Floats, Grouping, GroupTable, Ints, Marks
 from fairaudit.judge.simpson import (
     Compared,
     NotCompared,
@@ -47,8 +47,6 @@ MOST_SUSPECTS = 5_000
 MOST_STRATA = 4_000_000
 """Most strata of pairs that a scan tests: each takes some 400 bytes."""
 
-MOST_CELLS = 5_000_000
-"""Most groups times strata in a scan: each takes some 200 bytes."""
 _MOST_APART = 100
 """Most listed pairs that share fewer than two strata."""
 
@@ -144,9 +142,11 @@ def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata:
     """A reason to skip too many groups or cells before they are computed; None if not."""
     table = whole.table
     attribute, groups = table.by[0], len(table.groups)
-    if groups * strata > MOST_CELLS:
+    counts = table.people.size * strata
+    if counts > MOST_COUNTS:
         why = f"{attribute} given {' and '.join(given)} is not looked at: {groups:,} groups in "
-        return f"{why}{strata:,} strata are more than {MOST_CELLS:,} cells; name fewer columns"
+        why += f"{strata:,} strata by labels and classes have {counts:,} counts, more than "
+        return f"{why}{MOST_COUNTS:,}; name fewer columns"
     large = int((whole.takes_part.any(axis=0) & table.known).sum())
     if scan.pairs is PairChoice.REFERENCE or large <= MOST_GROUPS:
         return None

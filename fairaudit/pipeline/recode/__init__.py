@@ -120,7 +120,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *_notice_odd_rows(counts, spec),
         *notice_sentinels(counts, spec),
         *notice_odd_dates(counts, spec),
-        *notice_filtered_outcomes(counts, spec),
+        *notice_filtered_outcomes(counts, spec, axes),
         *problems.notices,
         *notice_left_out(left_out, spec),
         *notice_odd_scores(spec, scores),

@@ -315,7 +315,8 @@ class Cells:
         )
         repeats, again = counts.plan.repeats, list[LedgerLine]()
         if repeats is not None and counts.repeated:
-            which = repeats.keep if repeats.latest is None else f"latest by {repeats.latest}"
+            by = ", then ".join(repeats.latest)
+            which = f"latest by {by}" if by else repeats.keep
             reason = f"repeats of a person, of whom the {which} row counts"
             again.append(LedgerLine(counts.repeated, counts.repeated, repeats.id, reason))
         for axis in self.axes:
@@ -404,6 +405,8 @@ def _dropped_values(outcome: Outcome, left_out: Cells, spec: Spec) -> Iterator[N
     values = _sort_levels(texts, raw.codes[gone], left_out.counts.rows[gone])
     listed = _listed({quoted(value): n for value, n in values.items()})
     sentence = _by_group(f"rows with {listed}", gone, left_out, spec)
+    if len(spec.outcomes) > 1:
+        sentence += "; the rates of all other outcomes leave them out, too"
     yield Notice(f"{outcome.name}: `others: drop` leaves out {sentence}", Subjects.NEVER)
     looks = {value: lookalike(value) for value in values}
     for sign, declared in (("positive", outcome.positive), ("negative", outcome.negative)):

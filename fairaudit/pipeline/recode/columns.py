@@ -17,7 +17,7 @@ from fairaudit.base.errors import DataError, Fault, Faults, Seek
 from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, SumName
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_counts import RawKey
 from fairaudit.counting.raw_rows import RawRows
 from fairaudit.cube import Amount, AmountName, KeyColumn, Marks, Rows, SampleStrata, Sum, add_up
 from fairaudit.spec import LocatedText, MissingPolicy, Outcome, OutcomeKind, Spec

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice
 
 import numpy as np
@@ -13,7 +14,7 @@ from fairaudit.base.names import canonical, is_like_total, listing, quoted
 from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_counts import RawKey
 from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
 from fairaudit.pipeline.recode import outcomes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
@@ -155,21 +156,26 @@ class _Levels(Frozen):
         label_of = {level: stored.get(level, level) for level in known}
         labelled = {*label_of.values()}
 
-        def resolve(text: LocatedText) -> str:
+        def resolve(text: LocatedText, *, may_lack: bool = False) -> str:
             label = label_of.get(stored_levels.find(text.value), text.value)
             is_declared = attribute.codebook is not None or text.value in attribute.rules
-            if label not in labelled and not is_declared:
+            if label not in labelled and not is_declared and not may_lack:
                 hint = suggest_known(text.value, labelled, listing(sorted(labelled)))
                 what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
                 more = "`levels:` lists levels that may be absent"
                 problems.fault(text, f"{what} ({more})")
             return label
 
-        target = {
-            resolve(text): name
-            for name, levels in (attribute.merge or {}).items()
-            for text in levels
-        }
+        target: dict[str, str] = {}
+        for name, texts in (attribute.merge or {}).items():
+            sources = [resolve(text, may_lack=True) for text in texts]
+            lacking = [label for label in sources if label not in labelled]
+            # Which combinations occur changes from export to export.
+            if attribute.several == "combination" and len(lacking) < len(texts):
+                self._note_absent("merge", lacking)
+            else:
+                sources = [resolve(text) for text in texts]
+            target |= dict.fromkeys(sources, name)
         kept: set[str] | None = None
         if attribute.keep is not None:
             merged = {*(attribute.merge or {})}
@@ -191,17 +197,18 @@ class _Levels(Frozen):
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
         levels = [self._trim(level) for level in raw_key.levels]
-        return levels if self.attribute.split is None else self._split(levels, self.attribute.split)
+        return self._split(levels) if self.attribute.split else levels
 
-    def _split(self, levels: Sequence[str | None], separator: str) -> list[str | None]:
+    def _split(self, levels: Sequence[str | None]) -> list[str | None]:
         """The level of each cell: its only value, or that of several; unknown words do not count.
 
         The same value twice is one value.
         """
         attribute, several = self.attribute, list[str]()
+        separator = re.compile("|".join(map(re.escape, attribute.split)))
 
         def join(level: str) -> str:
-            parts = [part.strip() for part in level.split(separator)]
+            parts = [part.strip() for part in separator.split(level)]
             words = self._missing_words(parts)
             known = sorted({part for part in parts if part not in words})
             if len(known) < 2:
@@ -241,8 +248,13 @@ class _Levels(Frozen):
         names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
-        conditions = [texts for needed in attribute.rules.values() for texts in needed.values()]
-        is_blank_a_level = any(not text.value for texts in conditions for text in texts)
+        is_blank_a_level = any(
+            not text.value
+            for conditions in attribute.rules.values()
+            for needed in conditions
+            for texts in needed.values()
+            for text in texts
+        )
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
             absent = "" if is_blank_a_level else None
             stored = [absent if part == ABSENT else self._trim(part) for part in parts]
@@ -257,26 +269,34 @@ class _Levels(Frozen):
             part for parts in columns.values() for part in parts if part is not None
         )
         rules = {
-            level: {
-                name: self._find_parts(texts, known[name], name, everywhere)
-                for name, texts in needed.items()
-            }
-            for level, needed in attribute.rules.items()
+            level: [
+                {
+                    name: self._find_parts(texts, known[name], name, everywhere)
+                    for name, texts in needed.items()
+                }
+                for needed in conditions
+            ]
+            for level, conditions in attribute.rules.items()
         }
+
+        def fits(needed: Mapping[str, set[str]], parts: Mapping[str, str | None]) -> bool | None:
+            """Whether a combination meets a condition; None if that depends on a missing level."""
+            are_in = {
+                None if (part := parts[name]) is None else part in levels
+                for name, levels in needed.items()
+            }
+            return None if None in are_in and False not in are_in else False not in are_in
 
         def combine(row: int) -> str | None:
             parts = {name: levels[row] for name, levels in columns.items()}
             if not rules:
                 there = [part for part in parts.values() if part is not None]
                 return ", ".join(there) if len(there) == len(parts) else None
-            for level, needed in rules.items():
-                fits = [
-                    None if parts[name] is None else parts[name] in levels
-                    for name, levels in needed.items()
-                ]
-                if all(fits):
+            for level, conditions in rules.items():
+                found = {fits(needed, parts) for needed in conditions}
+                if True in found:
                     return level
-                if None in fits and False not in fits:
+                if None in found:
                     return None
             return attribute.other
 
@@ -286,7 +306,8 @@ class _Levels(Frozen):
             for name, parts in columns.items()
             for part, level in zip(parts, combined, strict=True)
             if part and level and rules
-            if level == attribute.other or part in rules.get(level, {}).get(name, ())
+            if level == attribute.other
+            or any(part in needed.get(name, ()) for needed in rules.get(level, ()))
         }
         outcomes.note_folded(attribute, folded, self.problems)
         return combined
@@ -338,9 +359,15 @@ class _Levels(Frozen):
         absent = [
             code for level, codes in codes_of.items() if level not in levels for code in codes
         ]
-        if absent and attribute.codebook is None:
+        self._note_absent("labels", absent)
+
+    def _note_absent(self, key: str, absent: Sequence[str]) -> None:
+        """Adds a notice on words of a key that do not occur; with a codebook they are expected."""
+        if absent and self.attribute.codebook is None:
             verb = "does" if len(absent) == 1 else "do"
-            problems.note(attribute.name, f"{listing(absent)} of `labels` {verb} not occur")
+            self.problems.note(
+                self.attribute.name, f"{listing(absent)} of `{key}` {verb} not occur"
+            )
 
 
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:

@@ -130,7 +130,8 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
         if (is_like_unknown(level) or is_like_missing(level)) and not is_like_unknown(name)
     ]
     if unknown:
-        line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
+        words = [*dict.fromkeys([*attribute.unknown, *unknown])]
+        line = json.dumps(words, ensure_ascii=False)
         joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
         what = f"{listing(unknown)} counts as a part of {joined}; if nothing is known of these "
         remedy = f"people, say instead `{attribute.name}: {{unknown: {line}}}`"
@@ -178,17 +179,38 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
             )
 
 
-def notice_filtered_outcomes(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """A notice if the filter reads outcomes, because rates then describe selected people only."""
+def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -> Iterator[Notice]:
+    """Notices if the filter selects by an outcome, because rates then describe selected people.
+
+    It does if it reads the column, or if it keeps or removes hardly anybody with one outcome.
+    """
+    why = "rates and gaps describe only people whose outcome it keeps"
     read, removed = filter_columns(counts.plan), int(counts.rows[counts.kept == 0].sum())
     outcomes = [one.name for one in spec.outcomes if one.column.value in read]
     if outcomes and removed:
         yield Notice(
             f"the filter uses the column of {listing(outcomes)} and removes {removed:,} "
-            f"{'row' if removed == 1 else 'rows'}: rates and gaps describe only people whose "
-            "outcome it keeps",
+            f"{'row' if removed == 1 else 'rows'}: {why}",
             Subjects.NEVER,
         )
+    for axis in axes:
+        if axis.key.positive is None or axis.key.name in outcomes:
+            continue
+        # A value that only removed rows hold is not a class, and counts as not positive.
+        sides = ((counts.kept == 0) & ~axis.missing, (counts.kept == 1) & (axis.codes >= 0))
+        positive = np.isin(axis.codes, list(axis.key.positive))
+        people = np.array(
+            [[counts.people[side & of].sum() for side in sides] for of in (positive, ~positive)],
+            dtype=np.float64,
+        )
+        expected = people.sum(axis=0) * people.sum(axis=1)[:, None] / max(people.sum(), 1.0)
+        if ((expected >= _FAR) & (_FAR * people <= expected)).any():
+            shares = people[0] / people.sum(axis=0)
+            yield Notice(
+                f"{axis.key.name}: {shares[1]:.1%} of the people whom the filter keeps are "
+                f"positive, and {shares[0]:.1%} of those whom it removes: {why}",
+                Subjects.NEVER,
+            )
 
 
 def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:

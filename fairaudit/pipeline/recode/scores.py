@@ -16,8 +16,7 @@ from fairaudit.base.ledger import Ledger
 from fairaudit.base.names import quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import Key
-from fairaudit.counting.raw_keys import RawKey, RawTable
-from fairaudit.counting.raw_scores import RawHistogram, RawScores
+from fairaudit.counting.raw_counts import RawHistogram, RawKey, RawScores, RawTable
 from fairaudit.cube import (
     NO_LEVEL,
     Cube,

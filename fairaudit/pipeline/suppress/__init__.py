@@ -26,7 +26,7 @@ from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, Protection, protect
-from fairaudit.pipeline.tables import Audit
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.result import (
     AuditResult,
     ComparisonRow,

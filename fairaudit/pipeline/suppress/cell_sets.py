@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats, has_small
 from fairaudit.base.frozen import Frozen
-from fairaudit.counting.raw_scores import RawHistogram
+from fairaudit.counting.raw_counts import RawHistogram
 from fairaudit.cube import (
     NO_LEVEL,
     OUTSIDE,

@@ -14,7 +14,7 @@ from fairaudit.base import __version__
 from fairaudit.base.inputs import CSV, format_of
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, Plan, is_finite_number
-from fairaudit.counting.raw_keys import RawKey
+from fairaudit.counting.raw_counts import RawKey
 from fairaudit.cube import Cube, add_up
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
@@ -24,8 +24,6 @@ from fairaudit.metrics.other_names import find_ranges
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline.tables.audit import (
     Audit,
-    Tables,
-    evaluate_check,
     has_room_for_lattice,
     list_rates,
 )
@@ -44,8 +42,6 @@ from fairaudit.spec import MetricRequest, value_of
 
 _EXAMPLES = 5
 """The number of values that describe a column."""
-
-__all__ = ["Audit", "Tables", "evaluate_check", "tabulate"]
 
 
 def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:

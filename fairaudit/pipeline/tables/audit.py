@@ -6,9 +6,10 @@ Each additional attribute doubles the groupings and multiplies the groups.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Iterator
-from functools import cache, cached_property
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cache, cached_property, partial
 from itertools import accumulate, islice, product
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -17,9 +18,9 @@ from fairaudit.base.errors import DataError, SpecError, UsageError, did_you_mean
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group, quoted
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.posterior_draws import Draws
 from fairaudit.cube import (
     MOST_ATTRIBUTES,
+    MOST_COUNTS,
     NO_COUNTERPART,
     UNKNOWN,
     Cube,
@@ -46,8 +47,11 @@ from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.pipeline.recode.scores import with_histogram
-from fairaudit.spec import MetricRequest, Spec, apply_cuts
+from fairaudit.spec import MetricRequest, Outcome, Protected, Spec, apply_cuts
 from fairaudit.spec.build import find_ladders
+
+if TYPE_CHECKING:
+    from fairaudit.counting.sources.posterior_files import Draws
 
 MOST_ROWS = 500_000
 """The largest number of groups that all entries list together: about a minute, and 1 GB."""
@@ -76,22 +80,40 @@ def _refuse_ladders(cube: Cube, spec: Spec) -> None:
 
 
 def _refuse_explosion(cube: Cube, spec: Spec) -> None:
-    """Raises `SpecError` if a spec asks for too many groups."""
+    """Raises `SpecError` if a spec asks for too many groups, or for too large tables of them."""
     groupings = [
         tuple(dict.fromkeys((*by, *given)))
         for request in spec.requests for by in request.by for given in request.given
     ]  # fmt: skip
-    if not _exceed(cube, groupings, MOST_ROWS):
-        return
-    widest = max(spec.protected, key=lambda attribute: len(cube.key(attribute.name).levels))
-    levels = len(cube.key(widest.name).levels)
-    message = (
-        f"the report would list over {MOST_ROWS:,} groups, in {len({*groupings}):,} groupings of "
-        f"{len(spec.protected)} attributes, of which {quoted(widest.name)} has {levels:,} levels: "
-        "set `groups: {by: each}`, use fewer attributes, or reduce the levels with `keep`, `merge` "
-        "or `bins`"
-    )
-    raise SpecError([widest.column.fault(message)])
+    if _exceed(cube, groupings, MOST_ROWS):
+        widest = max(spec.protected, key=lambda attribute: len(cube.key(attribute.name).levels))
+        levels = len(cube.key(widest.name).levels)
+        message = (
+            f"the report would list over {MOST_ROWS:,} groups, in {len({*groupings}):,} groupings "
+            f"of {len(spec.protected)} attributes, of which {quoted(widest.name)} has {levels:,} "
+            "levels: set `groups: {by: each}`, use fewer attributes, or reduce the levels with "
+            "`keep`, `merge` or `bins`"
+        )
+        raise SpecError([widest.column.fault(message)])
+    tables = [
+        (by, given, request.of, request.against)
+        for request, by, given in list_places(spec.requests, everybody=True)
+    ]
+    if _exceed_counts(cube, tables):
+        columns = {key.name: len(key.levels) for key in cube.keys}
+        named: list[Protected | Outcome] = [*spec.groupable, *spec.outcomes]
+        used = {name for by, given, *of in tables for name in (*by, *given, "label", *of)}
+        largest = max(
+            (column for column in named if column.name in used & {*columns}),
+            key=lambda column: columns[column.name],
+        )
+        message = (
+            f"the tables of groups by strata, labels and classes would have over {MOST_COUNTS:,} "
+            f"counts, and {quoted(largest.name)} has {columns[largest.name]:,} levels: name fewer "
+            "columns in `by` and `given`, or fewer classes, or reduce the levels with `keep`, "
+            "`merge` or `bins`"
+        )
+        raise SpecError([largest.column.fault(message)])
 
 
 def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
@@ -101,23 +123,56 @@ def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
     if len(cube.protected) > MOST_ATTRIBUTES:
         return False
     others = [by for by in cube.subsets() if by not in requested]
-    return not _exceed(cube, [by for by in others for _ in entries], MOST_UNASKED)
+    tables = [(by, (), one.of, one.against) for by in others for one in entries]
+    unasked = [by for by in others for _ in entries]
+    return not _exceed(cube, unasked, MOST_UNASKED) and not _exceed_counts(cube, tables)
+
+
+_TablePlace: TypeAlias = tuple[Grouping, Grouping, str, str | None]
+"""The columns of the groups and of the strata of a table, and its outcomes."""
 
 
 def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
     """Whether these groupings have more than `most` groups; counted only if they may."""
-    sizes = (math.prod(len(cube.key(name).levels) + 1 for name in by) for by in groupings)
-    if sum(min(size, len(cube.codes)) for size in sizes) <= most:
+    if sum(_most_groups(cube, by) for by in groupings) <= most:
         return False
-
-    @cache
-    def groups(by: Grouping) -> int:
-        columns = [cube.keys.index(cube.key(name)) for name in by]
-        return len(distinct_rows(cube.codes[:, columns])[0])
-
+    groups = _group_counter(cube)
     # The largest groupings first: they soon exceed the number.
     largest = sorted(groupings, key=len, reverse=True)
     return any(total > most for total in accumulate(groups(by) for by in largest))
+
+
+def _exceed_counts(cube: Cube, tables: Iterable[_TablePlace]) -> bool:
+    """Whether these tables have more than `MOST_COUNTS` counts; groups are counted if they may.
+
+    A table has a count for each group in each stratum, label and class, zeros included.
+    """
+    slots = {key.name: len(key.levels) + 1 for key in cube.keys}
+    known = [
+        (by, given, math.prod(slots.get(name or "", 1) for name in ("label", *of)))
+        for by, given, *of in dict.fromkeys(tables)
+    ]
+
+    def exceeds(groups: Callable[[Grouping], int]) -> bool:
+        sizes = (groups(by) * groups(given) * outcomes for by, given, outcomes in known)
+        return any(total > MOST_COUNTS for total in accumulate(sizes))
+
+    return exceeds(partial(_most_groups, cube)) and exceeds(_group_counter(cube))
+
+
+def _most_groups(cube: Cube, by: Grouping) -> int:
+    """The largest possible number of groups of some columns."""
+    return min(math.prod(len(cube.key(name).levels) + 1 for name in by), len(cube.codes))
+
+
+def _group_counter(cube: Cube) -> Callable[[Grouping], int]:
+    """A function that counts the groups of some columns."""
+
+    @cache
+    def count(by: Grouping) -> int:
+        return len(distinct_rows(cube.codes[:, cube.places(by)])[0])
+
+    return count
 
 
 def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:

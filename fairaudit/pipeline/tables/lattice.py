@@ -91,14 +91,12 @@ def lattice(
     matching = [asking_of.get(_identify(request), []) for request in unconditional]
     for by in subsets:
         entries = []
-        groups, smallest = 0, 0
+        # A stage has only some of the people, so no outcome decides how many a group has.
+        _, people, known = tables.cube.count_people(by)
+        groups, smallest = int(known.sum()), int(people[known].min()) if known.any() else 0
         for title, request, asking in zip(titles, unconditional, matching, strict=True):
             if not whole and by not in request.by:
                 continue
-            table = tables.table(by, (), request.of)
-            people = table.n[:1].sum(axis=0)  # 0 people if the table has no stratum
-            part = table.known & (people > 0)
-            groups, smallest = int(part.sum()), int(people[part].min()) if part.any() else 0
             judged = any(check.by == by for check in asking)
             metric = request.metric
             if isinstance(metric, GroupMetric):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from decimal import Decimal
+from itertools import combinations
 
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.names import describe_group, listing
 from fairaudit.counting.raw_rows import BUDGET
-from fairaudit.cube import NO_LEVEL, Cube, Rows, RowTable, distinct_rows
+from fairaudit.cube import NO_LEVEL, Cube, Role, Rows, RowTable, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.judge.simpson import ScanResult
@@ -59,6 +60,9 @@ _ONE_POINT = 0.01
 _ENOUGH_CELLS = 20
 """Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
 
+_ENOUGH_PEOPLE = 30
+"""The outcomes of fewer people may be the same by chance."""
+
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6
 """Legitimate factors have fewer levels and more people; a job ad receives four or five letters."""
@@ -94,6 +98,8 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
         models = [model.name for model in spec.predictions if model.binary]
         yield from notice_unequal_rates(tables, models)
+    if not spec.stages:
+        yield from notice_equal_outcomes(cubes.cube)
     yield from notice_unjudged_models(spec.checks, spec.predictions)
     yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
@@ -140,6 +146,25 @@ def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Noti
             Subjects.ROW,
             (NoticeRate(SELECTION_RATE.id, name) for name in known),
         )
+
+
+def notice_equal_outcomes(cube: Cube) -> Iterator[Notice]:
+    """Notices on two outcomes that are the same for all people, as copies of one column are."""
+    keys = [
+        (np.isin(cube.codes[:, column], list(key.positive)), cube.codes[:, column] >= 0, key.name)
+        for column, key in enumerate(cube.keys)
+        if key.positive is not None and key.role in {Role.LABEL, Role.PREDICTION}
+    ]
+    for (first, known, name), (second, also_known, other) in combinations(keys, 2):
+        there = known & also_known & (cube.people > 0)
+        people = int(cube.people[there].sum())
+        is_varied = len(np.unique(first[there])) > 1
+        if people >= _ENOUGH_PEOPLE and is_varied and np.array_equal(first[there], second[there]):
+            yield Notice(
+                f"{name} and {other} are the same for all {people:,} people who have both: if one "
+                "is a copy of the other, errors and changes between them show nothing",
+                Subjects.ANYBODY,
+            )
 
 
 def notice_medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:

@@ -1,4 +1,4 @@
-"""Format `html` (entry point): one page that needs no network and no font."""
+"""Format `html` (entry point): a page without network or font: its top, sections, folds, rows."""
 
 from __future__ import annotations
 
@@ -6,32 +6,39 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
-from itertools import count
+from itertools import chain, count, groupby
+from typing import Generic, TypeVar
 
 import jinja2
 from markupsafe import Markup, escape
 
 from fairaudit.base import __version__
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import copied, printable
-from fairaudit.report import checks, numbers, summary
-from fairaudit.report.blocks import Cell, Document, Entries, Figure
-from fairaudit.report.diagnostics import by_label
-from fairaudit.report.html import plots
-from fairaudit.report.html.outline import (
-    Front,
-    Names,
-    Outline,
-    front,
-    is_long,
-    is_quiet,
-    is_short,
-    outlined,
+from fairaudit.judge import Finding, ReversalCheck, SubgroupCheck
+from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups, summary
+from fairaudit.report.blocks import (
+    FEW_ROWS,
+    Block,
+    Cell,
+    Document,
+    Entries,
+    Facts,
+    Figure,
+    Heading,
+    Paragraph,
+    Table,
+    Tone,
 )
+from fairaudit.report.diagnostics import Diagnostic, Level, by_label, diagnose
+from fairaudit.report.html import plots
 from fairaudit.report.markup import RIGHT_TO_LEFT
-from fairaudit.report.provenance import link_to_metric
+from fairaudit.report.pictures import Intervals, Lines, Node
+from fairaudit.report.provenance import link_to_metric, name_spec, origin
+from fairaudit.report.remarks import WidestGap, distance, widest
 from fairaudit.result import Answer, AuditResult
 
 _LETTERS = 22
@@ -39,11 +46,6 @@ _LETTERS = 22
 _LONGEST_NAME = 120
 _FRAGMENTS = count(1)
 """Numbers for the elements of a notebook, which need distinct ids."""
-_PLOTS = (
-    "axis_names", "dots", "flat_scale", "is_slanted", "legend", "line_scale", "looks",
-    "panels", "row_scale", "shade", "shape", "strokes",
-)  # fmt: skip
-"""The functions that the macros of pictures call."""
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = False) -> str:
@@ -134,16 +136,15 @@ def _environment() -> jinja2.Environment:
         copied=copied,
         by_label=by_label,
         link_to_metric=link_to_metric,
-        **{name: getattr(plots, name) for name in _PLOTS},
     )
-    environment.globals["shapes"] = plots.SHAPES
+    environment.globals["plots"] = plots
     return environment
 
 
 @cache
 def _style(template: str) -> str:
     """A style sheet, with the colours of the palette as variables and as those of pictures."""
-    return _environment().get_template(template).render(colours=plots.COLOURS)
+    return _environment().get_template(template).render()
 
 
 def _hash(text: str) -> str:
@@ -205,3 +206,353 @@ def _isolated(line: str) -> Markup:
     bdi = Markup("<bdi>{}</bdi>")
     parts = (bdi.format(run) if index % 2 else escape(run) for index, run in enumerate(runs))
     return Markup().join(parts)
+
+
+_FEW_TABLES = 3
+"""A section with more has them folded, but the first."""
+_SHOWN = 12
+"""The number of rows of a long table that are visible at once."""
+_LEAST = 3
+"""The number of rows that every table has, on a page of any length."""
+_MOST_ROWS = 1_000
+"""The largest number of rows of a table on a page; JSON has every row."""
+_MOST_IN_ALL = 3_000
+_MOST_ENTRIES = 400
+"""The largest number of statements in a list."""
+
+_SHORT = 120
+"""The number of characters that are easy to read in half of a page."""
+
+Kind = TypeVar("Kind", bound=Block)
+
+
+class Place(Frozen, Generic[Kind]):
+    """A block with its name in the page."""
+
+    block: Kind
+    id: str
+    label: str = ""
+
+
+class Rows(Frozen):
+    """A table as it is shown: its first rows, those that are folded away, whether it all is.
+
+    A bare one has no caption but the heading of its section; `left` rows are not in the page.
+    """
+
+    place: Place[Table]
+    first: Sequence[Sequence[object]]
+    folded: Sequence[Sequence[object]]
+    is_bare: bool
+    is_folded: bool
+    left: int
+
+    kind = "table"
+
+
+class Pictures(Frozen):
+    """Figures side by side."""
+
+    places: Sequence[Place[Figure]]
+
+    kind = "pictures"
+
+
+class Words(Frozen):
+    """A paragraph, facts or entries; `left` of these are left out."""
+
+    block: Paragraph | Facts | Entries
+    kind: str
+    left: int = 0
+
+
+class Section(Frozen):
+    """A heading with all below it; `is_record` as of the heading."""
+
+    id: str
+    title: str
+    items: Sequence[Rows | Pictures | Words]
+    is_record: bool = False
+
+
+class Outline(Frozen):
+    """A whole page: its title, the one statement below it, and its sections; the first has none."""
+
+    title: str
+    banner: Entries | None
+    opening: Section
+    sections: Sequence[Section]
+
+    def figures(self, id_: str = "") -> list[Place[Figure]]:
+        """The pictures of a section, or else all of them, in their order."""
+        sections = [
+            section for section in (self.opening, *self.sections) if id_ in {"", section.id}
+        ]
+        items = chain.from_iterable(section.items for section in sections)
+        return [place for item in items if isinstance(item, Pictures) for place in item.places]
+
+
+def outlined(document: Document) -> Outline:
+    """The document in sections; the first heading is the title, one entry below it the banner."""
+    page = Names()
+    titles = [block.text for block in document if isinstance(block, Heading)]
+    title = titles[0] if titles else "fairaudit"
+    parts: list[tuple[Heading, list[Block]]] = [(Heading(""), [])]
+    for index, block in enumerate(document):
+        if not isinstance(block, Heading):
+            parts[-1][1].append(block)
+        elif index:
+            parts.append((block, []))
+    opening = parts[0][1]
+    banner = None
+    if opening and isinstance(opening[0], Entries) and len(opening[0].rows) == 1:
+        banner, opening = opening[0], opening[1:]
+    return Outline(
+        title,
+        banner,
+        Section("top", "", list(_items(opening, title, page))),
+        [
+            Section(
+                page.name(head.text), head.text, [*_items(blocks, head.text, page)], head.is_record
+            )
+            for head, blocks in parts[1:]
+            if blocks
+        ],
+    )
+
+
+class Names:
+    """Names and labels of a page so far, without repetition, and its room for rows."""
+
+    def __init__(self, prefix: str = "", kind: str = "Table") -> None:
+        self._prefix, self._kind = prefix, kind
+        self._names: set[str] = {"content", "findings", "opening", "top"}
+        self._labels: set[str] = set()
+        self._room = _MOST_IN_ALL
+
+    def name(self, words: str, most: int = 48) -> str:
+        """A name made of words with at most `most` characters, and a number if it is taken."""
+        name = re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")[:most].strip("-") or "part"
+        return _new(f"{self._prefix}{name}", "{}-{}", self._names)
+
+    def label(self, caption: str) -> str:
+        """The name of a table, with a number if the page has another one of this caption."""
+        return _new(f"{self._kind}: {caption}", "{} ({})", self._labels)
+
+    def take_rows(self, wanted: int) -> int:
+        """The number of rows, at most `rows`, that the page has room for."""
+        given = min(wanted, _MOST_ROWS, max(self._room, _LEAST))
+        self._room -= given
+        return given
+
+
+def _new(wanted: str, pattern: str, used: set[str]) -> str:
+    numbered = (pattern.format(wanted, number) for number in count(2))
+    name = next(name for name in chain([wanted], numbered) if name not in used)
+    used.add(name)
+    return name
+
+
+def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | Pictures | Words]:
+    is_long = sum(isinstance(block, Table) for block in blocks) > _FEW_TABLES
+    tables = 0
+    for is_figure, run in groupby(blocks, key=lambda block: isinstance(block, Figure)):
+        if is_figure:
+            figures = [block for block in run if isinstance(block, Figure)]
+            yield Pictures(
+                [Place(figure, page.name(f"picture {figure.title}")) for figure in figures]
+            )
+            continue
+        for block in run:
+            match block:
+                case Table():
+                    tables += 1
+                    named = _begun(replace(block, caption=block.caption or title))
+                    is_folded = is_long and tables > 1
+                    yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
+                case Entries():
+                    kept = replace(block, rows=block.rows[:_MOST_ENTRIES])
+                    yield Words(kept, "entries", len(block.rows) - len(kept.rows))
+                case Paragraph() | Facts():
+                    yield Words(block, type(block).__name__.lower())
+
+
+def _begun(table: Table) -> Table:
+    """The table with a capital letter at the beginning of its caption."""
+    return replace(table, caption=table.caption[:1].upper() + table.caption[1:])
+
+
+def _rows(table: Table, page: Names, *, is_bare: bool, is_folded: bool) -> Rows:
+    kept = table.rows[: page.take_rows(len(table.rows))]
+    short = len(kept) if is_folded or len(kept) <= _SHOWN + 3 else _SHOWN
+    place = Place(table, page.name(f"table {table.caption}"), page.label(table.caption))
+    omitted = len(table.rows) - len(kept)
+    return Rows(place, kept[:short], kept[short:], is_bare, is_folded, omitted)
+
+
+def is_quiet(block: Entries) -> bool:
+    """Whether all statements are remarks, which are less prominent than findings."""
+    return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
+
+
+def is_long(block: Facts) -> bool:
+    """Whether facts are definitions, of which a reader opens one."""
+    long = [len(words) > 2 * _SHORT for name, words in block.pairs if name]
+    return len(long) == len(block.pairs) and 2 * sum(long) > len(long) > 0
+
+
+def is_short(block: Facts) -> bool:
+    """Whether facts are short enough for two columns."""
+    return all(len(words) <= _SHORT for _, words in block.pairs)
+
+
+_CHECKS_SHOWN = 8
+"""The number of open checks that are listed at once; the others are folded."""
+_TABLES_SHOWN = 6
+"""The number of tables at the top of a page without checks."""
+_KINDS = (Intervals, Lines)
+"""The most informative kind of picture, for pages whose checks have none."""
+_SELECTED = "selected: with the positive outcome{}; "
+_LIMIT = "limit: where a check fails or warns, set in the spec"
+_COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
+_SECTIONS: dict[type, str] = {
+    ReversalCheck: reversals.HEADING,
+    SubgroupCheck: subgroups.HEADING,
+}
+"""The section below with the numbers of a check that compares no two groups."""
+_PICTURES = 24
+"""The number of findings with a picture."""
+
+
+class CheckLine(Frozen):
+    """A check as a row of the list and as a finding below it; `section` holds more about it."""
+
+    id: str
+    diagnostic: Diagnostic
+    picture: Place[Figure] | None
+    section: str
+
+
+class Fold(Frozen):
+    """Checks behind one line that says what they are."""
+
+    title: str
+    lines: Sequence[CheckLine]
+
+
+class Front(Frozen):
+    """The first part of a page.
+
+    `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
+    checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
+    others. `curves` are of the score behind a check that did not pass, `subsets` those of
+    `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
+    words, and the widest `gaps`. `words` explains those that the top uses; `steps` are what to do
+    next; `origin` says what was audited, and when.
+    """
+
+    headline: checks.AuditHeadline
+    lead: CheckLine | None
+    picture: Place[Figure] | None
+    shown: Sequence[CheckLine]
+    folds: Sequence[Fold]
+    open: Sequence[CheckLine]
+    passed: Sequence[CheckLine]
+    curves: Sequence[Place[Figure]]
+    measure: str
+    subsets: Sequence[Node]
+    tables: Sequence[Rows]
+    more_tables: str
+    gaps: Sequence[WidestGap]
+    words: str
+    steps: Sequence[str]
+    origin: str
+
+
+def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
+    """The top of the page of a result; `outline` is the rest of the page.
+
+    `prefix` begins each id if several results share a page.
+    """
+    lines = [
+        _line(f"{prefix}finding-{number}", diagnostic, outline, has_picture=number <= _PICTURES)
+        for number, diagnostic in enumerate(diagnose(result), 1)
+    ]
+    passed = [line for line in lines if line.diagnostic.level is Level.PASS]
+    passed.sort(key=lambda line: distance(line.diagnostic))
+    opened = [line for line in lines if line.diagnostic.level is not Level.PASS]
+    lead = next(iter([*opened, *passed]), None)
+    count = remarks.count_passes([line.diagnostic for line in lines])
+    folds = [
+        Fold(f"{len(opened) - _CHECKS_SHOWN} more to look at", opened[_CHECKS_SHOWN:]),
+        Fold(count, passed),
+    ]
+    measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
+    tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
+    gaps = [] if lines else widest(result)
+    said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
+    positives = [text for of, text in result.positives.items() if of != "label"]
+    positive = f" ({numbers.first_few(positives)})" if positives else ""
+    page = Names(f"{prefix}answer-", "At the top")
+    more = len(tables) - _TABLES_SHOWN
+    return Front(
+        checks.audit_headline(result, data),
+        lead,
+        _picture(lead, opened or passed, outline, prefix),
+        opened[:_CHECKS_SHOWN],
+        [fold for fold in folds if fold.lines],
+        opened,
+        passed,
+        [
+            replace(place, id=f"{prefix}front-{place.id}")
+            for place in outline.figures()
+            if opened and place.block.title in _curves(result, opened[0].diagnostic.finding)
+        ],
+        measure,
+        subsets,
+        [
+            _rows(_begun(table), page, is_bare=False, is_folded=False)
+            for table in tables[:_TABLES_SHOWN]
+        ],
+        f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
+        gaps,
+        f"{_SELECTED.format(positive)}{_LIMIT}" if " selected " in " ".join(said) else _LIMIT,
+        [
+            *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),
+            *remarks.steps(result, [line.diagnostic for line in lines]),
+            *(f"Decide whether these need a limit: {text}." for text in remarks.uncovered(result)),
+        ],
+        origin(result),
+    )
+
+
+def _curves(result: AuditResult, finding: Finding) -> set[str]:
+    """The titles of the pictures of scores for the groups of a check."""
+    by = numbers.subset(finding.check.by)
+    kinds, columns = ("Calibration", "Distribution"), {curve.column for curve in result.curves}
+    return {f"{kind} of {column} by {by}" for kind in kinds for column in columns}
+
+
+def _picture(
+    lead: CheckLine | None, lines: Sequence[CheckLine], outline: Outline, prefix: str
+) -> Place[Figure] | None:
+    """The picture that decides: of the first check, of its section below, of any other check."""
+    if lead is not None and lead.picture is not None:
+        return lead.picture
+    section = lead.section if lead is not None else ""
+    below = [place for place in outline.figures(section) if section]
+    drawn = [line.picture for line in lines if line.picture is not None]
+    if not below and drawn:
+        return drawn[0]
+    ranked = sorted(
+        below or outline.figures(), key=lambda place: _KINDS.index(type(place.block.picture))
+    )
+    return next((replace(place, id=f"{prefix}front-{place.id}") for place in ranked), None)
+
+
+def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool) -> CheckLine:
+    finding, figure = diagnostic.finding, diagnostic.figure
+    picture = Place(figure, f"{id_}-picture") if figure is not None and has_picture else None
+    titles = {section.title: section.id for section in outline.sections}
+    section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
+    return CheckLine(id_, diagnostic, picture, section)

@@ -408,9 +408,13 @@ class Changes(Frozen):
 
     @property
     def dropped(self) -> tuple[Finding, ...]:
-        """The earlier checks that the later result does not have, or has with a looser limit."""
+        """The earlier checks that the later result does not have, or not on the same terms.
+
+        It has them with a looser limit, or for other columns, people or tests.
+        """
         changed = (other.before for other in self.otherwise if not other.is_stricter)
-        return (*self.only_before, *changed)
+        recast = (check.before for check in self.checks if check.recast)
+        return (*self.only_before, *changed, *recast)
 
     @property
     def better(self) -> tuple[CheckChange, ...]:

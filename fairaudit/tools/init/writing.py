@@ -52,19 +52,6 @@ def write_spec(
 ) -> str:
     """The text of a spec; raises `UsageError` if the positive value of an outcome is unknown."""
     refuse_unused_positives(choices, profile)
-    usual, format_lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
-    for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
-        if getattr(form, key) != getattr(usual, key):
-            format_lines.append(f"  {key}: {quote(getattr(form, key))}")
-    format_lines += [f"  symbols: {_list(form.symbols)}"] if form.symbols else []
-    format_lines += ["  accounting: true"] if form.accounting else []
-    if form.header:
-        format_lines += [
-            "  header:                   # the file's first line is a row: name its columns",
-            f"    {_list(form.header)}",
-        ]
-    if format_lines:
-        format_lines.insert(0, "format:")
     lines = [
         "# yaml-language-server: $schema=fairaudit.schema.json",
         "#   (the file of this name: fairaudit schema > fairaudit.schema.json)",
@@ -73,7 +60,7 @@ def write_spec(
         "version: 1",
         f"title: {quote(title)}",
         f"data: {quote(data)}",
-        *format_lines,
+        *_write_format(form),
         *_write_dates(profile),
         "columns:",
         "  protected:                # whose groups are compared",
@@ -103,6 +90,28 @@ def write_spec(
     lines += _write_strata(profile, choices)
     lines += _write_missing(profile, choices)
     return "\n".join([*lines, *_write_metrics(profile, choices), ""])
+
+
+def _write_format(form: CsvFormat) -> Iterator[str]:
+    """The notation of the file where it is not the usual one."""
+    usual, lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
+    for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
+        if getattr(form, key) != getattr(usual, key):
+            lines.append(f"  {key}: {quote(getattr(form, key))}")
+    if form.skip_rows:
+        lines.append(f"  skip_rows: {form.skip_rows}  # the lines above the header: check them")
+    if form.skip_footer:
+        lines.append(f"  skip_footer: {form.skip_footer}  # the lines below the rows: check them")
+    lines += [f"  symbols: {_list(form.symbols)}"] if form.symbols else []
+    lines += ["  accounting: true"] if form.accounting else []
+    if form.header:
+        lines += [
+            "  header:                   # the file's first line is a row: name its columns",
+            f"    {_list(form.header)}",
+        ]
+    if lines:
+        yield "format:"
+        yield from lines
 
 
 def _list(texts: Sequence[str]) -> str:
@@ -144,9 +153,10 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = [text for text, n in known if n < _FEW]
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
-    separator = next((sign for sign in "|;/," if _holds_several(sign, known)), None)
+    signs = [sign for sign in "|;/," if _holds_several(sign, known)]
+    split = quote(signs[0]) if len(signs) == 1 else _list(signs)
     stubs = {
-        f"split: {quote(separator or '')}": ("several values in a cell", separator is not None),
+        f"split: {split}": ("several values in a cell", signs),
         f"unknown: {_list(unknown)}": ("unknown: listed, never compared", unknown),
         f"labels: {{{', '.join(labels)}}}": ("what the codes mean", is_code(column)),
         f"merge: {{Other: {_list(rare)}}}": (f"fewer than {_FEW} rows each", len(rare) > 1),
@@ -201,17 +211,24 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         stages += ["others: drop"] if len(order) < len(known) else []
         yield f"  # stages: {{{', '.join(stages)}}}  # in place of `{role}`: a rate for each"
         yield "  # step of the process; check the order."
+        if len(order) < len(known):
+            yield "  # It leaves out all other values: replace them by the last stage reached."
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
 
 
 def _order_stages(levels: Sequence[str]) -> list[str]:
-    """The levels that are stages of a selection, in their usual order, one for each stage."""
+    """The levels that are stages of a selection, in their usual order.
+
+    The list is empty if two levels are the same stage, because their order is then unknown.
+    """
     found: dict[int, str] = {}
     for level in levels:
         words = set(re.findall(r"[a-z]+", level.casefold()))
         place = next((at for at, stage in enumerate(_STAGES) if words & {*stage.split()}), None)
+        if place in found:
+            return []
         if place is not None:
-            found.setdefault(place, level)
+            found[place] = level
     return [found[place] for place in sorted(found)]
 
 

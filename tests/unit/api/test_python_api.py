@@ -345,6 +345,27 @@ def test_the_lowest_and_the_highest_rate_are_those_of_a_metric_frame() -> None:
     assert unknown.group_max("g") == {"true_positive_rate": None}
 
 
+@pytest.mark.parametrize(
+    ("of", "first", "last"),
+    [
+        ("rates", "group metric value low high p", "reference difference ratio standing"),
+        ("comparisons", "group metric value low high p", "by title compare reference"),
+        ("lattice", "by metric value low high p", "judged group other"),
+        ("reversals", "group other metric crude adjusted difference low high p", "given kind"),
+        ("subgroups", "group metric value difference low high p", "significant"),
+        ("checks", "check status value low high p", "headline sentence"),
+    ],
+)
+def test_a_frame_begins_with_who_what_value_interval_p_and_ends_with_the_comparison(
+    loans: fairaudit.AuditResult, of: str, first: str, last: str
+) -> None:
+    """A library prints the first and the last columns of a wide frame."""
+    columns = loans.frame(of).columns
+    assert " ".join(columns).startswith(f"{first} adjusted_p ")
+    assert columns[-len(last.split()) :] == last.split()
+    assert len({*columns}) == len(columns)
+
+
 def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     loans: fairaudit.AuditResult,
 ) -> None:

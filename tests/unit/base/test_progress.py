@@ -16,7 +16,7 @@ import pytest
 import fairaudit
 from fairaudit.base.processes import Progress
 from fairaudit.cli.auditing import Bar
-from fairaudit.counting import kernel
+from fairaudit.counting import load_kernel
 
 SPEC: dict[str, Any] = {
     "columns": {"protected": ["race"], "decision": {"column": "y", "positive": 1}},
@@ -57,7 +57,7 @@ def test_checking_and_counting_are_told_to_their_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quoted: bool, is_native: bool
 ) -> None:
     """The kernel checks and counts in one reading of the bytes."""
-    if is_native and kernel.load() is None:
+    if is_native and load_kernel() is None:
         pytest.skip("the native kernel was not built here")
     if not is_native:
         monkeypatch.setenv("FAIRAUDIT_ROUTE", "lazy")

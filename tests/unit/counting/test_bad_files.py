@@ -232,7 +232,7 @@ CASES = [
          TEXT.replace("note", '"no""te"')),
     Case("a quote open from the header on", TEXT.replace("note", '"note'), "data.csv:1: ",
          TEXT.replace("note", '"no,te"')),
-    Case("an empty header", "\n" + TEXT, "data.csv:1: the header is empty"),
+    Case("an empty header", "\n" + TEXT, "data.csv:1: the line is blank"),
     Case("another separator", TEXT.replace(",", ";"), "data.csv:1: no ',' separates the columns",
          TEXT.replace("secret", '";;;"')),
     Case("UTF-16", TEXT.encode("utf-16"), "data.csv: UTF-16", b"\xef\xbb\xbf" + TEXT.encode()),

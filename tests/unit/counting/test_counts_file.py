@@ -16,7 +16,7 @@ from conftest import fewer, long
 
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
-from fairaudit.counting.stored import counts_file
+from fairaudit.counting import counts_file
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.report import json as report_json

@@ -17,8 +17,8 @@ from conftest import judge
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, UsageError
 from fairaudit.base.ledger import Ledger
-from fairaudit.counting.stored import counts_file
-from fairaudit.counting.stored.counts_suppression import hide_small_cells
+from fairaudit.counting import counts_file
+from fairaudit.counting.counts_file import hide_small_cells
 from fairaudit.pipeline import stages as pipeline
 from fairaudit.pipeline.audit_task import AuditTask
 

@@ -78,6 +78,19 @@ def _origin(row: Row) -> str:
     return "White" if row["race"] == "White" else "other"
 
 
+def _either(row: Row) -> str:
+    """Either of two conditions: one that matches decides, whatever the other depends on."""
+    are = [row["race"] == "Black", row["ethnicity"] == "Hispanic or Latino"]
+    if any(are):
+        return "either"
+    return "(unknown)" if None in {row["race"], row["ethnicity"]} else "neither"
+
+
+EITHER = {
+    "combine": ["race", "ethnicity"],
+    "rule": {"either": [{"race": "Black"}, {"ethnicity": "Hispanic or Latino"}]},
+    "other": "neither",
+}
 ORIGIN = {
     "combine": ["race", "ethnicity"],
     "rule": {"Hispanic": {"ethnicity": "Hispanic or Latino"}, "White": {"race": ["White"]}},
@@ -122,6 +135,7 @@ DERIVED: Sequence[tuple[Mapping[str, Any], Callable[[Row], str]]] = [
         ),
     ),
     (ORIGIN, _origin),
+    (EITHER, _either),
     (
         {**ORIGIN, "keep": ["White"], "other": "rest"},
         lambda row: {"Hispanic": "rest", "other": "rest"}.get(_origin(row), _origin(row)),
@@ -171,6 +185,13 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
         ),
         ({"combine": ["race", "d"], "rule": {"x": {"rice": "White"}}}, "did you mean 'race'?"),
         ({"combine": ["race", "d"], "rule": {"x": {"race": "Wite"}}}, "did you mean 'White'?"),
+        ({"combine": ["race", "d"], "rule": {"x": [{"race": "White"}, {"rice": 1}]}}, "'race'?"),
+        ({"combine": ["race", "d"], "rule": {"x": []}}, "name a column and its level"),
+        ({"combine": ["race", "d"], "rule": {"x": [{}]}}, "name a column and its level"),
+        (
+            {"combine": ["race", "d"], "rule": {"x": [{"race": "White"}] * 101}},
+            "`rule` has 101 conditions, and at most 100 are possible; `merge` takes more levels",
+        ),
     ],
     ids=str,
 )
@@ -419,20 +440,19 @@ def test_the_race_of_couples_by_codes_of_which_some_do_not_occur() -> None:
     first, second, other_first, other_second = names
     rules = {
         "Race Not Available": {first: ["6", "7"]},
-        "Joint 1": {first: minority, other_first: white},
-        "Joint 2": {second: minority, other_second: white},
-        "Joint 3": {first: white, second: none, other_first: minority},
-        "Joint 4": {first: white, second: none, other_second: minority},
+        "Joint": [
+            {first: minority, other_first: white},
+            {second: minority, other_second: white},
+            {first: white, second: none, other_first: minority},
+            {first: white, second: none, other_second: minority},
+        ],
         "Two or more": {first: minority, second: minority},
-        "Black 1": {first: "3"},
-        "Black 2": {second: "3"},
+        "Black": [{first: "3"}, {second: "3"}],
         "Asian": {first: [code for code in minority if code.startswith("2")]},
         "AIAN": {first: "1"},
         "White": {first: white},
     }
-    joint = [name for name in rules if name.startswith("Joint")]
-    merge = {"Joint": joint, "Black": ["Black 1", "Black 2"]}
-    race = {"combine": names, "rule": rules, "merge": merge, "unknown": "Race Not Available"}
+    race = {"combine": names, "rule": rules, "unknown": "Race Not Available"}
     rows = [
         (("5", "", "8", ""), 60, 300),  # White
         (("5", "", "5", ""), 30, 200),  # White

@@ -15,7 +15,7 @@ import pytest
 
 import fairaudit
 from fairaudit.base.errors import DataError, NothingToAudit, SpecError, UsageError
-from fairaudit.counting.sources import csv_reader
+from fairaudit.counting.sources import SourceFile, csv_reader
 from fairaudit.counting.sources.files import find_files
 from fairaudit.result import AuditResult
 
@@ -407,7 +407,7 @@ def test_a_file_that_changes_while_it_is_read_is_told(
     path = write(tmp_path / "a.csv", TEXT)
     guard = csv_reader.check_lines
 
-    def and_then_grows(*arguments: Any) -> csv_reader.LineCounts:
+    def and_then_grows(*arguments: Any) -> SourceFile:
         found = guard(*arguments)
         write(path, TEXT + "a,x,1\n")
         return found

@@ -18,9 +18,8 @@ from commands import run
 
 import fairaudit
 from fairaudit.base.errors import DataError
-from fairaudit.counting.sources import equal_files
+from fairaudit.counting.sources import SourceFile, equal_files
 from fairaudit.counting.sources.equal_files import HashedRows, hash_rows
-from fairaudit.counting.sources.sources import SourceFile
 
 SPEC: dict[str, Any] = {
     "columns": {"protected": ["g"], "decision": {"column": "d", "positive": "1"}},

@@ -18,8 +18,7 @@ import pytest
 import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import DataError, SpecError, UsageError
-from fairaudit.counting.sources import excel
-from fairaudit.counting.sources.sources import Copies
+from fairaudit.counting.sources import Copies, excel
 
 ROWS: list[list[Any]] = [
     ["sex", "hired", "score", "on", "id", "note"],
@@ -129,7 +128,7 @@ def test_of_several_sheets_one_must_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("rows", "words"),
-    [([], "the workbook holds no rows"), ([[], *ROWS], "the first row of the sheet is empty")],
+    [([], "the workbook holds no rows"), ([[], *ROWS], r"rows\.xlsx:1: the line is blank")],
 )
 def test_a_sheet_without_a_header_is_refused(
     tmp_path: Path, rows: list[list[Any]], words: str

@@ -17,8 +17,8 @@ import pytest
 import fairaudit
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.processes import SILENT
-from fairaudit.counting import engines
-from fairaudit.counting.sources.sources import Frame
+from fairaudit.counting import polars_engine
+from fairaudit.counting.sources import Frame
 from fairaudit.pipeline.audit_task import AuditTask
 
 ROWS = 600
@@ -148,7 +148,7 @@ def test_only_what_is_asked_is_read_of_a_lazy_frame() -> None:
 
 def test_a_reader_is_read_once_and_only_its_columns_are_kept() -> None:
     frame = Frame(_arrow(unused=[1] * ROWS).to_reader(max_chunksize=64))
-    AuditTask.read(SPEC).find_plan(frame, SILENT, engines.DEFAULT)
+    AuditTask.read(SPEC).find_plan(frame, SILENT, polars_engine)
     assert frame.frame.height == ROWS
     assert set(frame.frame.columns) == {"group", "code", "y", "score", "w"}
 

@@ -20,9 +20,16 @@ from fairaudit.base.inputs import COMPRESSIONS, FORMATS, InputFormat, suffix_of
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources import csv_reader, excel, parquet_files
+from fairaudit.counting.sources import (
+    Copies,
+    Reader,
+    SourceFile,
+    csv_reader,
+    excel,
+    parquet_files,
+    reader_of,
+)
 from fairaudit.counting.sources.posterior_files import read_draws
-from fairaudit.counting.sources.sources import CheckedFile, Copies, Reader, SourceFile, reader_of
 from fairaudit.spec import load
 
 READERS: tuple[Reader, ...] = (csv_reader, parquet_files, excel)
@@ -60,8 +67,8 @@ class JsonLines(ModuleType):
     @staticmethod
     def check_file(
         file: SourceFile, _plans: Sequence[Plan], _copies: Copies, _progress: Progress
-    ) -> CheckedFile:
-        return CheckedFile(file, file.path.read_text("utf-8").count("\n"))
+    ) -> SourceFile:
+        return replace(file, records=file.path.read_text("utf-8").count("\n"))
 
     @staticmethod
     def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:

@@ -14,8 +14,8 @@ from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import SILENT
 from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.sources import inspect_file
 from fairaudit.counting.sources.csv_reader import check_lines
-from fairaudit.counting.sources.sources import inspect_file
 
 FIELDS = ["", "a", "é", "ab cd", '""', '"a"', '"a,b"', '"a""b"', '""""', '""","""', "x" * 70]
 FAULTS = ['"', 'a"', '"a', '"a"b', '"a"" "b', "a,b", '"\n"', "\r", "a\rb", '"\r"', '"a" ']

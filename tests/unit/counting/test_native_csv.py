@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 import fairaudit
 from fairaudit import spec as specs
 from fairaudit.base.errors import DataError, FairauditError, UsageError
+from fairaudit.counting import polars_engine
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.engines import DEFAULT
 from fairaudit.counting.native import native_csv
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes import scan
@@ -280,7 +280,7 @@ def outcome(route: str, path: Path, asked: Plan) -> tuple[object, ...]:
         except FairauditError as error:
             located = error
             if isinstance(error, DataError):
-                located = DEFAULT.locate_error(error, asked, Files((str(path),)))
+                located = polars_engine.locate_error(error, asked, Files((str(path),)))
             return type(error), str(located)
     kept = Counter(counts.kept.tolist())
     keys = [(key.key, {*key.levels}) for key in counts.keys]

@@ -33,7 +33,7 @@ from fairaudit.counting import polars_engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.native import native_parquet
 from fairaudit.counting.plan import Edge, Key, Plan
-from fairaudit.counting.sources import parquet, thrift
+from fairaudit.counting.sources import parquet
 from fairaudit.pipeline.plan_builder import plan
 
 _kernel = pytest.importorskip("fairaudit._kernel", reason="built without a C compiler")
@@ -444,7 +444,7 @@ def python_header(content: bytes) -> tuple[object, ...] | None:
     """The fields of a header, by the reader in Python; None where it refuses them."""
     try:
         return tuple(parquet.header_in_python(content))
-    except (thrift.Malformed, parquet._Damaged):
+    except (parquet.Malformed, parquet._Damaged):
         return None
 
 
@@ -493,8 +493,8 @@ def compare_readers(
 def python_struct(content: bytes) -> object:
     """A struct by the reader in Python; None where it refuses the bytes."""
     try:
-        return thrift.struct(content)[0]
-    except thrift.Malformed:
+        return parquet.read_struct(content)[0]
+    except parquet.Malformed:
         return None
 
 

@@ -112,9 +112,9 @@ def test_a_symbol_with_a_digit_is_refused(audit_csv: Callable[..., Any]) -> None
 
 
 def test_a_line_that_names_the_separator_is_not_a_header(audit_csv: Callable[..., Any]) -> None:
-    with pytest.raises(DataError, match="the first line names the separator") as caught:
+    with pytest.raises(DataError, match="the line names the separator") as caught:
         audit_csv("sep=;\n" + ROWS.replace(",", ";"), SPEC)
-    assert caught.value.hint == "delete this line, and write `format: {separator: ';'}`"
+    assert caught.value.hint == "leave it out: `format: {separator: ';', skip_rows: 1}`"
 
 
 def test_init_declares_the_notation(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,8 @@ def draw(seed: int, size: int = 80) -> list[Row]:
             "g": made.choice("ab"),
             "d": made.choice("01"),
             "s": str(made.randrange(100) / 10),
-            "on": f"2024-{made.randrange(1, 13):02}-{made.randrange(1, 29):02}",
+            "on": f"2024-{made.randrange(1, 13):02}-01",
+            "nr": str(made.randrange(1000)),
             "year": made.choice(["2023", "2024"]),
         }
         for _ in range(size)
@@ -52,10 +53,13 @@ def choose(rows: Sequence[Row], repeats: object) -> list[Row]:
         return [several[0] for several in of_person.values()]
     if repeats == "last":
         return [several[-1] for several in of_person.values()]
-    return [
-        [row for row in several if row["on"] == max(one["on"] for one in several)][-1]
-        for several in of_person.values()
-    ]
+    assert isinstance(repeats, dict)
+    by = [repeats["latest"]] if isinstance(repeats["latest"], str) else repeats["latest"]
+
+    def rank(row: Row) -> tuple[Any, ...]:
+        return tuple(row[column] if column == "on" else int(row[column]) for column in by)
+
+    return [max(reversed(several), key=rank) for several in of_person.values()]
 
 
 def text_of(rows: Sequence[Row]) -> str:
@@ -101,7 +105,11 @@ def save(rows: Sequence[Row], folder: Path, form: str) -> Any:
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "frame", "lazy"])
-@pytest.mark.parametrize("repeats", ["first", "last", {"latest": "on"}], ids=str)
+@pytest.mark.parametrize(
+    "repeats",
+    ["first", "last", {"latest": "on"}, {"latest": ["on", "nr"]}, {"latest": ["nr", "on"]}],
+    ids=str,
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_one_row_of_each_person_counts(
     tmp_path: Path, seed: int, repeats: object, form: str
@@ -182,6 +190,30 @@ def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
         audit(str(tmp_path / "rows.csv"), "first", missing={"tokens": ["NA"]})
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet", "frame", "lazy"])
+@pytest.mark.parametrize(
+    ("write", "told"),
+    [
+        (str.upper, "1 id differs"),
+        (lambda who: f"{who[0]} {who[1:]}", "1 id differs"),
+        (lambda who: f"{who[0]}00{who[1:]}", "1 id differs"),
+        (lambda who: f" {who} ", ""),
+        (lambda who: f"{who}0", ""),
+    ],
+)
+@pytest.mark.parametrize("repeats", [None, "last"])
+def test_ids_that_differ_only_in_their_spelling_have_a_notice(
+    tmp_path: Path, form: str, write: Callable[[str], str], told: str, repeats: object
+) -> None:
+    rows = [dict(row, who=f"p{number}") for number, row in enumerate(draw(1, 40))]
+    rows[7]["who"] = write(rows[8]["who"])
+    if not told:
+        rows[7]["who"] = write("p77")
+    notices = [str(one) for one in audit(save(rows, tmp_path, form), repeats).notices]
+    found = [one for one in notices if "counts as another person" in one]
+    assert [one.startswith(f"'who': {told} from another") for one in found] == [True] * bool(told)
+
+
 def test_the_latest_is_by_dates_or_numbers_never_by_letters() -> None:
     rows = [
         {"who": "p", "g": "a", "d": "0", "s": "1", "on": "10", "year": "2024"},
@@ -202,6 +234,26 @@ def test_the_latest_is_by_dates_or_numbers_never_by_letters() -> None:
     )
     dated = audit(pl.DataFrame(rows), {"latest": "on"}, dates={"on": "%m/%d/%Y"})
     assert answers(dated)["selection_rate", "a"] == 0
+
+
+def test_a_tie_is_decided_by_the_next_column_and_then_by_the_order_of_the_data() -> None:
+    rows = [
+        {"who": "p", "g": "a", "d": d, "s": "1", "on": on, "nr": nr, "year": "2024"}
+        for d, on, nr in (
+            ("0", "2024-05-01", "10"),
+            ("1", "2024-05-01", "9"),
+            ("1", "2023-01-01", "99"),
+        )
+    ]
+    rows += [dict(row, who="q", g="b", nr="7") for row in rows]
+    by_both = answers(audit(pl.DataFrame(rows), {"latest": ["on", "nr"]}))
+    assert (by_both["selection_rate", "a"], by_both["selection_rate", "b"]) == (0, 1)
+    result = audit(pl.DataFrame(rows), {"latest": "on"})
+    assert answers(result)["selection_rate", "a"] == 1
+    assert "latest by on row" in result.ledger.dropped[0].reason
+    rows[0]["nr"] = "ten"
+    with pytest.raises(DataError, match="neither a date nor a number in 'nr'"):
+        audit(pl.DataFrame(rows), {"latest": ["on", "nr"]})
 
 
 def test_each_file_of_a_folder_has_its_own_people(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from stats_oracle import fisher
 import fairaudit
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.pipeline.audit_task import AuditTask
-from fairaudit.pipeline.tables import Audit
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.pipeline.tables.lattice import lattice
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json

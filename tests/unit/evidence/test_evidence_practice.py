@@ -145,6 +145,18 @@ def test_the_vector_of_the_smallest_gap() -> None:
     assert (found["group"], found["n"], found["reference_n"]) == ({"g": "a"}, 40, 80)
 
 
+@pytest.mark.parametrize("compare", ["difference", "ratio"])
+def test_a_group_without_people_to_count_is_not_the_smallest_sample(compare: str) -> None:
+    """Nobody of c is qualified, so the sample is that of a and b, and not 1 against 80 people."""
+    cells = {"a": (24, 0, 16, 40), "b": (48, 0, 32, 40), "c": (0, 30, 0, 70)}
+    limit = {"outside": [0.8, 1.25]} if compare == "ratio" else {"outside": [-0.2, 0.2]}
+    entry = {"metric": "true_positive_rate", "compare": compare, "reference": "b", "fail": limit}
+    (one,) = of_cells(cells, {**entry, "undefined": "skip"})
+    assert one["status"] == "pass"
+    found = one["detectable"]
+    assert (found["group"], found["n"], found["reference_n"]) == ({"g": "a"}, 40, 80)
+
+
 @pytest.mark.parametrize(("limit", "told"), [("0.8", True), ("0.5", False), ("0.2", False)])
 def test_only_a_gap_wider_than_the_limit_allows_is_told(limit: str, told: bool) -> None:
     """A gap of 27 points is found: as wide as a ratio of .55 to a rate of .6."""

@@ -556,7 +556,7 @@ def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -
         "gap is reported."
     )
     text = " ".join(terminal.render(content.document(result)).split())
-    assert "1 sign pattern not established: 1 a gap hidden in the aggregate" in text
+    assert "1 a gap hidden in the aggregate (a against b); -o report.json has them" in text
 
 
 def test_no_gap_remains_only_of_one_that_is_significant_overall() -> None:
@@ -715,14 +715,17 @@ def test_of_several_models_a_gate_names_one() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "words"),
-    [("MOST_CELLS", "2 groups in 2 strata are more than 3 cells"), ("MOST_GROUPS", "has 2 groups")],
+    [
+        ("MOST_COUNTS", "2 groups in 2 strata by labels and classes have 12 counts, more than 11"),
+        ("MOST_GROUPS", "has 2 groups"),
+    ],
 )
 def test_a_scan_that_is_too_large_is_refused_before_its_table_is_made(
     limit: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """10,000 strata of 2,000 groups took 3.7 GB, and were not looked at in the end."""
     made: list[int] = []
-    monkeypatch.setattr(scanning, limit, 3 if limit == "MOST_CELLS" else 1)
+    monkeypatch.setattr(scanning, limit, 11 if limit == "MOST_COUNTS" else 1)
     monkeypatch.setattr(scanning, "_PairScan", made.append)
     columns = {"protected": ["g"], "strata": ["s"], "decision": {"column": "d", "positive": "1"}}
     spec = {

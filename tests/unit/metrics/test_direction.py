@@ -11,7 +11,7 @@ from conftest import about
 from evidence_specs import YES, Cells, confused, spec
 
 import fairaudit
-from fairaudit.metrics import GROUP_METRICS
+from fairaudit.metrics import DISPARITIES, GROUP_METRICS
 from fairaudit.report.explain import markdown
 from fairaudit.result import AuditResult
 from fairaudit.tools.compare import compare
@@ -184,3 +184,11 @@ def test_the_rule_in_the_documents_is_this_one_and_no_record_is_forgotten() -> N
     assert printed == {**RULE, **ELSEWHERE}
     assert set(printed) == {one.id for one in GROUP_METRICS}
     assert all(len(cells) == 3 and cells[2] for _, cells in table_rows())
+
+
+def test_a_value_with_room_on_one_side_of_parity_has_no_other_side() -> None:
+    for metric in DISPARITIES:
+        low, high = metric.bounds
+        has_room = (low is None or low < metric.ideal) and (high is None or high > metric.ideal)
+        with about(metric.id):
+            assert has_room or not metric.is_two_sided

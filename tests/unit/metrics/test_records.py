@@ -105,7 +105,7 @@ def test_every_metric_has_a_whole_page() -> None:
         with about(one.id):
             assert all(text.strip() for text in words)
             assert "nan" not in page.example
-            assert page.example.count(":") == 1
+            assert page.example.count(" Result") == 1
             shown = terminal.render(explain.page(page))
             assert "".join(page.formula.split()) in "".join(shown.split())
 

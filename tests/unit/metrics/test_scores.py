@@ -33,7 +33,8 @@ from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.plan_builder import plan
 from fairaudit.pipeline.recode import recode
 from fairaudit.pipeline.recode.scores import Distribution, with_histogram
-from fairaudit.pipeline.tables import Audit, tabulate
+from fairaudit.pipeline.tables import tabulate
+from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.pipeline.tables.lattice import scores
 from fairaudit.result import AuditResult, ScoreRow
 from fairaudit.spec import Spec
@@ -489,6 +490,7 @@ def test_a_measure_of_a_weighted_score_is_refused() -> None:
     [
         ({"weight": "w"}, {}, "at a threshold counts the bins of a score"),
         ({}, {"class": "1"}, "a score with a threshold has no classes"),
+        ({}, {"class": "macro"}, "a score with a threshold has no classes"),
     ],
 )
 def test_what_a_threshold_cannot_do_is_refused(

@@ -730,12 +730,15 @@ def test_what_is_no_report_is_refused(audited: Audited) -> None:
     answer = Answer("s", None, UsageError("x"))
     error, batch = codec.write_answers([answer]), codec.write_answers([answer, answer])
     cases: list[tuple[dict[str, Any], str]] = [
-        ({}, "is not a fairaudit report"),
-        (damaged(before, tool={"name": "other"}), "is not a fairaudit report"),
-        (error, "is an error report without a verdict"),
-        (batch, "holds several results"),
-        (damaged(before, schema_version="0.9"), "has the schema version 0.9, not 3.0"),
-        (damaged(before, provenance={"suppress_below": 11}), "is suppressed"),
+        ({}, "the baseline: this is not a fairaudit result"),
+        (damaged(before, tool={"name": "other"}), "this is not a fairaudit result"),
+        (error, "the baseline is an error report, not a result"),
+        (batch, "the baseline holds several results"),
+        (damaged(before, schema_version="0.9"), "has the schema version 0.9, but this version"),
+        (
+            damaged(before, provenance={**before["provenance"], "suppress_below": 11}),
+            "is suppressed",
+        ),
         (
             damaged(before, provenance={**before["provenance"], "created": "yesterday"}),
             "cannot be read: `created` is not a time",
@@ -849,8 +852,10 @@ def test_the_command_refuses_what_it_cannot_compare(
     )
     assert "cannot be read: No such file" in refused("spec.yaml", "--baseline", "gone.json")
     assert "cannot be read: not a regular file" in refused("spec.yaml", "--baseline", ".")
-    assert "is not JSON" in refused("spec.yaml", "--baseline", "text.json")
-    assert "is not a fairaudit report" in refused("spec.yaml", "--baseline", "list.json")
+    assert "the baseline text.json: this is not JSON" in refused(
+        "spec.yaml", "--baseline", "text.json"
+    )
+    assert "this is not a fairaudit result" in refused("spec.yaml", "--baseline", "list.json")
     assert cli.run_line(["run", "spec.yaml", *baseline, "--data", "other.csv"]) == 0
 
 
@@ -864,12 +869,12 @@ Parameters smoothing=None concentration=None towards=None alpha=None utilities=(
 Check given=() against=None undefined='fail' warn=None fail=None place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
     accept_left_out=None burden=False
-ReversalCheck warn=None fail=None place=None
+ReversalCheck place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
-    accept_left_out=None scope=None
-SubgroupCheck warn=None fail=None place=None
+    accept_left_out=None warn=None fail=None scope=None
+SubgroupCheck place=None
     about=About(name='', why='', owner='') source=LimitQuotes(warn=None, fail=None)
-    accept_left_out=None scope=None
+    accept_left_out=None warn=None fail=None scope=None
 Limit below=None above=None significant=False conclusive=False
 Missing tokens=('',) protected='show' strata='show' label='aside' prediction='error' decision=None
     score='error' numbers='aside' masked={}

@@ -11,6 +11,7 @@ import pytest
 
 import fairaudit
 from fairaudit.base.errors import SpecError
+from fairaudit.report.headlines import headline
 
 ORDER = ["applied", "interviewed", "offered", "hired"]
 
@@ -160,6 +161,26 @@ def test_a_check_of_a_step_is_open_if_nobody_of_a_group_reached_it() -> None:
         spec | {"groups": {"min_size": 1}}, make_applicants(3).drop_nulls()
     ).findings
     assert str(finding.status) != "inconclusive"
+
+
+@pytest.mark.parametrize(("interviewed", "status"), [("ab", "pass"), ("a", "inconclusive")])
+def test_groups_that_never_reach_a_step_are_left_out(interviewed: str, status: str) -> None:
+    """`min_size` sets them aside; the check says so, and stays open if they are most groups."""
+    rows = [(g, stage) for g in interviewed for stage in ("interviewed", "offered")] * 30
+    rows += [("d", "interviewed"), ("d", "offered")] * 30 if status == "inconclusive" else []
+    rows += [(g, "applied") for g in "abc" + "e" * (status == "inconclusive")] * 50
+    spec = spec_of(ORDER) | {"groups": {"min_size": 5}}
+    spec["metrics"][0]["of"] = "offered among interviewed"
+    result = fairaudit.audit(spec, pl.DataFrame(rows, schema=["g", "stage"], orient="row"))
+    (finding,) = result.findings
+    assert str(finding.status) == status
+    assert finding.left_out is not None
+    (part,) = finding.left_out.reasons
+    assert (str(part.reason), part.people) == ("not_reached", 0)
+    never = {(("g", g),) for g in "abce" if g not in interviewed and (g != "e" or status != "pass")}
+    assert {*part.groups} == never
+    numbers = f"{len(never)} of {len(never) + 2} groups are left out: groups to which the outcome"
+    assert numbers in headline(finding)
 
 
 def test_nobody_reaches_a_late_stage() -> None:

@@ -1,7 +1,8 @@
-"""Files of counts (`.counts`, Parquet): header, writing, reading, adding up; refused plans, parts.
+"""Files of counts (`.counts`, Parquet): header, writing, reading, adding up; small cells hidden.
 
-`docs/counts.md` describes it. Files of parts of the data are read as one: their counts add up.
-Counts of other plans, or of one file twice, do not add up; headers of other versions are refused.
+`docs/counts.md` describes it, and what hiding small cells (`--suppress N`) protects. Files of parts
+of the data are read as one: their counts add up. Counts of other plans, or of one file twice, do
+not add up; headers of other versions are refused.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -21,7 +23,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from fairaudit.base import __version__
-from fairaudit.base.arrays import Floats, Ints
+from fairaudit.base.arrays import MOST_ROUNDING, TINY, Floats, Ints, Marks, are_small, is_small
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.errors import DataError, UsageError
 from fairaudit.base.frozen import Frozen, field_names, replace
@@ -29,9 +31,8 @@ from fairaudit.base.names import copied
 from fairaudit.counting.columns import Cut
 from fairaudit.counting.counts import CountedFile, Counts, HiddenCells, Median, RawWeights
 from fairaudit.counting.plan import Key, Plan
-from fairaudit.counting.raw_keys import RawKey, RawTable, unite_levels
-from fairaudit.counting.raw_scores import RawHistogram, RawScores
-from fairaudit.counting.sources.sources import open_bytes
+from fairaudit.counting.raw_counts import RawHistogram, RawKey, RawScores, RawTable, unite_levels
+from fairaudit.counting.sources import open_bytes
 from fairaudit.cube.histogram import Bins
 
 _HEADER = b"fairaudit.counts"
@@ -445,3 +446,98 @@ def hash_file(path: Path) -> str:
     """The SHA-256 of what a file holds; of packed text, of the text, however it is packed."""
     with open_bytes(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+Value = TypeVar("Value")
+
+
+def refuse_single_people(plan: Plan) -> None:
+    """Raises `UsageError` for a plan that asks for more than cells: it would reveal small groups.
+
+    A bin of a score is a person or two, and so is a cluster; an extra table minus the cells shows
+    the people who are hidden in the cells.
+    """
+    reasons = {
+        "scores": any(plan.scores.values()) and "the score of each person",
+        "clusters": plan.cluster and "each cluster by its name",
+        "cuts": plan.cuts and "a quantile, which is a value of one person",
+        "tables": plan.tables and "extra tables, from which the cells can be computed",
+    }
+    kept = [reason for reason in reasons.values() if reason]
+    if kept:
+        raise UsageError(
+            f"the spec asks for {', '.join(kept)}: --suppress cannot hide small counts there",
+            "remove these measures, or count without --suppress for readers who may see all counts",
+        )
+
+
+def hide_small_cells(counts: Counts, below: int) -> Counts:
+    """The counts without the cells of 1 to `below` - 1 people, and without cells that reveal them.
+
+    The total of the hidden cells does not reveal that one of them has fewer than `below` people,
+    even to a reader who knows that each has one person. If it would, the smallest other cells are
+    hidden as well, cells of equal size together. Raises `DataError` if all people are too few.
+    """
+    counts = counts.compact()
+    refuse_single_people(counts.plan)
+    gone = are_small(counts.people, below)
+    while gone.any() and counts.people[gone].sum() - (gone.sum() - 1) < below:
+        others = ~gone & (counts.people > 0)
+        if not others.any():
+            break  # every cell is hidden
+        gone |= counts.people == counts.people[others].min()
+    stays = np.asarray(~gone)
+    people = int(counts.people[gone].sum())
+    if is_small(people, below):
+        raise DataError(
+            f"the data has fewer than {below:,} people, and their number itself is a small count",
+            "do not send counts of these people",
+        )
+    few = counts.repeated if is_small(counts.repeated, below) else 0
+    hidden = HiddenCells(below, int(counts.rows[gone].sum()), people)
+    return replace(
+        counts,
+        keys=tuple(replace(key, codes=key.codes[stays]) for key in counts.keys),
+        kept=counts.kept[stays],
+        rows=counts.rows[stays],
+        people=counts.people[stays],
+        weights=counts.weights and _choose_weights(counts.weights, stays),
+        amounts={name: _choose(sums, stays) for name, sums in counts.amounts.items()},
+        # A few rows that repeat people are not mentioned at all.
+        read=counts.read - few,
+        repeated=counts.repeated - few,
+        scores={},
+        medians={},
+        hidden=(hidden,) if people else (),
+        notices=tuple(note for note in counts.notices if note.subjects is Subjects.NOBODY),
+        # The size and the records of a file count people, and its hash confirms a guess.
+        sources=tuple(
+            replace(
+                source,
+                file=replace(source.file, bytes=None, lines=None),
+                records=None if source.records else 0,
+                sha256=None,
+            )
+            for source in counts.sources
+        ),
+    )
+
+
+def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
+    """The weights of some cells; the largest is only marked as tiny or not, without rounding.
+
+    The sums of tiny weights are kept if all weights are tiny: otherwise they describe few people,
+    and are not used.
+    """
+    is_tiny = 0 < weights.largest < TINY
+    largest = TINY / 2 if is_tiny else float(weights.largest > 0)
+    sums = (
+        _choose(values if is_tiny or not is_fine else [0] * len(values), stays)
+        for values, is_fine in zip(weights.sums, (False, True, False, True), strict=True)
+    )
+    return RawWeights(tuple(sums), largest, MOST_ROUNDING)
+
+
+def _choose(values: Sequence[Value], stays: Marks) -> list[Value]:
+    """The values of the cells that stay; none of nothing."""
+    return [*compress(values, stays.tolist())]
