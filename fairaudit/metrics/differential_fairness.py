@@ -387,7 +387,10 @@ def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: A
 
 
 _OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)
-_SIMULTANEOUS = f"{proportions.RATIO_INTERVAL} (MOVER for smoothed shares), simultaneous over pairs and outcomes"
+_SIMULTANEOUS = (
+    f"{proportions.RATIO_INTERVAL} (MOVER for smoothed shares), simultaneous over pairs "
+    "and outcomes"
+)
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
     id="differential_fairness",
