@@ -57,8 +57,8 @@ class CsvFormat(Frozen):
     `sheet` is the sheet of an Excel workbook, None for its only sheet. `thousands` is the separator
     between the thousands of a number, `symbols` are characters before or after it, such as € or %;
     with `accounting` a number in parentheses, or with a minus after it, is negative. `dates` are
-    columns with the notation of their dates. The first `skip_rows` and the last `skip_footer` lines
-    of a file are left out.
+    columns with the notations of their dates. The first `skip_rows` and the last `skip_footer`
+    lines of a file are left out.
     """
 
     separator: str
@@ -69,7 +69,7 @@ class CsvFormat(Frozen):
     thousands: str = ""
     symbols: tuple[str, ...] = ()
     accounting: bool = False
-    dates: tuple[tuple[str, str], ...] = ()
+    dates: tuple[tuple[str, tuple[str, ...]], ...] = ()
     sheet: str | None = None
     skip_rows: int = 0
     skip_footer: int = 0

@@ -117,10 +117,10 @@ class Filter(Frozen):
     tested: frozenset[str]
 
 
-def parse(text: str, dates: tuple[tuple[str, str], ...] = ()) -> Filter:
+def parse(text: str, dates: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Filter:
     """The filter in a text; raises `PlanError` if the text is not a filter.
 
-    `dates` are columns with the declared notation of their dates.
+    `dates` are columns with the declared notations of their dates.
     """
     words = sum(1 for _ in _WORD.finditer(_VALUES.sub("", text)))
     if words > _MOST_WORDS:

@@ -360,6 +360,14 @@ def count_groups(table: GroupTable) -> GroupCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(mass > 0, table.squares.sum(axis=-1) / mass, 0.0)
         heaviest = np.asarray(mean.max(axis=(1, 2)))[:, None]
+    # The sums of every number, [Z, G]; those of a score also by a binary label.
+    everybody = np.ones(table.people.shape[1], dtype=np.bool_)
+    sums = {name: _sums(amount, everybody) for name, amount in table.amounts.items()}
+    if "score" in table.amounts and table.positive_label is not None:
+        known = np.arange(len(everybody)) < len(table.labels)
+        score = table.amounts["score"]
+        sums["score of positives"] = _sums(score, table.positive_label)
+        sums["score of negatives"] = _sums(score, known & ~table.positive_label)
     return GroupCounts(
         people,
         people if table.mass is table.people else ConfusionCounts.of_joint(table, table.mass),
@@ -373,7 +381,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         table.n,
         table.known_strata,
         table.known,
-        _sums_of(table),
+        sums,
         scores,
         clusters=None
         if table.clusters is None
@@ -384,18 +392,6 @@ def count_groups(table: GroupTable) -> GroupCounts:
         heaviest=heaviest,
         masked=table.masked,
     )
-
-
-def _sums_of(table: GroupTable) -> dict[str, Sums]:
-    """The sums of every number, [Z, G]; those of a score also by a binary label."""
-    everybody = np.ones(table.people.shape[1], dtype=np.bool_)
-    sums = {name: _sums(amount, everybody) for name, amount in table.amounts.items()}
-    if "score" in table.amounts and table.positive_label is not None:
-        known = np.arange(len(everybody)) < len(table.labels)
-        score = table.amounts["score"]
-        sums["score of positives"] = _sums(score, table.positive_label)
-        sums["score of negatives"] = _sums(score, known & ~table.positive_label)
-    return sums
 
 
 def _sums(amount: Amount, labels: Marks) -> Sums:

@@ -166,7 +166,7 @@ AVERAGE_PRECISION = Ranked(
     other_tools="The same as scikit-learn's `average_precision_score`, which prints 0 without "
     "positives; fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
     better=Better.HIGHER,
-    formula="Σ over scores t of (recall(≥ t) - recall(> t)) · precision(≥ t)",
+    formula="Σ over scores t of precision · increase of recall at t, selecting scores ≥ t",
     undefined="no people with a positive label",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,

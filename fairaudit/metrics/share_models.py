@@ -135,7 +135,8 @@ def _ends_of_share(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
 
 _PRIORS = (
     "The priors on the logit scale are normal: constant with standard deviation 5, levels 2.5, "
-    "deviations τ (half-normal, 1). With one attribute, its levels are the deviations."
+    "deviations τ; τ is half-normal with scale 1. With one attribute, its levels are the "
+    "deviations."
 )
 
 
@@ -177,8 +178,8 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     other_tools=f"`{{metric: differential_fairness, model: pooled}}` is the same. Each class is "
     f"modelled against the rest. {_PRIORS}",
     value_of=_pooled_epsilon,
-    formula="max over outcomes y, groups g, h of |ln E[P(y|g)] - ln E[P(y|h)]|, with "
-    "logit P(y|g) = constant + effects of the levels + deviation of the group",
+    formula="max over outcomes y, groups g, h of |ln m(y|g) - ln m(y|h)|, m the posterior mean of "
+    "P: logit P(y|g) = constant + effects of the levels + deviation of the group",
     interval=_interval_of_pooled,
     method="credible, all groups together",
     judges_all_attributes=True,

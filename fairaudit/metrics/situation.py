@@ -233,8 +233,8 @@ _TWINS = Comparison(
     undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
-    f"The gap is the positive rate of a person's `k` ({NEIGHBOURS}) nearest neighbours in the "
-    "reference minus that of the `k` nearest in the own group (for a burden, the opposite)."
+    f"The gap compares the positive rates of a person's `k` ({NEIGHBOURS}) nearest neighbours: in "
+    "the reference minus in the own group (for a burden, the opposite)."
 )
 _TAKEN = (
     "By chance alone some people have a gap this large, in both directions, and more so for small "

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.cube import Group, Grouping
@@ -355,7 +354,6 @@ _MOST_DRAWN = 8
 """The number of groups in a picture."""
 
 _TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
-_Key: TypeAlias = tuple[str, str, Grouping, Group, str]
 
 
 def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
@@ -363,7 +361,7 @@ def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
     if not changes.rates:
         return
     yield Heading("Rates of groups, worse first")
-    tables: dict[_Key, list[RateChange]] = {}
+    tables: dict[tuple[str, str, Grouping, Group, str], list[RateChange]] = {}
     for row in changes.rates:
         options = metric_titles.options(row.parameters, row.averaged)
         tables.setdefault((row.metric, row.of, row.by, row.stratum, options), []).append(row)

@@ -200,8 +200,8 @@ def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
         yield tabulate("", columns, gaps)
 
 
-def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph]:
-    """How close the passes came, what they may have missed, what no limit looks at."""
+def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph | Entries]:
+    """How close the passes came, what they may have missed, what no limit looks at, notices."""
     if every and all(row.level is Level.PASS for row in every):
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
@@ -210,6 +210,9 @@ def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Parag
         yield Paragraph(f"What to do next: {steps}")
     for text in remarks.beside_checks(result, every):
         yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
+    if result.notices:
+        notices = remarks.first_notices(result)
+        yield Entries([(Cell("notice", Tone.WARN), text) for text in notices])
 
 
 def _by(row: Diagnostic) -> str:

@@ -20,7 +20,14 @@ from fairaudit.report import (
 )
 from fairaudit.report.diagnostics import Diagnostic, Level
 from fairaudit.report.provenance import name_spec
-from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow
+from fairaudit.result import (
+    AuditResult,
+    ComparisonRow,
+    LatticeEntry,
+    LatticeRow,
+    RateRow,
+    Verdict,
+)
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -49,6 +56,19 @@ def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[
     yield from passes(every)
     yield from uncovered(result)
     yield from ungated_reversals(result)
+
+
+def count_first_notices(result: AuditResult) -> int:
+    """How many notices the beginning of a report has: more for a pass, which has no findings."""
+    return min(len(result.notices), 8 if result.verdict is Verdict.PASS else 2)
+
+
+def first_notices(result: AuditResult) -> Iterator[str]:
+    """The notices at the beginning of a report, and how many are below."""
+    count = count_first_notices(result)
+    yield from map(names.line, result.notices[:count])
+    if more := len(result.notices) - count:
+        yield f"{numbers.counted(more, 'more notice')} below"
 
 
 def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:

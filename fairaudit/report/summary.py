@@ -37,6 +37,7 @@ from fairaudit.result import Answer, AuditResult, Verdict, list_notices
 if TYPE_CHECKING:
     from fairaudit.tools.compare.checks import JudgedValues
 
+_MOST_NOTICES = 8
 _MANY = 24
 """The number of audits that are listed by default."""
 
@@ -112,13 +113,31 @@ def document(
     ]
     if errors:
         blocks.append(Entries(errors))
-    if notices := list_notices(answers):
-        blocks.append(Entries([(Cell("notice", Tone.WARN), names.line(text)) for text in notices]))
+    if notices := [*_list_notices(answers)]:
+        blocks.append(Entries([(Cell("notice", Tone.WARN), text) for text in notices]))
     trends = sorted(_trends(answers, called), key=lambda trend: trend.worst_first)
     changes = [*_changes(trends)]
     if changes:
         blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
     return (*blocks, *_trends_section(trends, all_rows=all_rows))
+
+
+def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
+    """The notices on the data of all, then those of audits that pass, the most frequent first.
+
+    Any notice may limit a pass.
+    """
+    yield from map(names.line, list_notices(answers))
+    results = (answer.result for answer in answers)
+    passed = [
+        one for one in results if isinstance(one, AuditResult) and one.verdict is Verdict.PASS
+    ]
+    times = Counter(str(notice) for result in passed for notice in result.notices)
+    for text, count in times.most_common(_MOST_NOTICES):
+        among = numbers.counted(len(passed), "passed audit")
+        yield f"{names.line(text)} (in {numbers.whole(count)} of {among})"
+    if (more := len(times) - _MOST_NOTICES) > 0:
+        yield f"{numbers.counted(more, 'more notice')}: --verbose or -o FOLDER/ lists them"
 
 
 def _count(status: Status) -> Column[_Audit]:

@@ -283,7 +283,6 @@ MOST_LINES = 54
 _WIDEST = 100
 _LABEL = 7
 MOST_HEADLINES = 12
-_MOST_NOTICES = 2
 
 
 def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
@@ -300,11 +299,19 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
         origin = finding_facts.baseline_origin(result.earlier, result.earlier.created[:10])
         about.append(line(Cell(f"{' ' * indent}baseline {origin}", Tone.MUTED), indent=indent))
     head = wrapped([*about, BLANK], page)
-    tail = list(_tail(result, every, page))
+    least = remarks.count_first_notices(result)
+    tail = list(_tail(result, every, page, least))
     room = MOST_LINES - len(head) - len(tail)
     middle = list(_diagnostics(every, room, page) if every else _unjudged(result, room, page))
     while middle and not middle[-1].cells:
         middle.pop()
+    room = MOST_LINES - len(head) - len(middle) - 1
+    # Any notice may limit the verdict: the lines that are left are for notices.
+    for most in range(least + 1, len(result.notices) + 1):
+        longer = list(_tail(result, every, page, most))
+        if len(longer) > room:
+            break
+        tail = longer
     return [*head, *middle, BLANK, *tail]
 
 
@@ -441,10 +448,10 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
         yield from _labelled(("sure", note.sure))
 
 
-def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
-    """The passed checks in one line, values without a limit, notices, commands that show more."""
+def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int, most: int) -> Iterator[Line]:
+    """Passed checks in one line, values without a limit, first notices, commands that show more."""
     about = [*map(line, remarks.beside_checks(result, every))]
-    for notice in result.notices[:_MOST_NOTICES]:
+    for notice in result.notices[:most]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
         first, *others = wrapped([text], page)
         about.append(first)
@@ -452,7 +459,7 @@ def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterat
             second = "".join(cell.text for cell in others[0].cells)
             others = [line(f"{second[: second.rstrip().rfind(' ')]} …")]
         about += others
-    if (more := len(result.notices) - _MOST_NOTICES) > 0:
+    if (more := len(result.notices) - most) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
     steps = [*remarks.steps(result, every)]
     about += [line(Cell("to do", Tone.STRONG), f": {names.line(step)}", indent=4) for step in steps]

@@ -5,7 +5,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from decimal import Decimal
+from itertools import permutations
 from pathlib import Path as FilePath
 
 from fairaudit.base.arrays import LEAST_THRESHOLD
@@ -247,20 +250,41 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
     return CsvFormat(**{**own, "header": header, "thousands": thousands})
 
 
-def _read_dates(reader: SpecReader, dates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """The date format of each column; adds faults of invalid formats."""
-    for column, notation in dates.items():
+def _read_dates(
+    reader: SpecReader, dates: Mapping[str, tuple[str, ...]]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """The date formats of each column; adds faults of formats that are invalid or ambiguous."""
+    for column, notations in dates.items():
         where = ("dates", column)
         reader.column(where, column, key=True)
-        parts = {*re.findall("%(.)", notation)}
-        is_whole = parts & {"Y", "y"} and parts & {"m", "b", "B"} and parts & {"d", "e"}
-        if not is_whole or not parts <= {*"YymbBdeHIMSp"}:
-            what = (
-                "a date format needs %d, %m (or %b) and %Y (or %y); %H, %I, %M, %S and %p "
-                "are optional"
-            )
-            reader.fault(where, what)
+        for notation in notations:
+            parts = {*re.findall("%(.)", notation)}
+            is_whole = parts & {"Y", "y"} and parts & {"m", "b", "B"} and parts & {"d", "e"}
+            if not is_whole or not parts <= {*"YymbBdeHIMSp"}:
+                what = (
+                    "a date format needs %d, %m (or %b) and %Y (or %y); %H, %I, %M, %S and %p "
+                    "are optional"
+                )
+                reader.fault(where, what)
+        for first, second in permutations(notations, 2):
+            if text := _find_ambiguous(first, second):
+                reader.fault(where, f"{first} and {second} read {text} as two dates: keep one")
+                break
     return tuple(dates.items())
+
+
+def _find_ambiguous(first: str, second: str) -> str | None:
+    """A text in the first date format that the second reads as another date; None without one."""
+    first, second = first.replace("%e", "%d"), second.replace("%e", "%d")
+    for day in (datetime(2003, 4, 5, tzinfo=UTC), datetime(2010, 11, 12, tzinfo=UTC)):
+        text = day.strftime(first)
+        # Polars reads 03 in place of %Y as the year 3.
+        for notation in {second, second.replace("%Y", "%y")}:
+            with suppress(ValueError):
+                read = datetime.strptime(text, notation).replace(tzinfo=UTC)
+                if read != day or notation != second:
+                    return text
+    return None
 
 
 def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> Missing:

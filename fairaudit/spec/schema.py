@@ -247,9 +247,10 @@ class AuditSpec(Frozen, kw_only=True):
     `{strata: SDMVSTRA, cluster: SDMVPSU}`."""
     format: FileFormat = FileFormat()
     """The format of the CSV files. Example: `{separator: ;}`."""
-    dates: dict[str, str] = {}
+    dates: dict[str, Annotated[tuple[str, ...], Form(as_list, (ITEM,))]] = {}
     """The date format of a column, if it is not 2024-12-31: `%d`, `%m`, `%b` (name of a month),
-    `%Y`, `%y`, `%H:%M:%S`. Example: `{decided: "%m/%d/%Y"}`."""
+    `%Y`, `%y`, `%H:%M:%S`; or a list of formats that cannot be confused. Examples:
+    `{decided: "%m/%d/%Y"}`, `{decided: ["%d.%m.%Y", "%m/%d/%Y"]}`."""
     filter: LocatedText | None = None
     """A condition on rows in SQL syntax: texts and dates in single quotes, names with spaces in
     double quotes. Checks stay open if rows without the required values could change them. Examples:

@@ -450,3 +450,45 @@ def test_a_dry_run_does_not_tell_which_side_of_the_limit_a_value_is_on(
     assert [code for code, _, _ in told] == [3, 3, 0]
     assert [is_evaluable for _, is_evaluable, _ in told] == [False, False, True]
     assert told[1][2].startswith("the required evidence is unavailable: fewer than 10 effective")
+
+
+_ONE_OF_TWO: dict[str, Any] = {
+    "version": 1,
+    "columns": {
+        "protected": ["sex"],
+        "models": {"fair": {"prediction": "fair"}, "real": {"prediction": "hired"}},
+    },
+    "metrics": [_RATIO],
+}
+
+
+def _two_models() -> pl.DataFrame:
+    return _frame({"m": 60, "f": 30}).with_columns(fair=pl.Series([0, 1] * 100))
+
+
+def test_a_folder_of_passes_shows_the_notices_of_its_audits(tmp_path: Path) -> None:
+    """The ratio of the model that no limit judges is 0.5 in each month."""
+    for month, more in (("may", 0), ("june", 2)):
+        rows = _two_models()
+        pl.concat([rows, rows.tail(more)]).write_csv(tmp_path / f"{month}.csv")
+    spec = tmp_path / "spec.yaml"
+    spec.write_text(json.dumps(_ONE_OF_TWO))
+    done = run("run", spec, "--data", tmp_path / "*.csv")
+    told = " ".join(done.stdout.split())
+    assert done.returncode == 0
+    assert "no limit judges the decisions of real alone" in told
+    assert "(in 2 of 2 passed audits)" in told
+    run("run", spec, "--data", tmp_path / "*.csv", "-o", f"{tmp_path / 'out'}/")
+    assert (
+        "no limit judges the decisions of real alone" in (tmp_path / "out/index.html").read_text()
+    )
+
+
+@pytest.mark.parametrize("form", ["md", "html"])
+def test_the_beginning_of_a_report_has_the_notices(tmp_path: Path, form: str) -> None:
+    """A pull request shows what is not folded, and a page its first part."""
+    path = tmp_path / f"report.{form}"
+    fairaudit.audit(_ONE_OF_TWO, _two_models()).save(path)
+    text = path.read_text(encoding="utf-8")
+    beginning = text.partition("<details>" if form == "md" else "</header>")[0]
+    assert "no limit judges the decisions of real alone" in beginning

@@ -176,7 +176,8 @@ def test_a_table_of_schools_with_masked_counts(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     text = (tmp_path / "spec.yaml").read_text()
     assert "favourable: false}" in text
-    assert yaml.safe_load(text)["format"] == {"skip_rows": 1, "skip_footer": 3, "thousands": ","}
+    form = yaml.safe_load(text)["format"]
+    assert form == {"skip_rows": 1, "skip_footer": 3, "thousands": ",", "symbols": ["%"]}
     gate = "\n  - {metric: selection_rate, compare: ratio, reference: {Student Group: White}, "
     gate += "fail: {above: LIMIT}}"
     for limit, status in (("5.6", "inconclusive"), ("7", "pass")):

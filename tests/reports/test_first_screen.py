@@ -242,6 +242,28 @@ def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert text.count("= who:") >= 1
 
 
+@pytest.mark.parametrize("columns", [80, 200])
+@pytest.mark.parametrize("by", ["sex", "all"])
+def test_a_pass_hides_no_notice_behind_others(
+    by: str, columns: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That no limit judges a model is not behind notices on columns, even beside 7 checks."""
+    bits = {name: [number >> bit & 1 for number in range(256)] for bit, name in enumerate("abcd")}
+    rows = {"sex": ["f", "m"] * 128, **bits, "real": [0, 1] * 128}
+    models = {"fair": {"prediction": "d"}, "real": {"prediction": "real"}}
+    spec = {
+        "columns": {"protected": ["sex", "b", "c"], "models": models},
+        "metrics": [{"metric": "demographic_parity_ratio", "by": by, "fail": "< 0.8"}],
+    }
+    result = fairaudit.audit(spec, pl.DataFrame(rows))
+    notices = [*map(str, result.notices)]
+    assert any(notice.startswith("no limit judges the decisions of real") for notice in notices)
+    text = printed(result, columns, monkeypatch)
+    assert len(text.splitlines()) <= terminal.MOST_LINES
+    assert text.startswith("PASS")
+    assert text.count("\nnotice:") >= min(len(notices), 8) > 2
+
+
 def test_names_from_data_break_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = printed(hostile.audited(tmp_path), 80, monkeypatch)
     assert max(map(cell_len, text.splitlines())) <= 80

@@ -25,7 +25,14 @@ from fairaudit.counting.columns import Age, MaskedCount, Period
 from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_counts import Level
-from fairaudit.counting.sources.batches import DATE_HINT, Batch, hint_dates, own, read_number
+from fairaudit.counting.sources.batches import (
+    DATE_HINT,
+    Batch,
+    hint_dates,
+    own,
+    read_date,
+    read_number,
+)
 from fairaudit.counting.sources.column_checks import parse_filter
 
 
@@ -165,7 +172,7 @@ class Numbers:
     def present(self, column: str) -> pl.Expr:
         """The column as it is stored, null where it is not a number or holds a missing token.
 
-        A text whose notation of dates is declared is written as 2024-12-31.
+        A text whose notations of dates are declared is written as 2024-12-31.
         """
         raw = pl.col(column)
         dtype = self.batch.schema[column]
@@ -178,11 +185,10 @@ class Numbers:
             return raw.fill_nan(None) if dtype.is_float() else raw
         text = raw.cast(pl.String)
         text = pl.when(~text.is_in(["", *self.plan.tokens])).then(text)
-        notation = dict(self.plan.format.dates).get(column)
-        if notation is None:
+        notations = dict(self.plan.format.dates).get(column)
+        if notations is None:
             return text
-        date = text.str.strip_chars().str.to_datetime(notation, strict=False)
-        written = date.dt.to_string("%Y-%m-%d %H:%M:%S")
+        written = read_date(text, notations).dt.to_string("%Y-%m-%d %H:%M:%S")
         return pl.coalesce(written, pl.lit(UNREAD) + text)
 
     def moment(self, column: str, length: int) -> pl.Expr:
@@ -343,7 +349,8 @@ class Numbers:
         """The fault of a row, and its place."""
         what, where, dated = "no number", f"in the column {column!r}", self._find_dated(column)
         if dated is not None:
-            what = f"no date ({dict(self.plan.format.dates).get(dated, 'YYYY-MM-DD')})"
+            notations = dict(self.plan.format.dates).get(dated, ("YYYY-MM-DD",))
+            what = f"no date ({' or '.join(notations)})"
         if in_filter:
             return what, f"{where} of the filter"
         age = next((age for age in self.plan.derived if age.name == column), None)

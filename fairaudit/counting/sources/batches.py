@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import polars as pl
 
@@ -93,11 +93,17 @@ def read_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
     return text.cast(pl.Float64, strict=False)
 
 
+def read_date(text: pl.Expr, notations: Iterable[str]) -> pl.Expr:
+    """A text as the date and time in the first notation that fits; null if none does."""
+    text = text.str.strip_chars()
+    return pl.coalesce(text.str.to_datetime(notation, strict=False) for notation in notations)
+
+
 def hint_dates(form: CsvFormat, column: str) -> str:
     """The remedy for texts of a column that are not dates in its notation."""
-    declared = dict(form.dates).get(column)
-    if declared is not None:
-        return f"`dates` says that they are written as {declared}: correct it, or the data"
+    if declared := dict(form.dates).get(column):
+        written = " or ".join(declared)
+        return f"`dates` says that they are written as {written}: correct it, or the data"
     return f'declare how dates are written, such as `dates: {{{column}: "%m/%d/%Y"}}`'
 
 

@@ -23,7 +23,7 @@ from fairaudit.base.inputs import CSV
 from fairaudit.counting.columns import CsvFormat, MaskedCount
 from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources import begin_pass, inspect_file, open_bytes, open_file
-from fairaudit.counting.sources.batches import batches, collect, own, read_number
+from fairaudit.counting.sources.batches import batches, collect, own, read_date, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
 from fairaudit.counting.sources.csv_reader import (
     count_titles,
@@ -40,6 +40,8 @@ _ACCOUNTING = re.compile(r"\([^()\d]{0,3}\d[\d.,'’\s]*[^()\d]{0,3}\)")
 _SYMBOL = re.compile(r"[+-]?\(?\s*([$€£¥])?\s*\d[\d.,'’\s]*(%|[$€£¥])?\)?-?")
 _AROUND = "$€£¥%() "
 _SEPARATORS = (",", ";", "\t", "|", " ")
+_DAY_SIGNS = "/.-"
+_DAY = r"^\s*(\d{{1,2}}){0}(\d{{1,2}}){0}\d{{4}}\b"
 _THOUSANDS = {
     ",": re.compile(r"-?[1-9]\d{0,2}(,\d{3})+(\.\d+)?"),
     ".": re.compile(r"-?[1-9]\d{0,2}(\.\d{3})+(,\d+)?"),
@@ -194,7 +196,8 @@ class ColumnProfile(Frozen):
     A large `distinct` is approximate. `values` are the most common values of the first rows, each
     with its count; `is_whole` says that no other value is known. `whole` of the `numbers` are whole
     numbers; all are between `low` and `high`. `days` are the first and the last date of a column
-    in which the first rows hold dates.
+    in which the first rows hold dates. `day_signs` are the signs in dates such as 3/4/2024, with
+    the number of such dates, and the largest first and second number.
     """
 
     name: str
@@ -208,6 +211,7 @@ class ColumnProfile(Frozen):
     low: float | None = None
     high: float | None = None
     days: tuple[str | None, str | None] | None = None
+    day_signs: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
 
 class FileProfile(Frozen):
@@ -267,6 +271,11 @@ def profile_file(
                 low=facts.get(f"{place}l"),
                 high=facts.get(f"{place}h"),
                 days=(facts[f"{place}a"], facts[f"{place}z"]) if f"{place}a" in facts else None,
+                day_signs={
+                    sign: tuple(facts[f"{place}{sign}"].values())
+                    for sign in _DAY_SIGNS
+                    if f"{place}{sign}" in facts
+                },
             )
         )
     count = next((name for name in names if is_like_count(name) and _is_table(sample, name)), None)
@@ -333,11 +342,16 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
             facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
         # A date such as 2024-12-31; null for other texts.
         date = pl.col(name).str.extract(r"^\s*(\d{4}-\d{2}-\d{2})\b")
-        if (notation := dict(form.dates).get(name)) is not None:
-            day = pl.col(name).str.strip_chars().str.to_datetime(notation, strict=False)
-            date = day.dt.to_string("%Y-%m-%d")
+        if (notations := dict(form.dates).get(name)) is not None:
+            date = read_date(pl.col(name), notations).dt.to_string("%Y-%m-%d")
         if sample[name].to_frame().select(date.is_not_null().any()).item():
             facts += [date.min().alias(f"{place}a"), date.max().alias(f"{place}z")]
+        for sign in _DAY_SIGNS:
+            day = pl.col(name).str.extract_groups(_DAY.format(re.escape(sign)))
+            first, second = (day.struct.field(f"{part}").cast(pl.Int64) for part in (1, 2))
+            if sample[name].to_frame().select(first.is_not_null().any()).item():
+                of_sign = pl.struct(first.count().alias("0"), first.max().alias("1"), second.max())
+                facts.append(of_sign.alias(f"{place}{sign}"))
         if _has_numbers(sample, name, form):
             number = pl.col(own(f"number{place}"))
             numbers.append(_as_number(pl.col(name), form).alias(own(f"number{place}")))

@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 import numpy as np
 from numpy.typing import NDArray
 
+from fairaudit.base import names
 from fairaudit.base.arrays import raise_small
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import NothingToAudit
@@ -315,9 +316,9 @@ class Cells:
         )
         repeats, again = counts.plan.repeats, list[LedgerLine]()
         if repeats is not None and counts.repeated:
-            by = ", then ".join(repeats.latest)
-            which = f"latest by {by}" if by else repeats.keep
-            reason = f"repeats of a person, of whom the {which} row counts"
+            by = ", then ".join(map(names.name, repeats.latest))
+            which = f"row latest by {by}" if by else f"{repeats.keep} row"
+            reason = f"repeats of a person, of whom the {which} counts"
             again.append(LedgerLine(counts.repeated, counts.repeated, repeats.id, reason))
         for axis in self.axes:
             unknown = self.stays & axis.missing

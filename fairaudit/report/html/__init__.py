@@ -129,7 +129,7 @@ def _environment() -> jinja2.Environment:
         is_quiet=is_quiet,
         is_short=is_short,
         is_long=is_long,
-        kind_of=lambda picture: type(picture).__name__.lower(),
+        kind_of=lambda part: type(part).__name__.lower(),
         is_finite=math.isfinite,
         status_cell=checks.status_cell,
         subject=checks.title,
@@ -247,22 +247,17 @@ class Rows(Frozen):
     is_folded: bool
     left: int
 
-    kind = "table"
-
 
 class Pictures(Frozen):
     """Figures side by side."""
 
     places: Sequence[Place[Figure]]
 
-    kind = "pictures"
-
 
 class Words(Frozen):
     """A paragraph, facts or entries; `left` of these are left out."""
 
     block: Paragraph | Facts | Entries
-    kind: str
     left: int = 0
 
 
@@ -372,9 +367,9 @@ def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | 
                     yield _rows(named, page, is_bare=not block.caption, is_folded=is_folded)
                 case Entries():
                     kept = replace(block, rows=block.rows[:_MOST_ENTRIES])
-                    yield Words(kept, "entries", len(block.rows) - len(kept.rows))
+                    yield Words(kept, len(block.rows) - len(kept.rows))
                 case Paragraph() | Facts():
-                    yield Words(block, type(block).__name__.lower())
+                    yield Words(block)
 
 
 def _begun(table: Table) -> Table:
@@ -447,8 +442,8 @@ class Front(Frozen):
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
     others. `curves` are of the score behind a check that did not pass, `subsets` those of
     `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
-    words, and the widest `gaps`. `words` explains those that the top uses; `steps` are what to do
-    next; `origin` says what was audited, and when.
+    words, and the widest `gaps`. `words` explains those that the top uses; `notices` are the first
+    of them, `steps` what to do next; `origin` says what was audited, and when.
     """
 
     headline: checks.AuditHeadline
@@ -465,6 +460,7 @@ class Front(Frozen):
     more_tables: str
     gaps: Sequence[WidestGap]
     words: str
+    notices: Sequence[str]
     steps: Sequence[str]
     origin: str
 
@@ -517,6 +513,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         gaps,
         f"{_SELECTED.format(positive)}{_LIMIT}" if " selected " in " ".join(said) else _LIMIT,
+        [*remarks.first_notices(result)],
         [
             *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),
             *remarks.steps(result, [line.diagnostic for line in lines]),

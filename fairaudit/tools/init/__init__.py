@@ -28,7 +28,8 @@ _OLDEST, _ADULT = 120, 40
 """The largest age that a year of birth may imply, and an age that years of birth must reach."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
-_DAY = re.compile(r"(\d{1,2})([/.-])(\d{1,2})\2\d{4}", re.ASCII)
+_UNFIT = 0.1
+"""The share of other values from which a column is not one of dates."""
 _MONTHS = 12
 
 
@@ -164,28 +165,34 @@ def is_year(column: ColumnProfile) -> bool:
 
 
 def is_date(column: ColumnProfile) -> bool:
-    """Whether its values are dates of a known notation."""
-    return find_notation(column) is not None
+    """Whether its values are dates of known notations."""
+    return find_notations(column) is not None
 
 
-def find_notation(column: ColumnProfile) -> str | None:
-    """The notation of dates, empty for 2024-12-31; None for other values, and if it is unclear.
+def find_notations(column: ColumnProfile) -> list[str] | None:
+    """The notations of dates, none for 2024-12-31; None for other values, and if one is unclear.
 
     It is unclear whether 03/04/2024 is in March, unless another number is larger than 12.
     """
-    texts = list_known(column)
+    texts, notations = list_known(column), list[str]()
     if texts and all(map(_DATE.fullmatch, texts)):
-        return ""
-    days = [match for match in map(_DAY.fullmatch, texts) if match]
-    signs = {match[2] for match in days}
-    if not days or len(days) < len(texts) or len(signs) > 1:
-        return None
-    firsts, seconds = (max(int(match[place]) for match in days) for place in (1, 3))
-    (sign,) = signs
-    if max(firsts, seconds) > _MONTHS and min(firsts, seconds) <= _MONTHS:
-        order = ("%d", "%m", "%Y") if firsts > _MONTHS else ("%m", "%d", "%Y")
-        return sign.join(order)
-    return "%d.%m.%Y" if sign == "." and firsts <= _MONTHS else None
+        return notations
+    for sign, (_, first, second) in column.day_signs.items():
+        if max(first, second) > _MONTHS and min(first, second) <= _MONTHS:
+            notations.append(
+                sign.join(("%d", "%m", "%Y") if first > _MONTHS else ("%m", "%d", "%Y"))
+            )
+        elif sign == "." and first <= _MONTHS:
+            notations.append("%d.%m.%Y")
+        else:
+            return None
+    return notations if notations and count_unfit(column) < _UNFIT * column.present else None
+
+
+def count_unfit(column: ColumnProfile) -> int:
+    """The number of values that are neither dates such as 3/4/2024 nor mean missing."""
+    missing = sum(n for text, n in column.values if is_like_missing(text))
+    return column.present - missing - sum(rows for rows, *_ in column.day_signs.values())
 
 
 def is_code(column: ColumnProfile) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 
@@ -17,9 +18,10 @@ from fairaudit.tools.init import (
     OUTCOMES,
     Choices,
     Role,
+    count_unfit,
     find_candidates,
     find_column,
-    find_notation,
+    find_notations,
     find_positive,
     is_burden,
     is_code,
@@ -92,26 +94,26 @@ def write_spec(
     return "\n".join([*lines, *_write_metrics(profile, choices), ""])
 
 
+_KEYS_OF_FORMAT = {
+    **dict.fromkeys(("separator", "decimal", "thousands", "encoding", "sheet"), ""),
+    "skip_rows": "  # the lines above the header: check them",
+    "skip_footer": "  # the lines below the rows: check them",
+    "symbols": "",
+    "accounting": "",
+    "header": "  # the file's first line is a row: name its columns",
+}
+
+
 def _write_format(form: CsvFormat) -> Iterator[str]:
     """The notation of the file where it is not the usual one."""
-    usual, lines = CsvFormat(",", ".", "utf-8", multiline=False), list[str]()
-    for key in ("separator", "decimal", "thousands", "encoding", "sheet"):
-        if getattr(form, key) != getattr(usual, key):
-            lines.append(f"  {key}: {quote(getattr(form, key))}")
-    if form.skip_rows:
-        lines.append(f"  skip_rows: {form.skip_rows}  # the lines above the header: check them")
-    if form.skip_footer:
-        lines.append(f"  skip_footer: {form.skip_footer}  # the lines below the rows: check them")
-    lines += [f"  symbols: {_list(form.symbols)}"] if form.symbols else []
-    lines += ["  accounting: true"] if form.accounting else []
-    if form.header:
-        lines += [
-            "  header:                   # the file's first line is a row: name its columns",
-            f"    {_list(form.header)}",
-        ]
-    if lines:
-        yield "format:"
-        yield from lines
+    usual = CsvFormat(",", ".", "utf-8", multiline=False)
+    found = {key: getattr(form, key) for key in _KEYS_OF_FORMAT}
+    found = {key: value for key, value in found.items() if value != getattr(usual, key)}
+    yield from ["format:"] if found else []
+    for key, value in found.items():
+        text = quote(value) if isinstance(value, str) else json.dumps(value)
+        text = _list(value) if isinstance(value, tuple) else text
+        yield f"  {key}: {text}{_KEYS_OF_FORMAT[key]}"
 
 
 def _list(texts: Sequence[str]) -> str:
@@ -119,11 +121,17 @@ def _list(texts: Sequence[str]) -> str:
 
 
 def _write_dates(profile: FileProfile) -> Iterator[str]:
-    """The notation of dates that are not written as 2024-12-31."""
-    notations = {column.name: find_notation(column) for column in profile.columns}
-    listed = [f"{quote(name)}: {quote(form)}" for name, form in notations.items() if form]
-    if listed:
-        yield f"dates: {{{', '.join(listed)}}}  # of days after the 12th: check it"
+    """The notations of dates that are not written as 2024-12-31."""
+    found = [
+        (column, notations) for column in profile.columns if (notations := find_notations(column))
+    ]
+    if found:
+        yield "dates:  # of days after the 12th: check them"
+    for column, notations in found:
+        unfit = count_unfit(column)
+        note = f"  # {unfit:,} values do not fit: correct them, or add their notation"
+        written = _list(notations) if len(notations) > 1 else quote(notations[0])
+        yield f"  {quote(column.name)}: {written}{note if unfit else ''}"
 
 
 def _write_protected(column: ColumnProfile) -> Iterator[str]:

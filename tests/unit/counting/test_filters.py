@@ -201,6 +201,43 @@ def test_ages_of_dates_in_another_notation(by_route: Any) -> None:
     assert shares == {"under 40": 1.0, "40 and over": 0.25}
 
 
+def test_a_date_in_none_of_several_notations_is_an_error(by_route: Any) -> None:
+    rows = people([(2, "m", "1", "31.01.2024"), (2, "w", "1", "1/31/2024")])
+    spec: dict[str, Any] = {"filter": "decided = '2024-01-31'"}
+    both = {"decided": ["%d.%m.%Y", "%m/%d/%Y"]}
+    assert by_route(rows, "decided", **spec, dates=both).ledger.counted == 4
+    rows += people([(1, "m", "1", "31/1/2024")])
+    with pytest.raises(DataError, match=r"1 row holds no date \(%d\.%m\.%Y or %m/%d/%Y\)"):
+        by_route(rows, "decided", **spec, dates=both)
+
+
+@pytest.mark.parametrize(
+    ("notations", "text"),
+    [
+        (["%d/%m/%Y", "%m/%d/%Y"], "05/04/2003"),
+        (["%d.%m.%Y", "%Y-%m-%d", "%m.%d.%Y"], "05.04.2003"),
+        (["%d/%m/%y", "%d/%m/%Y"], "05/04/03"),
+        (["%m/%e/%y", "%y/%m/%d"], "04/05/03"),
+        (["%d.%m.%Y", "%m/%d/%Y"], None),
+        (["%d.%m.%Y", "%d %b %Y", "%Y-%m-%d %H:%M"], None),
+        (["%d/%m/%Y", "%e/%m/%Y"], None),
+    ],
+)
+def test_notations_that_read_a_text_as_two_dates_are_refused(
+    notations: list[str], text: str | None
+) -> None:
+    frame = pl.DataFrame({"sex": ["a", "b"], "hired": ["1", "0"], "decided": ["", ""]})
+    spec = {"columns": DECISION, "metrics": GATE, "dates": {"decided": notations}}
+    if text is None:
+        assert fairaudit.audit(spec, frame).ledger.read == 2
+        return
+    # The reader of dates takes it for two days, indeed.
+    read = {pl.Series([text]).str.to_date(one, strict=False)[0] for one in notations}
+    assert len(read - {None}) == 2
+    with pytest.raises(SpecError, match=f"read {text} as two dates"):
+        fairaudit.audit(spec, frame)
+
+
 @pytest.mark.parametrize("notation", ["%m/%Y", "%d.%m", "%Y-%Q-%m-%d", "yyyy", "%H:%M"])
 def test_a_notation_names_day_month_and_year(notation: str) -> None:
     spec = {"columns": DECISION, "metrics": GATE, "dates": {"decided": notation}}

@@ -41,6 +41,9 @@ def draw(size: int = 240) -> list[Row]:
                 "second": made.choice(["White", "Asian", ""]),
                 "born": f"{born}",
                 "round": made.choice(["2024-09-30", "2025-03-31"]),
+                "received": (date(2024, 1, 1) + timedelta(made.randrange(700))).strftime(
+                    made.choice(["%d.%m.%Y", DAY])
+                ),
                 "number": f"{made.randrange(5000):,}",
                 "decided": (date(2024, 1, 1) + timedelta(days[number])).strftime(DAY),
                 "who": f"p{made.randrange(size // 2)}",
@@ -57,6 +60,15 @@ ROWS = draw()
 
 def day_of(row: Row) -> date:
     month, day, year = map(int, row["decided"].split("/"))
+    return date(year, month, day)
+
+
+def received_on(row: Row) -> date:
+    text = row["received"]
+    if "." in text:
+        day, month, year = map(int, text.split("."))
+    else:
+        month, day, year = map(int, text.split("/"))
     return date(year, month, day)
 
 
@@ -149,6 +161,14 @@ CASES: Mapping[str, tuple[Mapping[str, Any], Counts]] = {
     "dates": (
         {"columns": PLAIN, "dates": {"decided": DAY}, "filter": "decided >= '2025-01-01'"},
         count(row for row in ROWS if day_of(row) >= date(2025, 1, 1)),
+    ),
+    "two notations": (
+        {
+            "columns": PLAIN,
+            "dates": {"received": ["%d.%m.%Y", DAY]},
+            "filter": "received >= '2024-09-12'",
+        },
+        count(row for row in ROWS if received_on(row) >= date(2024, 9, 12)),
     ),
     "repeats": (
         {

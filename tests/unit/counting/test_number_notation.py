@@ -146,3 +146,21 @@ def test_thousands_in_counts_side_by_side_have_their_remedy(tmp_path: Path) -> N
     assert raised.value.hint == 'for thousands declare `format: {thousands: ","}`'
     result = fairaudit.audit({**spec, "format": {"thousands": ","}}, path)
     assert result.ledger.people == 1818
+
+
+def test_init_declares_each_notation_of_dates_and_counts_what_does_not_fit(tmp_path: Path) -> None:
+    days = ["13.02.2025", "2/14/2025", "3.4.2025", "03/04/2025"] * 60
+    rows = [f"{'mw'[n % 2]};{n % 3 % 2};{day}" for n, day in enumerate(days)]
+    spec = tmp_path / "a.yaml"
+    args = ["init", str(tmp_path / "a.csv"), "--protected", "g", "--decision", "d"]
+    for odd, note in (([], ""), (["m;0;soon", "m;0;2025-01-01"], "2 values do not fit")):
+        (tmp_path / "a.csv").write_text("\n".join(["g;d;on", *rows, *odd, ""]))
+        assert cli.run_line([*args, "--positive", "1", "-o", str(spec), "--force"]) == 0
+        text = spec.read_text()
+        assert yaml.safe_load(text)["dates"] == {"on": ["%m/%d/%Y", "%d.%m.%Y"]}
+        assert ("do not fit" in text) == bool(odd)
+        assert note in text
+    # Which number is the day cannot be known of dates of which some begin with it.
+    (tmp_path / "a.csv").write_text("\n".join(["g;d;on", *rows, "m;1;14/2/2025", ""]))
+    assert cli.run_line([*args, "--positive", "1", "-o", str(spec), "--force"]) == 0
+    assert "dates" not in yaml.safe_load(spec.read_text())
