@@ -135,7 +135,7 @@ def test_the_share_of_hits_covers_where_the_delta_method_does_not(bench: Any) ->
         else:
             assert min(covered) > bar(RUNS), one.title
             # Of few hits the ends are exact, and the interval is a little wide.
-            assert np.mean(covered) == pytest.approx(0.957, abs=0.008), one.title
+            assert 0.944 < np.mean(covered) < 0.97, one.title
 
 
 def test_sums_of_rates_are_covered_and_inequality_is_where_samples_are_not_small(
