@@ -102,7 +102,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """
         __tracebackhide__ = True  # pytest shows the line of the test, not this one
         if self.verdict in {plain.Verdict.FAIL, plain.Verdict.INCONCLUSIVE}:
-            from fairaudit.report.diagnostics import describe_failure
+            from fairaudit.report.remarks import describe_failure
 
             raise AuditFailed(describe_failure(self))
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from msgspec import Struct, field
 
+from fairaudit.base.errors import UsageError
 from fairaudit.cli.files import Outputs
 from fairaudit.cli.streams import Color
 
@@ -59,6 +60,19 @@ Untrusted = Annotated[
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+def split_names(texts: Iterable[str]) -> tuple[str, ...]:
+    """Names separated by commas; quote a name that contains a comma."""
+    import csv
+
+    try:
+        return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
+    except csv.Error as error:
+        raise UsageError(
+            f"cannot split the list of names: {error}",
+            "quote a name that contains a comma or a quote",
+        ) from error
 
 
 def show_examples(*commands: str) -> str:

@@ -21,6 +21,7 @@ from fairaudit.cli.app import (
     Verbose,
     app,
     show_examples,
+    split_names,
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
 from fairaudit.cli.output import (
@@ -162,7 +163,9 @@ _Tables = Annotated[
     typer.Argument(metavar="TABLE.csv", help="Tables of groups; all must have the same people."),
 ]
 _Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
-_By = Annotated[list[str] | None, typer.Option(help="A column of groups; default: all others.")]
+_By = Annotated[
+    list[str] | None, typer.Option(help="The columns of groups: sex,race; default: all others.")
+]
 _Excluded = Annotated[
     str | None, typer.Option(help="Groups without a ratio must be smaller than this share: 2%.")
 ]
@@ -194,7 +197,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit.spec.reading import read_share
     from fairaudit.tools import verify as verifying
 
-    columns = verifying.ColumnNames(n, selected, rate, ratio, tuple(by or ()))
+    columns = verifying.ColumnNames(n, selected, rate, ratio, split_names(by or ()))
     rows = [row for path in tables for row in verifying.read_table(path, columns)]
     try:
         below = None if excluded_below is None else read_share(excluded_below)

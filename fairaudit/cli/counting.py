@@ -123,8 +123,9 @@ def _write(counts: Counts, output: str, outputs: Outputs) -> None:
     content = counts_file.write(counts)
     outputs.write(Path(output), content)
     hidden = sum(cells.people for cells in counts.hidden)
+    rows = counts.read // counts.plan.counts_per_row
     write_line(
-        f"COUNTED  {counts.read:,} rows, {int(counts.people.sum()):,} people "
+        f"COUNTED  {rows:,} rows, {int(counts.people.sum()):,} people "
         f"{f'and {hidden:,} hidden ' if hidden else ''}of {len(counts.sources):,} "
         f"{'file' if len(counts.sources) == 1 else 'files'} "
         f"in {len(content):,} bytes: {names.copied(output)}"

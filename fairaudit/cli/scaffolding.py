@@ -14,7 +14,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError
 from fairaudit.base.inputs import TITLES
 from fairaudit.base.trust import refuse_path
-from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples
+from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples, split_names
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.output import print_document
 from fairaudit.cli.streams import silenced, write_line
@@ -101,11 +101,11 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
         Role.WEIGHT: weight,
     }
     choices = Choices(
-        protected=_split(protected or ()),
+        protected=split_names(protected or ()),
         columns={role: name for role, name in columns.items() if name is not None},
         counts=_read_counts(counts or ()),
         positives=tuple(positive or ()),
-        strata=_split(strata or ()),
+        strata=split_names(strata or ()),
     )
     with silenced(debug=debug):
         form = profiles.guess_format(
@@ -114,7 +114,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
             decimal=decimal,
             thousands=thousands,
             encoding=encoding,
-            header=_split([header] if header else []),
+            header=split_names([header] if header else []),
             has_header=has_header,
             sheet=sheet,
         )
@@ -175,22 +175,9 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
         raise UsageError(f"-o {output}: this is the data file", "name another file")
 
 
-def _split(texts: Iterable[str]) -> tuple[str, ...]:
-    """Names separated by commas; quote a name that contains a comma."""
-    import csv
-
-    try:
-        return tuple(name for row in csv.reader(texts, skipinitialspace=True) for name in row)
-    except csv.Error as error:
-        raise UsageError(
-            f"cannot split the list of names: {error}",
-            "quote a name that contains a comma or a quote",
-        ) from error
-
-
 def _read_counts(texts: Iterable[str]) -> dict[str, str]:
     """The columns of counts by level."""
-    pairs = [text.partition("=") for text in _split(texts)]
+    pairs = [text.partition("=") for text in split_names(texts)]
     if any(not sign for _, sign, _ in pairs):
         raise UsageError(
             "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"

@@ -18,7 +18,9 @@ from fairaudit.base.names import quoted
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 
 _MASK = re.compile(
-    r"[*<>≤≥~=]+ *\d*|\([a-z]\)|[a-z .]*(?:suppress|mask|redact)[a-z .]*", re.IGNORECASE
+    r"(?:n ?)?[*<≤~=]+ *\d*|(?:fewer|less) than \d+|\d+ or (?:fewer|less)|\([a-z]+\)|[sx]"
+    r"|[-–—.]+|[a-z .]*(?:suppress|mask|redact)[a-z .]*",
+    re.IGNORECASE,
 )
 
 BETWEEN = "\x1f"
@@ -227,8 +229,8 @@ class MaskedCount(Frozen):
         """The counts that a text such as `<5` hides, or 0 to 9 for `*`; None for other texts."""
         if not _MASK.fullmatch(text):
             return None
-        end = re.search(r"([<≤]=?)\s*(\d+)", text)
-        return cls(text, 0, 9 if end is None else max(int(end[2]) - (end[1] == "<"), 0))
+        end = re.search(r"(<(?!=)|than)? *(\d+)", text)
+        return cls(text, 0, 9 if end is None else max(int(end[2]) - bool(end[1]), 0))
 
 
 class CountColumns(Frozen):

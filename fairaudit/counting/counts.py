@@ -11,6 +11,7 @@ from fairaudit.base.arrays import SQUARE_SCALES, TINY, WEIGHT_SCALES, Ints
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import DataFile
+from fairaudit.counting.columns import COUNTED_LEVEL
 from fairaudit.counting.plan import Key, Plan, SumName
 from fairaudit.counting.raw_counts import (
     MOST_ENTRIES,
@@ -134,6 +135,15 @@ class Counts(Frozen, eq=False):
     def files(self) -> tuple[DataFile, ...]:
         """The files that were counted."""
         return tuple(source.file for source in self.sources)
+
+    @property
+    def file_rows(self) -> Ints:
+        """The rows of the data in each cell; a row with several counts is where its first is."""
+        if self.plan.counts is None:
+            return self.rows
+        key, first = self.text_key(COUNTED_LEVEL), self.plan.counts.names[0]
+        is_first = np.array([*(level == first for level in key.levels), False])
+        return np.where(is_first[key.codes], self.rows, 0)
 
     @property
     def weight(self) -> Sum | None:

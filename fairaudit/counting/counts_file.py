@@ -494,7 +494,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
             "do not send counts of these people",
         )
     few = counts.repeated if is_small(counts.repeated, below) else 0
-    hidden = HiddenCells(below, int(counts.rows[gone].sum()), people)
+    hidden = HiddenCells(below, int(counts.file_rows[gone].sum()), people)
     return replace(
         counts,
         keys=tuple(replace(key, codes=key.codes[stays]) for key in counts.keys),

@@ -148,7 +148,7 @@ class Plan(Frozen):
 
     @property
     def counts_per_row(self) -> int:
-        """The number of counts in a row of the data. Each is counted as one row."""
+        """The number of counts in a row of the data."""
         return 1 if self.counts is None else len(self.counts.names)
 
     @property

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
-from fairaudit.base.frozen import Frozen, field
+from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import Ledger
 from fairaudit.cube.group_table import (
     MOST_COUNTS,
@@ -23,7 +23,6 @@ from fairaudit.cube.group_table import (
     ClusteredTable,
     Clusters,
     GroupTable,
-    Masked,
     Pairs,
     SampleStrata,
     Sum,
@@ -52,9 +51,9 @@ from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
-    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. `optional` marks
-    cells of people who may or may not belong to the cube. Its tables count these people as people
-    of unknown group. `masked` says what masked counts hide.
+    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. The `possible`
+    people may belong to the cube or not, or may not exist; tables count them apart. `masked`:
+    masked counts hide people or their outcomes.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -66,8 +65,8 @@ class Cube(Frozen, eq=False, dict=True):
     squares: Sum | None = None
     amounts: Mapping[AmountName, Amount] = field(default_factory=dict)
     clusters: Clusters | None = None
-    optional: Marks | None = None
-    masked: Masked = Masked.NOTHING
+    masked: bool = False
+    possible: Cube | None = None
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -85,21 +84,16 @@ class Cube(Frozen, eq=False, dict=True):
         squares: Sum | None = None,
         amounts: Mapping[AmountName, Amount] | None = None,
         cluster: Ints | None = None,
-        optional: Marks | None = None,
         strata: SampleStrata | None = None,
-        masked: Masked = Masked.NOTHING,
+        masked: bool = False,  # noqa: FBT001, FBT002  # a column as the others
     ) -> Cube:
         """A cube in canonical form: equal combinations joined, cells in ascending order.
 
         `cluster` numbers the cluster that the people of each given combination belong to. `strata`
         are the strata of the sample from which the clusters were drawn.
         """
-        if optional is not None:
-            codes = np.column_stack([codes, optional.astype(np.int32)])
         cells, index = distinct_rows(codes)
-        size, is_optional = len(cells), None
-        if optional is not None:
-            cells, is_optional = cells[:, :-1], cells[:, -1] > 0
+        size = len(cells)
 
         def gather_counts(counts: Ints) -> Ints:
             return add_up(counts, index, size)
@@ -121,7 +115,6 @@ class Cube(Frozen, eq=False, dict=True):
                 for name, amount in (amounts or {}).items()
             },
             None if cluster is None else Clusters.gather(index, cluster, mass, strata),
-            is_optional,
             masked,
         )
 
@@ -198,6 +191,7 @@ class Cube(Frozen, eq=False, dict=True):
                 if outcome == of
             },
             ungrouped=layout.count_ungrouped(),
+            possible=layout.count_possible(),
             pairs=layout.count_pairs(against),
             clusters=layout.place_clusters(),
             masked=self.masked,
@@ -243,6 +237,11 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
     The share is of the people with known levels, or of all people if the rule says so. All strata
     and outcomes count, and survey weights are ignored.
     """
+    if cube.possible is not None and not cube.masked:
+        # People behind masked counts may not exist; all other `possible` people do.
+        parts = (cube, cube.possible)
+        codes, n = ([getattr(part, name) for part in parts] for name in ("codes", "people"))
+        cube = replace(cube, codes=np.concatenate(codes), people=np.concatenate(n))
     groups, people, known = cube.count_people(by)
     of_all = rule.of is ShareOf.ALL
     everybody = int(cube.people.sum() if of_all else people[known].sum())
@@ -288,6 +287,7 @@ class _TableLayout(Frozen, eq=False):
     cube: Cube
     columns: tuple[list[int], list[int]]
     of: str
+    outcomes: list[int]
     known_outcomes: list[int]
     applies: Marks
     groups: NDArray[np.int32]
@@ -306,8 +306,6 @@ class _TableLayout(Frozen, eq=False):
         needed = cube.codes[:, [*columns, *conditions, *known]]
         marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
         applies = np.all(cube.codes[:, outcomes] != OUTSIDE, axis=1)
-        if cube.optional is not None:
-            marks &= ~cube.optional
         codes = cube.codes[marks]
         groups, g = distinct_rows(codes[:, columns])
         strata, z = distinct_rows(codes[:, conditions])
@@ -315,7 +313,8 @@ class _TableLayout(Frozen, eq=False):
         strata = strata[: len(codes)]
         axes, sizes = (z[applies[marks]], g[applies[marks]]), (len(strata), len(groups))
         inside = _Selection.of(cube, of, marks & applies, axes, sizes)
-        return cls(cube, (columns, conditions), of, known, applies, groups, strata, inside)
+        places = (columns, conditions)
+        return cls(cube, places, of, outcomes, known, applies, groups, strata, inside)
 
     @property
     def group_keys(self) -> list[KeyColumn]:
@@ -328,24 +327,32 @@ class _TableLayout(Frozen, eq=False):
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def count_ungrouped(self) -> Ungrouped | None:
-        """The people in the strata whose group is unknown, and those in optional cells."""
-        cube, (columns, conditions) = self.cube, self.columns
-        lacking = np.any(cube.codes[:, columns] == NO_LEVEL, axis=1)
-        if cube.optional is not None:
-            lacking |= cube.optional
-        lacking &= self.applies & (cube.people > 0)
-        needed = cube.codes[:, [*conditions, *self.known_outcomes]]
-        lacking &= np.all(needed != NO_LEVEL, axis=1)
-        if not lacking.any() or not len(self.strata):
+        """The people in the strata whose group is unknown."""
+        lacking = np.any(self.cube.codes[:, self.columns[0]] == NO_LEVEL, axis=1)
+        return self._count_outside(self.cube, lacking & self.applies)
+
+    def count_possible(self) -> Ungrouped | None:
+        """The people in the strata who may or may not belong to a group."""
+        cube = self.cube.possible
+        if cube is None:
             return None
-        z = self.find_strata(cube.codes[lacking][:, conditions])
+        return self._count_outside(cube, np.all(cube.codes[:, self.outcomes] != OUTSIDE, axis=1))
+
+    def _count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
+        """The marked people of a cube in the strata, who are in no group of the table."""
+        columns, conditions = self.columns
+        needed = cube.codes[:, [*conditions, *self.known_outcomes]]
+        marks = marks & (cube.people > 0) & np.all(needed != NO_LEVEL, axis=1)
+        if not marks.any() or not len(self.strata):
+            return None
+        z = self.find_strata(cube.codes[marks][:, conditions])
         # A stratum without a known group is not part of this table.
-        lacking[lacking] = z != NO_LEVEL
-        groups, u = distinct_rows(cube.codes[lacking][:, columns])
+        marks[marks] = z != NO_LEVEL
+        groups, u = distinct_rows(cube.codes[marks][:, columns])
         if not len(groups):
             return None
         axes, sizes = (z[z != NO_LEVEL], u), (len(self.strata), len(groups))
-        ungrouped = _Selection.of(cube, self.of, lacking, axes, sizes)
+        ungrouped = _Selection.of(cube, self.of, marks, axes, sizes)
         people = ungrouped.add(cube.people)
         mass = ungrouped.add(cube.weight.values) if cube.weight else people
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
@@ -411,7 +418,6 @@ __all__ = [
     "Ints",
     "KeyColumn",
     "Marks",
-    "Masked",
     "Role",
     "RowTable",
     "Rows",

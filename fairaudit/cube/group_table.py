@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from functools import cached_property
 from typing import Any, TypeAlias
 
@@ -175,14 +174,6 @@ class Pairs(Frozen, eq=False):
     positive: Marks
 
 
-class Masked(Enum):
-    """The people or outcomes that masked counts of the data hide."""
-
-    NOTHING = 0
-    OUTCOMES = 1
-    PEOPLE = 2
-
-
 class GroupTable(Frozen, eq=False, dict=True):
     """The counts of one grouping, stratified, which every metric reads.
 
@@ -193,10 +184,11 @@ class GroupTable(Frozen, eq=False, dict=True):
     known" only. `amounts` (same axes) are sums for `of`; `histogram` is the histogram of its
     score, by the same strata and groups, if a metric needs it. `excluded` groups are counted
     among everybody, and never compared. `ungrouped` are the people whom
-    `missing: {protected: aside}` leaves out of this grouping. `pairs` also counts the same people
+    `missing: {protected: aside}` leaves out of this grouping, `possible` those who may exist by a
+    masked count. `pairs` also counts the same people
     by a second outcome. `clusters` are the clusters of the rows, if the spec names them. `rows` are
     the people one by one, if a metric needs them, `draws` [D, P, G] given probabilities of classes.
-    `masked` says what masked counts hide: outcomes of people, or whether people exist.
+    `masked`: masked counts hide outcomes of people, or whether people exist.
     """
 
     by: Grouping
@@ -219,11 +211,12 @@ class GroupTable(Frozen, eq=False, dict=True):
     histogram: Histogram | None = None
     excluded: ExcludedGroups | None = None
     ungrouped: Ungrouped | None = None
+    possible: Ungrouped | None = None
     pairs: Pairs | None = None
     clusters: ClusteredTable | None = None
     rows: RowTable | None = None
     draws: Floats | None = None
-    masked: Masked = Masked.NOTHING
+    masked: bool = False
 
     @cached_property
     def eligible(self) -> Marks:
@@ -232,6 +225,11 @@ class GroupTable(Frozen, eq=False, dict=True):
             return self.known
         kept = [group not in self.excluded.people for group in self.groups]
         return self.known & np.array(kept, dtype=np.bool_)
+
+    @property
+    def outsiders(self) -> tuple[Ungrouped, ...]:
+        """The people who may belong to its groups: of unknown group, and those who may exist."""
+        return tuple(people for people in (self.ungrouped, self.possible) if people is not None)
 
     @cached_property
     def n(self) -> Ints:

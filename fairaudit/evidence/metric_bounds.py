@@ -102,7 +102,7 @@ class IncompleteCells(Frozen):
 @memoize
 def count_incomplete(table: GroupTable) -> IncompleteCells:
     """The people of a table by known and unknown label and outcome; computed once."""
-    outside = None if table.ungrouped is None else count_by_knowledge(table, table.ungrouped.mass)
+    outside = [count_by_knowledge(table, people.mass) for people in table.outsiders]
     return add_visitors(table, count_by_knowledge(table, table.mass), outside)
 
 
@@ -123,16 +123,15 @@ def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
     return np.asarray(kind[:, None] == np.arange(3), dtype=np.float64)
 
 
-def add_visitors(table: GroupTable, own: Floats, outside: Floats | None) -> IncompleteCells:
-    """People by group, [Z, ..., G], with those of unknown group who may belong to each.
+def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> IncompleteCells:
+    """People by group, [Z, ..., G], with those `outside` the groups who may belong to each.
 
     People who lack one of several values can only be in groups with their other values.
     """
     visitors_of, share = np.zeros_like(own), np.zeros_like(own)
     shown = np.flatnonzero(~table.known)
     sources = [(own[..., shown], [table.groups[g] for g in shown.tolist()])]
-    if outside is not None and table.ungrouped is not None:
-        sources.append((outside, list(table.ungrouped.groups)))
+    sources += zip(outside, (list(people.groups) for people in table.outsiders), strict=True)
     size = np.where(table.known, table.n, 0).astype(np.float64)
     for cells, groups in sources:
         patterns = list(map(_find_pattern, groups))
@@ -176,15 +175,15 @@ class Contributions(Frozen):
     """The contribution of each kind of person to a rate, [lowest or highest, over or under, 3, 3].
 
     People who are only `possible` may also be absent. `open` marks the kinds whose contribution is
-    uncertain, `matters` those that may contribute at all. `fixed`: the denominator does not depend
-    on missing values.
+    uncertain, `matters` those that may contribute at all. `under` is the least and the greatest
+    part of the denominator, [2, 3, 3].
     """
 
     certain: Floats
     possible: Floats
+    under: Floats
     open: Marks
     matters: Marks
-    fixed: bool
 
     def sum(self, people: People) -> Floats:
         """Numerators and denominators, [lowest or highest, over or under, Z, G]."""
@@ -202,7 +201,7 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
         return None
     certain, possible = np.zeros((2, 2, 2, 3, 3))
     undecided, matters = np.zeros((2, 3, 3), dtype=np.bool_)
-    fixed = True
+    ends = np.zeros((2, 3, 3))
     for y, p in product(range(3), repeat=2):
         options = {
             _add_person(rate, label, outcome)
@@ -212,8 +211,9 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
         for adds, choices in ((certain, options), (possible, options | {(0, 0)})):
             adds[:, :, y, p] = min(choices, key=_rank_effect), max(choices, key=_rank_effect)
         undecided[y, p], matters[y, p] = len(options) > 1, options != {(0, 0)}
-        fixed = fixed and len({under for _, under in options}) == 1
-    return Contributions(certain, possible, undecided, matters, fixed)
+        unders = {under for _, under in options}
+        ends[:, y, p] = min(unders), max(unders)
+    return Contributions(certain, possible, ends, undecided, matters)
 
 
 def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
@@ -253,6 +253,26 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
         raise NoBounds("it is not a rate of people")
     low, high = adds.sum(people)
     return divide(low, 0.0), divide(high, np.inf if metric.bounds[1] is None else metric.bounds[1])
+
+
+@memoize
+def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
+    """The ranges of a rate of the groups of a table, of its numerator and of its denominator.
+
+    A mean of rates, or a rate of weighted people, has only the first; a metric without bounds none.
+    """
+    people, _, _ = count_incomplete(table).place(Placement.ANYWHERE)
+    try:
+        rate = bound_rate(metric, people)
+    except NoBounds:
+        return []
+    adds = find_contributions(metric)
+    if adds is None or table.squares is not None:
+        return [rate]
+    (least, _), (most, _) = adds.sum(people)
+    every = people.certain, people.certain + people.possible
+    low, high = (np.einsum("zypg,yp->zg", *side) for side in zip(every, adds.under, strict=True))
+    return [rate, (least, most), (low, high)]
 
 
 def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
@@ -340,7 +360,7 @@ def _bound_reference(
             return bound_rate(rate, People(*masses))
         case ReferencePolicy.OVERALL:
             adds = find_contributions(rate)
-            if adds is None or not adds.fixed or rest.possible.any():
+            if adds is None or (adds.under[0] != adds.under[1]).any() or rest.possible.any():
                 return bound_rate(rate, everybody)
             # The people counted are fixed, so everybody is the group and its rest, at opposite
             # bounds.
@@ -448,7 +468,7 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
     if smoothing and (table.squares is not None or parameters.towards is not None):
         raise NoBounds("it is a smoothed ε of a weighted sample, or smoothed towards all people")
     own = table.mass.sum(axis=1) / table.scale
-    outside = None if table.ungrouped is None else table.ungrouped.mass.sum(axis=1) / table.scale
+    outside = [people.mass.sum(axis=1) / table.scale for people in table.outsiders]
     (required, free), _, _ = add_visitors(table, own, outside).place(placement)
     known, unknown = required[:, :-1] + smoothing, required[:, -1]
     all_free, total = free.sum(axis=1), known.sum(axis=1) + unknown

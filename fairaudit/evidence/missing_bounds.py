@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Protocol
+from typing import Annotated, Protocol
 
 import numpy as np
 
 from fairaudit.base.arrays import Ends
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import Frozen, field, replace
-from fairaudit.cube import Floats, Group, Ints, Marks, Masked
+from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
+from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.evidence.metric_bounds import (
     Contributions,
     NoBounds,
@@ -69,7 +69,7 @@ class UncertainValue(Frozen):
 
 @declare_subjects(
     row="missing_outcome missing_group low high apart_low apart_high proportional_low "
-    "proportional_high turns others reason",
+    "proportional_high turns others reason possible",
 )
 class MissingBounds(Frozen):
     """The possible range of a value if no value were missing.
@@ -77,8 +77,9 @@ class MissingBounds(Frozen):
     `low` and `high` hold for all placements of people of unknown group. The `apart` bounds leave
     these people out, the `proportional` ones spread them over the groups by size. Without
     bounds they are missing, and `reason` says why. `missing_outcome` are people whose outcome or
-    label is unknown and matters, `missing_group` those of unknown group who could matter. `turns`:
-    the verdict could change. `others` are values within a limit that might be beyond it.
+    label is unknown and matters, `missing_group` those of unknown group who could matter, and
+    `possible` those who may exist by a masked count. `turns`: the verdict could change. `others`
+    are values within a limit that might be beyond it.
     """
 
     missing_outcome: int = field(name="outcome")
@@ -92,6 +93,7 @@ class MissingBounds(Frozen):
     turns: bool = False
     others: tuple[UncertainValue, ...] = ()
     reason: str | None = None
+    possible: Annotated[int, RARE] = 0
 
 
 class AllMissingBounds(Frozen):
@@ -103,13 +105,14 @@ class AllMissingBounds(Frozen):
 
     def at(self, z: int, w: int) -> MissingBounds:
         """The bounds of one value, without the verdict."""
-        outcome, group = _count_missing(self.evaluation, z, w)
+        outcome, group, possible = _count_missing(self.evaluation, z, w)
         if not self.ranges:
-            return MissingBounds(outcome, group, reason=self.reason)
+            return MissingBounds(outcome, group, reason=self.reason, possible=possible)
         anywhere, apart, proportional = (
             (float(low[z, w]), float(high[z, w])) for low, high in self.ranges.values()
         )
-        return MissingBounds(outcome, group, *anywhere, *apart, *proportional)
+        ends = (*anywhere, *apart, *proportional)
+        return MissingBounds(outcome, group, *ends, possible=possible)
 
 
 def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
@@ -119,7 +122,7 @@ def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
     people, with s of n selected and m unknown, is between s / (n + m) and (s + m) / (n + m).
     """
     table = evaluation.strata or evaluation.table
-    has_strangers = table.ungrouped is not None or (~table.known & (table.n.sum(axis=0) > 0)).any()
+    has_strangers = table.outsiders or (~table.known & (table.n.sum(axis=0) > 0)).any()
     if not has_strangers and not count_unknown_outcomes(evaluation)[:, table.known].any():
         return None
     try:
@@ -137,7 +140,7 @@ def judge_missing(
     if all_bounds is None:
         return None
     bounds = all_bounds.at(z, w)
-    anybody = bool(bounds.missing_outcome or bounds.missing_group)
+    anybody = bool(bounds.missing_outcome or bounds.missing_group or bounds.possible)
     if not all_bounds.ranges:
         return bounds if anybody else None
     entries = _find_entries(evaluation)
@@ -166,14 +169,22 @@ def judge_missing(
     return replace(bounds, turns=turns, others=others)
 
 
+@memoize
+def find_possible_ends(evaluation: Evaluation) -> Ends | None:
+    """The least and the greatest value over all completions; None without bounds."""
+    try:
+        return find_bounds(evaluation, Placement.ANYWHERE)
+    except NoBounds:
+        return None
+
+
 def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
     """Whether people of unknown outcome or group may put a value beyond a limit.
 
     True without bounds.
     """
-    try:
-        bounds = find_bounds(evaluation, Placement.ANYWHERE)
-    except NoBounds:
+    bounds = find_possible_ends(evaluation)
+    if bounds is None:
         return True
     entries = _find_entries(evaluation)
     low, high = (end[entries] for end in bounds)
@@ -184,11 +195,8 @@ def may_take_part(evaluation: Evaluation) -> bool:
     """Whether people of unknown group could enlarge a group that is too small without them."""
     for leaf in evaluation.leaves:
         table = leaf.strata or leaf.table
-        if table.ungrouped is None:
-            continue
-        own, outside = (
-            count_by_knowledge(table, people) for people in (table.people, table.ungrouped.people)
-        )
+        own = count_by_knowledge(table, table.people)
+        outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
         visitors = add_visitors(table, own, outside).visitors.sum(axis=(1, 2))
         enough = table.n + visitors >= (evaluation.terms.minimum.size or 0)
         if (enough & (visitors > 0) & table.eligible & ~leaf.takes_part).any():
@@ -215,8 +223,8 @@ def _find_entries(evaluation: Evaluation) -> Marks:
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
 
 
-def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
-    """The people behind one value whose outcome is unknown, and those of unknown group."""
+def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int, int]:
+    """The people behind one value of unknown outcome, of unknown group, and who may exist."""
     table = evaluation.strata or evaluation.table
     strata = slice(z, z + 1)
     if evaluation.strata is not None or find_policy(evaluation) is ReferencePolicy.EVERYBODY:
@@ -226,16 +234,19 @@ def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int]:
     about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
     # People of unknown group, shown or set aside: their known values, and their number.
     unknown = np.flatnonzero(~table.known).tolist()
-    ungrouped = [([table.groups[g] for g in unknown], np.asarray(table.people[..., unknown]))]
-    if table.ungrouped is not None:
-        ungrouped.append((list(table.ungrouped.groups), table.ungrouped.people))
-    group = 0
-    for groups, people in ungrouped:
+    shown = [table.groups[g] for g in unknown], np.asarray(table.people[..., unknown])
+
+    def count(groups: Sequence[Group], people: Ints) -> int:
         could = find_possible_members(groups, about)
-        group += int(
-            count_by_knowledge(table, people)[strata][..., could].sum(axis=(0, 3))[matters].sum()
-        )
-    return int(count_unknown_outcomes(evaluation)[strata][:, columns].sum()), group
+        cells = count_by_knowledge(table, people)[strata][..., could]
+        return int(cells.sum(axis=(0, 3))[matters].sum())
+
+    aside, possible = (
+        0 if people is None else count(people.groups, people.people)
+        for people in (table.ungrouped, table.possible)
+    )
+    outcome = int(count_unknown_outcomes(evaluation)[strata][:, columns].sum())
+    return outcome, count(*shown) + aside, possible
 
 
 def mark_in_question(evaluation: Evaluation) -> Marks:
@@ -296,22 +307,10 @@ def mark_masked(evaluation: Evaluation) -> Marks:
     Small counts are masked because they are small: the people whose outcome is hidden are not like
     the others, so neither an interval nor a test of the others holds for the group.
     """
-    table, shape = evaluation.table, evaluation.value.shape
-    if table.masked is not Masked.OUTCOMES:
-        return np.full(shape, table.masked is Masked.PEOPLE)
-    unknown = count_unknown_outcomes(evaluation)
-    if evaluation.strata is not None:
-        unknown = unknown.sum(axis=0, keepdims=True)
-    counted: Marks = unknown > 0
-    of_all = counted.any(axis=1, keepdims=True)
-    if evaluation.spread or counted.shape != shape:
-        return np.broadcast_to(of_all, shape)
-    if isinstance(evaluation.metric, GroupMetric):
-        return counted
-    second = evaluation.second
-    return counted | np.where(
-        second < 0, of_all, np.take_along_axis(counted, np.maximum(second, 0), axis=1)
-    )
+    ends = find_possible_ends(evaluation) if evaluation.table.masked else None
+    if ends is None:
+        return np.full(evaluation.value.shape, evaluation.table.masked)
+    return np.asarray(ends[0] != ends[1])
 
 
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:

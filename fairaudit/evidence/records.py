@@ -12,13 +12,14 @@ from typing import Annotated, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, Ints, Marks
+from fairaudit.base.arrays import Ends, Floats, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
 from fairaudit.cube import Group, GroupTable
+from fairaudit.evidence.metric_bounds import find_rate_ranges
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, is_over_classes
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
-from fairaudit.metrics.estimate import Estimate, SecondTest, Significance
+from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, SecondTest, Significance
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, TableValue
 from fairaudit.metrics.terms import NO_GROUP, Correction
 from fairaudit.stats import multiplicity
@@ -291,6 +292,34 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
     )
 
 
+def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Estimate:
+    """The value of a group of an evaluation with its interval, or its range over masked counts."""
+    estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
+    if not evaluation.table.masked:
+        return estimate
+    is_of_table = evaluation.averaged is None and evaluation.strata is None
+    ranges = find_rate_ranges(evaluation.table, values.metric) if is_of_table else []
+    estimate = write_masked_range(estimate, ranges[0] if ranges else None, z, g)
+    counts = ((int(low[z, g]), int(high[z, g])) for low, high in ranges[1:])
+    return replace(estimate, **dict(zip(("numerators", "denominators"), counts, strict=False)))
+
+
+def write_masked_range(estimate: Estimate, ends: Ends | None, z: int, w: int) -> Estimate:
+    """The estimate with its range over masked counts in place of its interval.
+
+    A value that no masked count changes keeps its interval.
+    """
+    if math.isnan(estimate.value):
+        return estimate
+    if ends is None:
+        why = f"none: {MASKED_COUNTS}"
+        return replace(estimate, low=None, high=None, method="", no_interval=why)
+    low, high = (float(end[z, w]) for end in ends)
+    if low == high:
+        return estimate
+    return replace(estimate, low=low, high=high, method=MASKED_RANGE, no_interval="")
+
+
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
     """The comparisons behind one value, both sides of each."""
     if evaluation.parts:
@@ -364,14 +393,15 @@ def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) ->
     if values is None or (second == NO_GROUP and evaluation.terms.reference is None):
         return None
     estimate = build_estimate(values, z, w, evaluation.terms.inference.alpha)
+    if evaluation.table.masked:
+        estimate = write_masked_range(estimate, None, z, w)
     if second != NO_GROUP:
         return Side(evaluation.table.groups[second], estimate)
     return Side((), estimate, crowd=str(evaluation.terms.policy))
 
 
 def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Side:
-    alpha = evaluation.terms.inference.alpha
-    return Side(evaluation.table.groups[g], build_estimate(values, z, g, alpha))
+    return Side(evaluation.table.groups[g], estimate_group(evaluation, values, z, g))
 
 
 def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:

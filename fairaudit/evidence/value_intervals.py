@@ -78,8 +78,8 @@ class Intervals(Frozen, eq=False):
 
     `other` are the bounds of a second possible interval: if the value is the larger of two
     differences, that of the difference which is smaller in the sample; NaN if it cannot be the
-    larger one. `few` marks values of too few people for an interval, for the reason `why_few`,
-    `masked` those that masked counts could change.
+    larger one. `few` marks values of too few people for an interval, or that masked
+    counts could change, for the reason `why_few`.
     """
 
     low: Floats
@@ -89,7 +89,6 @@ class Intervals(Frozen, eq=False):
     other: tuple[Floats, Floats] | None = None
     few: Marks | None = None
     why_few: str = ""
-    masked: Marks | None = None
 
     @classmethod
     def none(cls, evaluation: Evaluation, why: str) -> Intervals:
@@ -106,8 +105,6 @@ class Intervals(Frozen, eq=False):
         """Why one value has no interval."""
         if self.few is not None and self.few[z, w]:
             return self.why_few
-        if self.masked is not None and self.masked[z, w]:
-            return f"none: {MASKED_COUNTS}"
         return self.why or TOO_LITTLE_VARIATION
 
     def estimate(self, value: float, z: int, w: int) -> Estimate:
@@ -169,9 +166,10 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
         return Intervals.none(evaluation, str(error))
     # No interval without a value, or if it does not contain the value.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
-    masked = mark_masked(evaluation)
     few, why_few = _mark_few_people(evaluation)
-    lacking |= clusters.has_few_clusters(evaluation) | masked | few
+    if (masked := mark_masked(evaluation)).any():
+        few, why_few = few | masked, f"none: {MASKED_COUNTS}"
+    lacking |= clusters.has_few_clusters(evaluation) | few
     why = TOO_LITTLE_VARIATION
     if clusters.is_clustered(evaluation):
         why = f"none: {FEW_CLUSTERS}"
@@ -179,7 +177,7 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     high = np.where(lacking, np.nan, np.fmax(interval.high, evaluation.value))
     other = _find_other_interval(evaluation, alpha)
     why = why if lacking.all() else ""
-    return Intervals(low, high, interval.method, why, other, few, why_few, masked)
+    return Intervals(low, high, interval.method, why, other, few, why_few)
 
 
 def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:

@@ -19,7 +19,7 @@ from fairaudit.evidence.practice import (
     count_people_affected,
     find_detectable_gap,
 )
-from fairaudit.evidence.records import build_estimate, find_parts, group_at
+from fairaudit.evidence.records import estimate_group, find_parts, group_at
 from fairaudit.judge.checks import AnyCheck, Check, EvidenceStatus, Limit, OnUndefined, Status
 from fairaudit.judge.entries import (
     JudgedValue,
@@ -216,15 +216,13 @@ def judge(
     left_out: Sequence[NotEvaluated] = (),
     doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
-    bounded: Evaluation | None = None,
 ) -> Finding:
     """The finding of a check on an evaluated metric, with the evidence for each value.
 
     Without `evidence` the tests of the check are a separate family. `left_out` are groups that the
     data has and the evaluation does not, `doubts` the reasons why the whole check cannot be
-    evaluated; `bounded` is the evaluation with people who may exist, for bounds. Doubts make a
-    check inconclusive for any setting of `undefined`, unless its status fails the run. So does a
-    value beyond its limit if the required evidence is unavailable.
+    evaluated. Doubts make a check inconclusive for any setting of `undefined`, unless its status
+    fails the run. So does a value beyond its limit if the required evidence is unavailable.
     """
     limit = check.fail or check.warn
     if limit is None:
@@ -241,7 +239,7 @@ def judge(
     chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
     missing = None
     if chosen is not None:
-        missing = judge_missing(bounded or evaluation, chosen.z, chosen.w, check.fail, check.warn)
+        missing = judge_missing(evaluation, chosen.z, chosen.w, check.fail, check.warn)
     if outcome.status is not Status.FAIL:
         doubts = [*doubts, *find_hidden_by_few(limit, evaluation)]
         doubts += find_hidden_by_smoothing(limit, evaluation, entries, evidence)
@@ -483,11 +481,13 @@ def _write_estimate(evaluation: Evaluation, entry: JudgedValue, evidence: Eviden
     values = evaluation.group_values
     if values is None or not isinstance(evaluation.metric, GroupMetric):
         return estimate
-    own = build_estimate(values, z, w, evidence.inference.alpha)
+    own = estimate_group(evaluation, values, z, w)
     return replace(
         estimate,
         numerator=own.numerator,
         denominator=own.denominator,
+        numerators=own.numerators,
+        denominators=own.denominators,
         scale=own.scale,
         weighted=own.weighted,
         error=own.error,

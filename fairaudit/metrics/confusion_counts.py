@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.base.frozen import Frozen, field, field_names, memoize, replace
-from fairaudit.cube import NOWHERE, Amount, Floats, GroupTable, Ints, Marks, Masked, RowTable, Sum
+from fairaudit.cube import NOWHERE, Amount, Floats, GroupTable, Ints, Marks, RowTable, Sum
 from fairaudit.metrics.clustered_variance import PooledClusters
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
 from fairaudit.stats.pooling import PooledShares
@@ -242,7 +242,7 @@ class GroupCounts(Frozen, eq=False):
     marks people of several strata, whose clusters are not known. `rows` are the people one by one,
     for metrics that need them. `pooled` are the shares selected by partial pooling, of each
     stratum, for metrics that need them; several groups together have none. `heaviest` is the mean
-    weight of the outcome whose people weigh most. `masked` says what masked counts hide.
+    weight of the outcome whose people weigh most.
     """
 
     people: ConfusionCounts
@@ -265,7 +265,6 @@ class GroupCounts(Frozen, eq=False):
     pooled: tuple[PooledShares | None, ...] = ()
     rows: RowSides | None = None
     heaviest: Floats | float = 0.0
-    masked: Masked = Masked.NOTHING
 
     @property
     def answered(self) -> Ints:
@@ -390,7 +389,6 @@ def count_groups(table: GroupTable) -> GroupCounts:
         if table.rows is None
         else RowSides(table.rows, table.known, favourable=table.favourable),
         heaviest=heaviest,
-        masked=table.masked,
     )
 
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.group_metrics import GroupValues
@@ -124,14 +124,16 @@ def find_reference(
         case ReferencePolicy.REST | ReferencePolicy.OVERALL | ReferencePolicy.EVERYBODY:
             return None, np.ones((strata, 1), dtype=np.bool_)
         case ReferencePolicy.LARGEST:
-            index = find_extreme(table.n.astype(np.float64), takes_part, n, highest=True)
+            # People of unknown group are a group on request, and say nothing about the others.
+            named = np.array([UNKNOWN not in dict(group).values() for group in table.groups])
+            index = find_extreme(table.n.astype(np.float64), takes_part & named, n, highest=True)
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
             is_highest = reference.policy is ReferencePolicy.HIGHEST
             index = find_extreme(value, takes_part, n, highest=is_highest)
         case _:
-            named = find_group(table.groups, reference.group)
-            index = np.full(strata, named)
-            if named == NO_GROUP:
+            declared = find_group(table.groups, reference.group)
+            index = np.full(strata, declared)
+            if declared == NO_GROUP:
                 return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
     usable = takes_part[np.arange(strata), index]
     if reference.policy in EXTREME_REFERENCES:

@@ -10,6 +10,9 @@ from typing import Annotated
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import POSITIVE, RARE, SIGNED, WRITTEN, Frozen
 
+MASKED_RANGE = "least and greatest value over all masked counts"
+"""The method of an estimate with a range in the place of its interval."""
+
 
 class State(StrEnum):
     """Whether a number is defined: 0/0 is undefined, positive/0 is infinite.
@@ -73,7 +76,8 @@ class Unsmoothed(Frozen):
 
 
 @declare_subjects(
-    row="value n numerator denominator scale exact low high method no_interval reason error",
+    row="value n numerator denominator scale exact low high method no_interval reason error "
+    "numerators denominators",
     anybody="significance",  # its p-value is corrected by those of other groups
     nobody="suppressed borrows weighted",
     nested="unsmoothed",
@@ -86,8 +90,9 @@ class Estimate(Frozen):
     counts the people in the denominator; `low` and `high` are the ends of the interval by `method`,
     None without an interval, for the reason in `no_interval`. `significance` is the test of the
     disparity, `error` bounds the error from the bins of a score. `borrows`: the interval uses a
-    part of other groups' variance. `unsmoothed` is the value without pseudo-counts. A `suppressed`
-    estimate has only a reason.
+    part of other groups' variance. `unsmoothed` is the value without pseudo-counts. Under masked
+    counts `low` and `high` are the ends of the range of the value, `numerators` and `denominators`
+    those of its counts. A `suppressed` estimate has only a reason.
     """
 
     value: float
@@ -107,6 +112,8 @@ class Estimate(Frozen):
     borrows: Annotated[bool, RARE] = False
     weighted: Annotated[bool, RARE] = False
     unsmoothed: Annotated[Unsmoothed | None, RARE] = None
+    numerators: Annotated[tuple[int, int] | None, RARE] = None
+    denominators: Annotated[tuple[int, int] | None, RARE] = None
 
     @property
     def state(self) -> Annotated[State, WRITTEN]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats, Ints, Masked
+from fairaudit.cube import Floats, Ints
 from fairaudit.metrics.clustered_variance import ClusteredShare
 from fairaudit.metrics.confusion_counts import ConfusionCounts, GroupCounts
 from fairaudit.metrics.definitions import Requirement
@@ -90,8 +90,6 @@ class Rate(GroupMetric, kw_only=True):
 
         def ends(alpha: Alpha) -> Ends:
             share_ends = proportions.share_interval(share, size, alpha)
-            if counts.masked is not Masked.NOTHING:
-                share_ends = self._include_masked(share_ends, counts, n, alpha)
             if of_share is None:
                 return share_ends
             return of_share(share_ends[0]), of_share(share_ends[1])
@@ -110,24 +108,6 @@ class Rate(GroupMetric, kw_only=True):
             ends=ends,
             method=f"{name}, {CLUSTER_ROBUST}" if by_clusters else name,
         )
-
-    def _include_masked(self, ends: Ends, counts: GroupCounts, n: Ints, alpha: Alpha) -> Ends:
-        """The interval over all outcomes that people behind masked counts may have.
-
-        It is missing where such people may not exist, or the rate is of a part of the group.
-        """
-        hidden = counts.headcount - n
-        is_bounded = counts.masked is Masked.OUTCOMES and counts.squares is None
-        if not is_bounded or not self.cells <= {"selected", "rejected", *_OF_LABEL}:
-            unknown = (hidden > 0) | (counts.masked is Masked.PEOPLE)
-            low, high = (np.where(unknown, np.nan, end) for end in ends)
-            return low, high
-        hits = sum_cells(counts.people, self._hits)
-        least, most = hits / counts.headcount, (hits + hidden) / counts.headcount
-        size = counts.headcount.astype(np.float64)
-        lows, _ = proportions.share_interval(least, size, alpha)
-        _, highs = proportions.share_interval(most, size, alpha)
-        return lows, highs
 
     def _clustered(
         self, counts: GroupCounts, share: Floats, size: Floats

@@ -88,8 +88,6 @@ class LeftOutRows:
             (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
             for is_undecided, cube in self._rows.uncounted()
         ]
-        self.has_masked = bool(self._rows.masked.any())
-        self._masked: Tables | None = None
         self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
 
     def find_gone(
@@ -149,25 +147,17 @@ class LeftOutRows:
         ):
             yield UNDECIDED_DOUBT
 
-    def evaluate_masked(self, check: AnyCheck, exclusion: Exclusion) -> Evaluation | None:
-        """A check with the people whom masked counts hide; None if they cannot be bounded.
-
-        Each of these people may or may not belong to the group.
-        """
-        is_bounded = (
-            isinstance(check, Check)
+    def bound_masked(self, check: Check, exclusion: Exclusion) -> bool:
+        """Whether the bounds of a check include the people who may exist by a masked count."""
+        wide = exclude_values(evaluate_check(check, self._tables, exclusion), exclusion)
+        return (
+            wide is not None
             and check.terms.minimum.events is None
             and self._rule is None
             and not self._rows.is_fitted
             and not self._rows.lack_one((*check.by, *check.given), self._rows.masked)
+            and not may_take_part(wide)
         )
-        if not is_bounded:
-            return None
-        assert isinstance(check, Check)
-        if self._masked is None:
-            self._masked = self._tables.of_cube(self._rows.with_masked())
-        wide = exclude_values(evaluate_check(check, self._masked, exclusion), exclusion)
-        return None if wide is None or may_take_part(wide) else wide
 
     def _could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks

@@ -172,10 +172,7 @@ class Judge:
             evidence = self._evidence[check.id]
             if exclusion.groups or audit is not self._audit:
                 evidence = extend_family(remaining, evidence)
-            bounded = None
-            if self._left_out is not None and self._left_out.has_masked:
-                bounded = self._left_out.evaluate_masked(check, exclusion)
-            return judge(check, remaining, evidence, gone, doubts, self._failing, bounded)
+            return judge(check, remaining, evidence, gone, doubts, self._failing)
         if isinstance(check, ReversalCheck):
             if exclusion != NO_EXCLUSION:
                 return None
@@ -224,13 +221,12 @@ class Judge:
 
     def _is_hidden_by_masks(self, check: AnyCheck, finding: Finding, exclusion: Exclusion) -> bool:
         """Whether masked counts could change a check; True without bounds."""
-        counts, rows = self._audit.counts, self._left_out
-        may_exist = rows is not None and rows.has_masked
-        if not may_exist and not counts.people[(counts.kept == 1) & (counts.rows == 0)].any():
+        cube, rows = self._audit.cubes.cube, self._left_out
+        if not cube.masked:
             return False
         if not isinstance(check, Check):
             return True
-        if may_exist and (rows is None or rows.evaluate_masked(check, exclusion) is None):
+        if cube.possible is not None and not (rows and rows.bound_masked(check, exclusion)):
             return True
         bounds = finding.missing
         return bounds is not None and (bounds.turns or bounds.low is None)

@@ -110,7 +110,11 @@ def _table(
     def interval(row: ComparisonRow) -> Cell:
         return Cell(numbers.interval(row.estimate, share=False, digits=value_digits))
 
-    head = first.title.lower() if first.compare is None else first.compare.replace("_", " ")
+    head = (
+        metric_titles.in_text(first.title)
+        if first.compare is None
+        else first.compare.replace("_", " ")
+    )
     beside = Column[ComparisonRow](
         f"rate of {_reference(first)}", lambda row: rate(row.parts[0].second)
     )
@@ -120,7 +124,9 @@ def _table(
         Column("rate", lambda row: rate(row.parts[0].first)),
         *([beside] if has_column else []),
         Column(head, lambda row: numbers.estimate_beside(row.estimate, bounds, value_digits)),
-        Column(f"{level} interval", interval),
+        Column(
+            numbers.interval_heading(f"{level} interval", [row.estimate for row in rows]), interval
+        ),
         *([Column("", mark)] if any(map(mark, rows)) else []),
     )
     notes = [_formula(head, first)]
@@ -178,7 +184,7 @@ def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | N
         *(sides_of if is_plain else ()),
         Column("value", lambda row: numbers.estimate_beside(row.estimate, [], value_digits)),
         Column(
-            inference.percent,
+            numbers.interval_heading(inference.percent, [row.estimate for row in rows]),
             lambda row: numbers.interval(row.estimate, share=False, digits=value_digits),
         ),
         Column("p", lambda row: numbers.starred_p(row.estimate.significance, inference.alpha)),

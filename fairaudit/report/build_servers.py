@@ -17,14 +17,14 @@ from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
 from fairaudit.base import __version__
-from fairaudit.base.errors import NOTHING_EVALUATED, FairauditError, Place
+from fairaudit.base.errors import NOTHING_EVALUATED, FairauditError, Place, SpecError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.inputs import is_file
 from fairaudit.base.names import printable
 from fairaudit.judge import Status
 from fairaudit.judge.waivers import WaiverState
 from fairaudit.report import checks, explain, json, markdown, numbers
-from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id, list_faults
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose_by_id
 from fairaudit.report.markup import JOINER, shortened
 from fairaudit.report.provenance import link_to_metric, name_spec, path_in_repository
 from fairaudit.result import Answer, AuditResult, Verdict
@@ -102,7 +102,7 @@ def render_github(answers: Sequence[Answer], *, all_rows: bool = False) -> str: 
 def _annotations(answer: Answer) -> Iterator[_Annotation]:
     result = answer.result
     if isinstance(result, FairauditError):
-        for text, place in list_faults(result):
+        for text, place in _list_faults(result):
             yield _Annotation(None, f"no verdict on {answer.title}", text, place)
         return
     annotations = [
@@ -381,7 +381,7 @@ def _invocation(answer: Answer) -> dict[str, Any]:
     }
     if isinstance(result, FairauditError):
         invocation["toolExecutionNotifications"] += [
-            _notification(text, "error", place) for text, place in list_faults(result)
+            _notification(text, "error", place) for text, place in _list_faults(result)
         ]
         return invocation
     invocation["toolExecutionNotifications"] += [
@@ -406,3 +406,12 @@ def _text(text: str, most: int = LONGEST) -> str:
     """A text without links and placeholders."""
     plain = _LINK.sub(f"]{JOINER}", printable(shortened(text, most), but="\n"))
     return plain.replace("{", "{{").replace("}", "}}")
+
+
+def _list_faults(error: FairauditError) -> Iterator[tuple[str, Place | None]]:
+    """The faults without a verdict: each fault of a spec with its place, or the error."""
+    if not isinstance(error, SpecError):
+        yield str(error), None
+        return
+    for fault in error.faults:
+        yield ": ".join(filter(None, (fault.path, fault.message))), fault.place

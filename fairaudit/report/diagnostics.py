@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from fairaudit.base import names
-from fairaudit.base.errors import FairauditError, Place, SpecError
+from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
@@ -52,9 +52,6 @@ TONES = {
     Level.NOTE: Tone.MUTED,
     Level.PASS: Tone.GOOD,
 }
-
-_MOST_FAILED = 5
-"""The number of checks that an assertion lists."""
 
 
 class SourceLine(Frozen):
@@ -229,32 +226,6 @@ def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -
         lines=short,
         facts=(*finding_facts.value_lines(finding), *short, *finding_facts.facts(finding)),
     )
-
-
-def describe_failure(result: AuditResult) -> str:
-    """The verdict, and two lines for each check that did not pass, as a test runner shows it.
-
-    The most urgent check comes first.
-    """
-    passed = {Status.PASS, Status.WARN, Status.WAIVED}
-    failed = [row for row in diagnose(result) if checks.gated(row.finding, result) not in passed]
-    lines = [f"{len(failed)} of {len(result.findings)} checks did not pass"]
-    for row in failed[:_MOST_FAILED]:
-        interval = f" ({row.interval})" if row.interval else ""
-        facts = [f"{row.value}{interval}" if row.value else "", row.limit, row.place]
-        lines.append(f"{row.finding.status}: {row.finding.check.id}: {row.headline}")
-        lines.append(f"  {'; '.join(filter(None, facts))}")
-    lines += [f"and {len(failed) - _MOST_FAILED} more"] if len(failed) > _MOST_FAILED else []
-    return f"the verdict is {result.verdict}: " + "\n  ".join(lines)
-
-
-def list_faults(error: FairauditError) -> Iterator[tuple[str, Place | None]]:
-    """The faults without a verdict: each fault of a spec with its place, or the error."""
-    if not isinstance(error, SpecError):
-        yield str(error), None
-        return
-    for fault in error.faults:
-        yield ": ".join(filter(None, (fault.path, fault.message))), fault.place
 
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
@@ -515,7 +486,11 @@ def _missing(finding: Finding) -> str:
     if bounds is None:
         return ""
     lacking = ((bounds.missing_group, "group"), (bounds.missing_outcome, "outcome"))
-    who = " and ".join(f"{describe_people(n)} with unknown {what}" for n, what in lacking if n)
+    missing = [f"{describe_people(n)} with unknown {what}" for n, what in lacking if n]
+    if bounds.possible:
+        most = describe_people(bounds.possible)
+        missing.append(f"up to {most} who may not exist (masked counts)")
+    who = " and ".join(missing)
     if not who:
         return ""
     if bounds.low is None or bounds.high is None:

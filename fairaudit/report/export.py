@@ -31,7 +31,7 @@ from fairaudit.cube import Group
 from fairaudit.judge import Check, Limit, Status
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import SearchedRate, Subgroup
-from fairaudit.metrics.estimate import Estimate, Significance, State, state_of
+from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, State, state_of
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
 from fairaudit.result import (
     SCHEMA_VERSION,
@@ -72,7 +72,7 @@ _OF_GROUPS = (
     *("people", "share_of_known", "confidence", *_REST, "difference_state", "ratio_state"),
     *("reference", "difference", "ratio", "standing"),
 )
-_COMPARED = (*_REST, "by", "title", "compare", "reference")
+_COMPARED = (*_REST, "by", "title", "compare", "between", "reference")
 
 
 class Field(Frozen, Generic[Row]):
@@ -199,7 +199,9 @@ def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
             **people.get(_key(rate), {}),
             **_found(rate),
             "standing": str(rate.standing),
-            "confidence": float(1 - Decimal(repr(rate.alpha))),
+            "confidence": None
+            if rate.estimate.method == MASKED_RANGE
+            else float(1 - Decimal(repr(rate.alpha))),
             "reference": _group(rate.reference),
             **_beside(rate, "difference", rate.difference),
             **_beside(rate, "ratio", rate.ratio),
@@ -218,8 +220,15 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
             **_found(row),
             "title": row.title,
             "compare": row.compare or row.metric,
-            "reference": _group(row.second) or row.reference,
+            # A number of all groups together is about two of them, and neither is a reference.
+            "reference": (row.group and _group(row.second)) or row.reference,
+            "between": None if row.group else _between(row),
         }
+
+
+def _between(row: ComparisonRow) -> str | None:
+    """The two groups that decide a number of all groups together."""
+    return " and ".join(filter(None, map(_group, (row.first, row.second)))) or None
 
 
 def comparisons(result: AuditResult) -> Export:

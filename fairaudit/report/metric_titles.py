@@ -18,6 +18,11 @@ from fairaudit.result import AuditResult
 _LABEL = "label"
 _OF_LABELS = {SELECTION_RATE.id: BASE_RATE.title, NOT_SELECTED_RATE.id: "Rate of negative labels"}
 _SCORED = frozenset({"decision", "prediction"})
+_PEOPLE = (
+    *("Atkinson", "Brier", "Cochran", "Cohen", "Cramér", "Goodman", "Hosmer", "Kullback"),
+    *("Lipschitz", "Mantel", "Theil"),
+)
+"""The names with which titles begin."""
 _OPTION_WORDS = {"at": "at a score of", "class": "of class", "average": "averaged,"}
 
 
@@ -25,8 +30,14 @@ def title(metric: str, of: str = "") -> str:
     """A metric's title in running text: `selection rate`, of the label `base rate`."""
     record = find_metric(metric)
     name = metric.replace("_", " ") if record is None else record.title
-    head = heading(metric, of, name)
-    return head[:1].lower() + head[1:] if head[1:2].islower() else head
+    return in_text(heading(metric, of, name))
+
+
+def in_text(title: str) -> str:
+    """A title in running text: it begins with a small letter, unless with a name or a symbol."""
+    if title.startswith(_PEOPLE) or not title[1:2].islower():
+        return title
+    return title[:1].lower() + title[1:]
 
 
 def heading(metric: str, of: str, title: str) -> str:
@@ -111,7 +122,7 @@ def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int 
     for row in rows:
         known = [rate for rate in row if not rate.suppressed]
         values.append([rate.value for rate in known])
-        values += [[rate.low, rate.value, rate.high] for rate in known]
+        values += map(numbers.told_apart, known)
     if is_share(metric):
         return numbers.digits_of_shares(values)
     return numbers.digits_apart(values, decimals(metric, least))

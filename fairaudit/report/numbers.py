@@ -12,7 +12,7 @@ from itertools import pairwise
 from fairaudit.base import names
 from fairaudit.cube import Group
 from fairaudit.evidence.value_intervals import UNPAIRED
-from fairaudit.metrics.estimate import Estimate, Significance, Unsmoothed
+from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, Unsmoothed
 from fairaudit.metrics.terms import Correction, Inference
 
 _MOST_DIGITS = 17
@@ -90,8 +90,14 @@ def digits_of_values(
     """The number of decimals that distinguishes values from 0, their intervals and their limits."""
     limits = [*map(float, bounds)]
     written = max((-int(bound.as_tuple().exponent) for bound in bounds), default=0)
-    rows = ([0.0, e.value, e.low, e.high, *limits] for e in estimates if not e.suppressed)
+    rows = ([0.0, *told_apart(e), *limits] for e in estimates if not e.suppressed)
     return digits_apart(rows, max(least, min(written, _MOST_APART)))
+
+
+def told_apart(estimate: Estimate) -> list[float | None]:
+    """A value with the ends of its interval, which are printed differently."""
+    is_range = estimate.method == MASKED_RANGE
+    return [estimate.value, *(() if is_range else (estimate.low, estimate.high))]
 
 
 def percent(value: float, digits: int | None = None) -> str:
@@ -142,6 +148,9 @@ def counts(estimate: Estimate) -> str:
         return f"n = {whole(estimate.n)}" if estimate.n is not None else ""
     parts, scale = (estimate.numerator, estimate.denominator), estimate.scale
     sums = "/".join(whole(part) if scale == 1 else f"{part / scale:,.1f}" for part in parts)
+    if estimate.numerators is not None and estimate.denominators is not None:
+        ends = (dict.fromkeys(pair) for pair in (estimate.numerators, estimate.denominators))
+        sums = "/".join("–".join(map(whole, pair)) for pair in ends)
     is_weighted = estimate.weighted or scale != 1
     return f"{sums} weighted, n = {whole(estimate.n or 0)}" if is_weighted else sums
 
@@ -149,14 +158,25 @@ def counts(estimate: Estimate) -> str:
 def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
     """The bounds, of a share in per cent: `[70.1, 78.2]`; empty without an interval.
 
-    An interval of two models with unknown correlation says so.
+    A range over masked counts has no brackets: `70.1 to 78.2`. An interval of two models with
+    unknown correlation says so.
     """
     if estimate.low is None or estimate.high is None:
         return ""
-    if share:
-        return bounds(estimate.low, estimate.high, lambda end: per_cent(end, digits or 1))
-    text = bounds(estimate.low, estimate.high, lambda end: number(end, digits or 3))
+
+    def write(end: float) -> str:
+        return per_cent(end, digits or 1) if share else number(end, digits or 3)
+
+    if estimate.method == MASKED_RANGE:
+        return f"{write(estimate.low)} to {write(estimate.high)}"
+    text = bounds(estimate.low, estimate.high, write)
     return f"{text} {UNPAIRED}" if UNPAIRED in (estimate.method or "") else text
+
+
+def interval_heading(level: str, estimates: Iterable[Estimate]) -> str:
+    """The heading of a column of intervals; of ranges over masked counts it is `range`."""
+    kinds = {one.method == MASKED_RANGE for one in estimates if one.low is not None}
+    return " or ".join([level] * (kinds != {True}) + ["range"] * (True in kinds))
 
 
 def probability(p: float, alpha: float) -> str:

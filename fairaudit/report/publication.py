@@ -110,7 +110,7 @@ def _tables_of(result: AuditResult) -> list[_Published]:
         is_whole = not row.stratum and not row.averaged and len(row.parts) == 1
         if is_whole and row.group and row.reference == _HIGHEST and is_ratio(row):
             rate = row.parts[0].metric
-            titles.setdefault((rate, row.of), row.title.lower())
+            titles.setdefault((rate, row.of), metric_titles.in_text(row.title))
             ratios.setdefault((rate, row.of, row.by), {}).setdefault(row.group, row)
     tables = []
     whole = (row for row in result.rates if row.group and not row.stratum and not row.averaged)

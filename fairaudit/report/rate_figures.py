@@ -20,7 +20,7 @@ from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
 _NOTE = (
-    "Worst first. Lines: {level} intervals. Diamond and dotted line: the reference. Hollow: not "
+    "Worst first. Lines: {lines}. Diamond and dotted line: the reference. Hollow: not "
     "compared. Dashed red: a limit for these groups."
 )
 _LITTLE = 0.05
@@ -124,7 +124,12 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                 ],
                 percent=metric_titles.is_share(metric),
             ),
-            note=_NOTE.format(level=result.provenance.inference.percent),
+            note=_NOTE.format(
+                lines=numbers.interval_heading(
+                    f"{result.provenance.inference.percent} intervals",
+                    [row.estimate for by in bys for row in tables[by]],
+                )
+            ),
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby, islice
 from typing import TypeAlias
 
@@ -12,6 +12,7 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.pair_tests import FEW_EXPECTED
 from fairaudit.judge import Check
 from fairaudit.metrics import Better, Eligibility, GroupMetric, find_metric
+from fairaudit.metrics.estimate import MASKED_RANGE
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures, rate_figures
@@ -219,6 +220,11 @@ def legend(result: AuditResult) -> Paragraph:
         )
     if provenance.exclude_below is not None:
         set_aside += f"; excluded: {names.line(describe_rule(provenance.exclude_below))}"
+    if any(row.estimate.method == MASKED_RANGE for row in result.rates):
+        set_aside += (
+            "; range: the least and the greatest rate over all values that masked counts may have; "
+            "count, diff. and ratio are then ranges, too, and the rate is that of the other counts"
+        )
     return Paragraph(
         "of known: the group's share of the people with a known group; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: compared with the reference group "
@@ -250,7 +256,9 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         Column("count", lambda row: numbers.counts(row.estimate)),
         Column("rate", lambda row: _value(row, rate_figures.digits_of([row]))),
         text_column(
-            result.provenance.inference.percent,
+            numbers.interval_heading(
+                result.provenance.inference.percent, [row.estimate for row in rows]
+            ),
             lambda row: _interval(row, rate_figures.digits_of([row])),
         ),
     )
@@ -287,13 +295,13 @@ def _columns(
         yield Column("of known", lambda row: _share(shares, row))
     yield Column("count", lambda row: numbers.counts(row.estimate))
     yield Column("rate", lambda row: _value(row, digits))
-    yield Column(level, lambda row: _interval(row, digits))
+    heading = numbers.interval_heading(level, [row.estimate for row in rows])
+    yield Column(heading, lambda row: _interval(row, digits))
     if False not in kinds:
-        yield Column(
-            "diff.", lambda row: _compared(row, row.difference, digits, in_points=in_points)
-        )
+        write = numbers.points if in_points else numbers.fixed
+        yield Column("diff.", lambda row: _compared(row, "difference", lambda x: write(x, digits)))
     if True not in kinds:
-        yield Column("ratio", lambda row: _compared(row, row.ratio, 3))
+        yield Column("ratio", lambda row: _compared(row, "ratio", lambda x: numbers.fixed(x, 3)))
     yield Column(
         "p",
         lambda row: _p_value(row) if _is_compared(row) else rate_figures.standing(row, "not known"),
@@ -314,13 +322,14 @@ def _p_value(row: RateRow) -> str:
     return numbers.starred_p(test, row.alpha, " F" if is_fisher else "")
 
 
-def _compared(row: RateRow, value: float | None, digits: int, *, in_points: bool = False) -> str:
-    """A difference or a ratio to the reference."""
+def _compared(row: RateRow, name: str, write: Callable[[float], str]) -> str:
+    """A difference or a ratio to the reference, or its range over masked counts."""
+    value, *ends = (getattr(row, f"{name}{end}") for end in ("", "_low", "_high"))
     if not _is_compared(row):
         return ""
     if value is None:
         return numbers.SUPPRESSED
-    return numbers.points(value, digits) if in_points else numbers.fixed(value, digits)
+    return write(value) if None in ends else " to ".join(dict.fromkeys(map(write, ends)))
 
 
 _ALIKE = "People with the same value of a declared factor"

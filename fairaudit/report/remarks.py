@@ -18,7 +18,7 @@ from fairaudit.report import (
     metric_titles,
     numbers,
 )
-from fairaudit.report.diagnostics import Diagnostic, Level
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.provenance import name_spec
 from fairaudit.result import (
     AuditResult,
@@ -274,7 +274,8 @@ def _gap(
         metric, sides = part.metric, [side for side in (part.first, part.second) if side]
         apart, between = headlines.times(estimate), numbers.interval(estimate, share=False)
         level = result.provenance.inference.percent
-        sure = f"{level} interval {between}" if between else "no interval"
+        kind = numbers.interval_heading(f"{level} interval", [estimate])
+        sure = f"{kind} {between}" if between else "no interval"
         is_known = estimate.low is not None and estimate.high is not None
         is_significant = _is_apart(ratio) if is_known else None
     else:
@@ -294,3 +295,24 @@ def _gap(
     counts = " against ".join(metric_titles.rate(metric, rate, digits) for rate in rates)
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
     return WidestGap(text, f"{by}{counts}; {sure}", is_significant)
+
+
+_MOST_FAILED = 5
+"""The number of checks that an assertion lists."""
+
+
+def describe_failure(result: AuditResult) -> str:
+    """The verdict, and two lines for each check that did not pass, as a test runner shows it.
+
+    The most urgent check comes first.
+    """
+    passed = {Status.PASS, Status.WARN, Status.WAIVED}
+    failed = [row for row in diagnose(result) if checks.gated(row.finding, result) not in passed]
+    lines = [f"{len(failed)} of {len(result.findings)} checks did not pass"]
+    for row in failed[:_MOST_FAILED]:
+        interval = f" ({row.interval})" if row.interval else ""
+        facts = [f"{row.value}{interval}" if row.value else "", row.limit, row.place]
+        lines.append(f"{row.finding.status}: {row.finding.check.id}: {row.headline}")
+        lines.append(f"  {'; '.join(filter(None, facts))}")
+    lines += [f"and {len(failed) - _MOST_FAILED} more"] if len(failed) > _MOST_FAILED else []
+    return f"the verdict is {result.verdict}: " + "\n  ".join(lines)

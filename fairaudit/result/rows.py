@@ -55,14 +55,15 @@ class GroupRow(Frozen):
 @declare_subjects(
     nobody="metric of by stratum group parameters alpha averaged",
     row="estimate standing",
-    compared="reference difference ratio",
+    compared="reference difference ratio difference_low difference_high ratio_low ratio_high",
     hidden={"estimate": HIDDEN, "standing": Eligibility.SUPPRESSED, "reference": ()},
 )
 class RateRow(Frozen):
     """A rate of one group, with the reference group of its table.
 
     If `difference` and `ratio` are suppressed, they have no value (None). `averaged` are the
-    columns of the strata over which the rate was averaged.
+    columns of the strata over which the rate was averaged. Under masked counts, `difference_low`
+    to `ratio_high` are the ends of the ranges of both.
     """
 
     metric: str
@@ -78,6 +79,10 @@ class RateRow(Frozen):
     parameters: Mapping[str, object] = field(default_factory=dict)
     alpha: Annotated[float, RARE] = 0.05
     averaged: Grouping = field(default=(), name="averaged_over")
+    difference_low: Annotated[float | None, RARE] = None
+    difference_high: Annotated[float | None, RARE] = None
+    ratio_low: Annotated[float | None, RARE] = None
+    ratio_high: Annotated[float | None, RARE] = None
 
     def __repr__(self) -> str:
         stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""

@@ -121,9 +121,9 @@ class Missing(Frozen):
     numbers: _OfOutcome = MissingPolicy.ASIDE
     """How to treat rows without a value in one of `numbers`. Example: `drop`."""
     masked: dict[str, list[int]] = {}
-    """Texts that hide a count, each with the least and the greatest count it may stand for. Checks
-    are inconclusive if the hidden counts could change them. Example:
-    `{"<5": [0, 4], "*": [1, 10]}`."""
+    """Texts that hide a count, each with the least and the greatest count it may stand for; no
+    count exceeds the total of its row. Reports show ranges, and a check that they could change is
+    inconclusive. Example: `{"<5": [0, 4], "*": [1, 10]}`."""
 
 
 class ExpectedRows(Frozen):

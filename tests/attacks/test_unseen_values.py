@@ -721,3 +721,26 @@ def test_outcomes_that_are_copies_have_a_notice() -> None:
         {"label": label, "prediction": hired},
         {name: values[:20] for name, values in copied.items()} | {"sex": _SEX[:20]},
     )
+
+
+@pytest.mark.parametrize("by", [["g"], ["g", "h"]])
+def test_people_of_unknown_group_are_not_the_largest_reference(by: list[str]) -> None:
+    """They are a group on request; a comparison with them says nothing about the others."""
+    rows: list[tuple[str | None, str, int]] = [*[("a", "x", 1)] * 40, *[("a", "x", 0)] * 60]
+    rows += [("b", "x", 1)] * 20
+    rows += [("b", "x", 0)] * 60 + [(None, "x", 1)] * 75 + [(None, "x", 0)] * 225
+    ratio = {"metric": "selection_rate", "compare": "ratio", "reference": "largest"}
+    result = fairaudit.audit(
+        {
+            "columns": {"protected": by, "decision": "d"},
+            "missing": {"protected": "group"},
+            "metrics": [ratio | {"by": " * ".join(by)}],
+        },
+        pl.DataFrame(rows, schema=["g", "h", "d"], orient="row"),
+    )
+    rows_of = [row for row in result.comparisons if row.group]
+    assert {dict(row.second)["g"] for row in rows_of} == {"a"}
+    assert {dict(row.group)["g"]: row.estimate.value for row in rows_of if row.group} == {
+        "b": pytest.approx(0.25 / 0.4),
+        "(unknown)": pytest.approx(0.25 / 0.4),
+    }

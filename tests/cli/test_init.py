@@ -748,6 +748,26 @@ def test_masked_counts_are_proposed(
     assert run("run", "s.yaml", folder=tmp_path).returncode == 0
 
 
+def test_every_mask_of_the_counts_is_proposed_also_of_totals_and_rare_ones(tmp_path: Path) -> None:
+    """Each of these texts, and no other, has the ends that its words say; unclear ones 0 to 9."""
+    ends = {
+        "n<10": [0, 9], "<10": [0, 9], "< 10": [0, 9], "≤10": [0, 10], "<=7": [0, 7],
+        "10 or fewer": [0, 10], "fewer than 10": [0, 9], "(D)": [0, 9], "s": [0, 9], "–": [0, 9],
+        "*": [0, 9], "suppressed": [0, 9],
+    }  # fmt: skip
+    counts = [(f"{n}", f"{200 + n}") for n in range(100)]  # more values than a profile lists
+    counts += [(text, f"{300 + n}") for n, text in enumerate(ends) if text != "n<10"]
+    counts += [("0", "n<10")]
+    rows = [f"g{n // 2},{'fm'[n % 2]},{k},{total}" for n, (k, total) in enumerate(counts)]
+    (tmp_path / "d.csv").write_text("\n".join(["group,sex,n_selected,n", *rows, ""]))
+    done = run("init", "d.csv", "--protected", "group,sex", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    spec = yaml.safe_load(done.stdout)
+    assert spec["columns"]["decision"]["counts"] == {"selected": "n_selected", "total": "n"}
+    assert spec["missing"]["masked"] == ends
+    assert "the source's footnotes decide" in done.stdout
+
+
 def test_dates_are_declared_where_their_order_is_clear(tmp_path: Path) -> None:
     days = {"us": "12/31/1980 1/2/1990", "eu": "31.1.2024 1.2.2024", "open": "1/2/2024 3/4/2024"}
     rows = zip(*(texts.split() for texts in days.values()), strict=True)

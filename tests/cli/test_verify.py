@@ -383,3 +383,20 @@ def test_published_rates_of_error_are_those_of_their_counts(tmp_path: Path) -> N
     without = "\n".join(",".join(line.split(",")[i] for i in (0, 1, 3)) for line in text.split())
     assert rules_of(tmp_path, without) == []
     assert rules_of(tmp_path, text.replace("44.85", "44.58")) == [("rate", 3)]
+
+
+def test_columns_of_groups_may_stand_between_commas(tmp_path: Path) -> None:
+    """A name with a comma is quoted, as in `init --protected`."""
+    table = tmp_path / "t.csv"
+    table.write_text('sex,"race, own",n,selected,rate\nf,x,100,20,20%\nm,x,100,30,31%\n')
+    for by in (["--by", 'sex,"race, own"'], ["--by", "sex", "--by", '"race, own"']):
+        done = run("verify", table, *by)
+        assert done.returncode == 1
+        assert "31%" in done.stdout
+
+
+@pytest.mark.parametrize(("printed", "code"), [("6.2%", 0), ("6.3%", 0), ("6.1%", 1), ("6.4%", 1)])
+def test_a_half_may_be_rounded_either_way(tmp_path: Path, printed: str, code: int) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text(f"sex,n,selected,rate\nf,96,6,{printed}\nm,100,30,30%\n")
+    assert run("verify", table).returncode == code

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -264,7 +265,11 @@ def profile_file(
                 is_unique=uses[written[name]] == 1,
                 present=facts[f"{place}p"],
                 distinct=max(distinct, len(values)),
-                values=tuple(values[:_MOST_VALUES]),
+                values=tuple(
+                    value
+                    for place, value in enumerate(values)
+                    if place < _MOST_VALUES or MaskedCount.propose(value[0])
+                ),
                 is_whole=len(values) <= _MOST_VALUES and distinct <= len(values) + 1,
                 numbers=facts.get(f"{place}n", 0),
                 whole=facts.get(f"{place}w", 0),
@@ -295,7 +300,7 @@ def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str
     }
     numbers = sample.select(
         pl.when(pl.col(name).is_in(masks[name]))
-        .then(0.0)
+        .then(0.0 if name != counts.get("total") else math.inf)
         .otherwise(_as_number(pl.col(name), form))
         .alias(name)
         for name in counts.values()
@@ -305,8 +310,6 @@ def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str
         return False
     total = counts.get("total")
     parts = numbers.drop(total) if total is not None else numbers
-    if total is not None and masks[total]:
-        return False
     if not any(masks.values()) and parts.max_horizontal().max() in {None, 0, 1}:
         return False
     if total is not None and (parts.sum_horizontal() > numbers[total]).any():

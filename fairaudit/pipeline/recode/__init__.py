@@ -105,7 +105,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         _refuse_missing(axis, counts)
     cells = Cells(counts, axes, spec)
     cube = cells.cube()
-    _refuse_unexpected(spec.expected, cube.ledger.counted // counts.plan.counts_per_row)
+    _refuse_unexpected(spec.expected, cube.ledger.counted)
     left_out = cells if cells.are_left_out else None
     scores: dict[str, Distribution] = {}
     if counts.scores:
@@ -183,14 +183,14 @@ def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
 def _refuse_nothing(counts: Counts) -> None:
     """Raises `NothingToAudit` for data without a row, before faults of levels are looked for."""
     if not counts.rows[counts.kept == 1].sum():
-        filtered = int(counts.rows[counts.kept == 0].sum())
-        undecided = int(counts.rows[counts.kept == -1].sum())
+        filtered = int(counts.file_rows[counts.kept == 0].sum())
+        undecided = int(counts.file_rows[counts.kept == -1].sum())
         why = f", {undecided:,} that the filter cannot decide" if undecided else ""
         filters = f", {filtered:,} filtered out{why}" if filtered or undecided else ""
         hidden = sum(cells.rows for cells in counts.hidden)
         filters += f", {hidden:,} hidden where they were counted" if hidden else ""
         raise NothingToAudit(
-            f"no rows are left to audit: {counts.read:,} read{filters}",
+            f"no rows are left to audit: {int(counts.file_rows.sum()):,} read{filters}",
             "check the data and the filter in the spec" if filters else "check the data",
             uncounted="no rows are left to audit",
         )
@@ -243,15 +243,11 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         whom += [f"up to {possible:,} people who may not exist"] if possible else []
         yield Notice(
             f"masked counts ({listed}): {' and '.join(whom) or 'no people'} are "
-            "left out of rates. Intervals of their groups allow for every count that a mask stands "
-            "for, or are missing; these groups have no test, a check that they could change is "
-            "inconclusive, and Simpson's reversals are not searched",
+            "left out of rates. A range is from the least to the greatest value over all counts "
+            "that the masks may stand for, and replaces the interval; these groups have no test, a "
+            "check that they could change is inconclusive; Simpson's reversals are not searched",
             Subjects.NEVER,
         )
-    count = counts.plan.counts_per_row
-    if count > 1:
-        what = f"each row of the data holds {count} counts of people and is counted as {count} rows"
-        yield Notice(what, Subjects.NOBODY)
     people = sum(cells.people for cells in counts.hidden)
     if people:
         below = " or ".join(f"{cells.below:,}" for cells in counts.hidden)
@@ -285,7 +281,7 @@ def _refuse_missing(axis: Axis, counts: Counts) -> None:
     if axis.policy is not MissingPolicy.ERROR:
         return
     missing = (counts.kept == 1) & axis.missing
-    rows = int(counts.rows[missing].sum())
+    rows = int(counts.file_rows[missing].sum()) or int(counts.rows[missing].sum())
     if rows:
         rule = axis.written_rule
         role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)

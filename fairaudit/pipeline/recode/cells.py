@@ -15,7 +15,7 @@ from fairaudit.base import names
 from fairaudit.base.arrays import raise_small
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import NothingToAudit
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.ledger import Ledger, LedgerLine
 from fairaudit.base.names import describe_group, is_value, listing, lookalike, quoted
 from fairaudit.counting.counts import Counts
@@ -31,7 +31,6 @@ from fairaudit.cube import (
     Grouping,
     Ints,
     Marks,
-    Masked,
     Role,
     Rows,
     Sum,
@@ -134,7 +133,7 @@ class Cells:
                 "check the filter and `missing:` in the spec",
                 uncounted="no rows are left to audit",
             )
-        return self._gather(self.stays, self.codes)
+        return self._gather(self.stays, self.codes, self.masked)
 
     @property
     def are_left_out(self) -> bool:
@@ -154,7 +153,7 @@ class Cells:
             axis=1,
         )
         stays = self.stays & (codes != DROP).all(axis=1)
-        return Alike(levels, self._gather(stays, codes))
+        return Alike(levels, self._gather(stays, codes, self.masked))
 
     def people_one_by_one(self) -> Rows | None:
         """The audited people with the cell of each; None if no metric needs them."""
@@ -168,15 +167,15 @@ class Cells:
         self,
         stays: Marks,
         codes: Ints | NDArray[np.int32],
-        optional: Marks | None = None,
+        possible: Marks | None = None,
     ) -> Cube:
-        """The cube of some cells, by codes of their axes."""
+        """The cube of some cells, by codes of their axes; `possible` ones may belong to it."""
         counts = self.counts
 
         def staying(total: Sum) -> Sum:
             return Sum(total.values[stays], total.scale)
 
-        return Cube.gather(
+        cube = Cube.gather(
             self.keys,
             codes[stays].astype(np.int32),
             counts.rows[stays],
@@ -189,19 +188,12 @@ class Cells:
                 for name, amount in self.added.items()
             },
             None if self.clusters is None else self.clusters[0][stays],
-            None if optional is None else optional[stays],
             None if self.clusters is None else self.clusters[1],
-            self._find_masked(),
+            bool((self.masked | ((counts.rows == 0) & self.stays & (counts.people > 0))).any()),
         )
-
-    def _find_masked(self) -> Masked:
-        counts = self.counts
-        if not counts.plan.masked:
-            return Masked.NOTHING
-        if counts.people[counts.kept == MASKED].any():
-            return Masked.PEOPLE
-        is_hidden = (counts.kept == 1) & (counts.rows == 0) & (counts.people > 0)
-        return Masked.OUTCOMES if is_hidden.any() else Masked.NOTHING
+        if possible is None or not possible.any():
+            return cube
+        return replace(cube, possible=self._gather(possible, codes))
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
         """The groups that the data has and the cube does not; then those of single strata.
@@ -272,7 +264,7 @@ class Cells:
 
     def by_level(self, name: str, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""
-        rows = self.counts.rows
+        rows = self.counts.file_rows
         key, codes = self.keys[self._place(name)], self.codes[marks, self._place(name)]
         return _sort_levels((*key.levels, UNKNOWN), key.slots(codes), rows[marks])
 
@@ -286,12 +278,8 @@ class Cells:
         """
         classed = [key.name for key in self.keys if key.positive and key.name in needed]
         known = [~self.is_unknown(name) for name in (*by, *classed)]
-        stays = np.all([self.stays, *known], axis=0) | optional
+        stays = np.all([self.stays, *known], axis=0)
         return self._gather(stays, self.codes, optional)
-
-    def with_masked(self) -> Cube:
-        """The cube with the people who may exist by a masked count."""
-        return self._gather(self.stays | self.masked, self.codes, self.masked)
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
         """Whether any of these cells lacks a level of one of the columns."""
@@ -330,17 +318,17 @@ class Cells:
                 reason = "weight 0 in the whole cell: counted as people, and in no rate"
                 aside.append(self._line(weightless, str(counts.plan.weight), reason))
         return Ledger(
-            read=counts.read,
-            counted=int(counts.rows[self.stays].sum()),
+            read=counts.read // counts.plan.counts_per_row,
+            counted=int(counts.file_rows[self.stays].sum()),
             people=int(counts.people[self.stays].sum()),
-            filtered=int(counts.rows[counts.kept == 0].sum()),
-            undecided=int(counts.rows[counts.kept == -1].sum()),
+            filtered=int(counts.file_rows[counts.kept == 0].sum()),
+            undecided=int(counts.file_rows[counts.kept == -1].sum()),
             dropped=(*dropped, *hidden, *again),
             set_aside=tuple(dict.fromkeys(aside)),  # a column may be a prediction and a score
         )
 
     def _line(self, marks: Marks, column: str, reason: str) -> LedgerLine:
-        rows, people = self.counts.rows[marks], self.counts.people[marks]
+        rows, people = self.counts.file_rows[marks], self.counts.people[marks]
         return LedgerLine(int(rows.sum()), int(people.sum()), column, reason)
 
 
@@ -361,7 +349,7 @@ def _what_becomes(axis: Axis) -> str:
 def notice_undecided(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
     """A notice on the rows that the filter cannot decide, by group."""
     if left_out is not None and left_out.undecided.any():
-        rows = int(left_out.counts.rows[left_out.undecided].sum())
+        rows = int(left_out.counts.file_rows[left_out.undecided].sum())
         what = f"{rows:,} {'row lacks' if rows == 1 else 'rows lack'} a value that the filter needs"
         rule = parse_filter(left_out.counts.plan)
         texts = [text for texts in rule.texts.values() for text in texts] if rule else []
@@ -383,7 +371,7 @@ def notice_left_out(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
     for number, (column, reason) in enumerate(left_out.reasons):
         gone = left_out.missing & (left_out.why == number)
         if gone.any():
-            rows = int(left_out.counts.rows[gone].sum())
+            rows = int(left_out.counts.file_rows[gone].sum())
             leave = "1 row leaves" if rows == 1 else f"{rows:,} rows leave"
             what = f"{leave} the audit, since {quoted(column)} is {reason}"
             yield Notice(_by_group(what, gone, left_out, spec), Subjects.NEVER)
@@ -403,7 +391,7 @@ def _dropped_values(outcome: Outcome, left_out: Cells, spec: Spec) -> Iterator[N
     gone = left_out.why == left_out.reasons.index(reason)
     raw = left_out.counts.text_key(outcome.column.value)
     texts = [level or "" for level in raw.levels]
-    values = _sort_levels(texts, raw.codes[gone], left_out.counts.rows[gone])
+    values = _sort_levels(texts, raw.codes[gone], left_out.counts.file_rows[gone])
     listed = _listed({quoted(value): n for value, n in values.items()})
     sentence = _by_group(f"rows with {listed}", gone, left_out, spec)
     if len(spec.outcomes) > 1:

@@ -248,13 +248,9 @@ class _Levels(Frozen):
         names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
         columns: dict[str, list[str | None]] = {}
-        is_blank_a_level = any(
-            not text.value
-            for conditions in attribute.rules.values()
-            for needed in conditions
-            for texts in needed.values()
-            for text in texts
-        )
+        conditions = [needed for several in attribute.rules.values() for needed in several]
+        texts = [text for needed in conditions for texts in needed.values() for text in texts]
+        is_blank_a_level = any(not text.value for text in texts)
         for name, parts in zip(names, zip(*rows, strict=True), strict=True) if rows else ():
             absent = "" if is_blank_a_level else None
             stored = [absent if part == ABSENT else self._trim(part) for part in parts]
@@ -279,21 +275,13 @@ class _Levels(Frozen):
             for level, conditions in attribute.rules.items()
         }
 
-        def fits(needed: Mapping[str, set[str]], parts: Mapping[str, str | None]) -> bool | None:
-            """Whether a combination meets a condition; None if that depends on a missing level."""
-            are_in = {
-                None if (part := parts[name]) is None else part in levels
-                for name, levels in needed.items()
-            }
-            return None if None in are_in and False not in are_in else False not in are_in
-
         def combine(row: int) -> str | None:
             parts = {name: levels[row] for name, levels in columns.items()}
             if not rules:
                 there = [part for part in parts.values() if part is not None]
                 return ", ".join(there) if len(there) == len(parts) else None
             for level, conditions in rules.items():
-                found = {fits(needed, parts) for needed in conditions}
+                found = {_meets(needed, parts) for needed in conditions}
                 if True in found:
                     return level
                 if None in found:
@@ -370,6 +358,14 @@ class _Levels(Frozen):
             )
 
 
+def _meets(needed: Mapping[str, set[str]], parts: Mapping[str, str | None]) -> bool | None:
+    """Whether combined levels meet a condition; None if that depends on a missing level."""
+    are_in = {
+        None if (part := parts[name]) is None else part in levels for name, levels in needed.items()
+    }
+    return None if None in are_in and False not in are_in else False not in are_in
+
+
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
     """Raises `DataError` if the data has a level that is not declared."""
     if attribute.codebook is None:
@@ -385,7 +381,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
         if level not in declared
     ]
     codes = [code for code, _ in undeclared]
-    rows = int(counts.rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
+    rows = int(counts.file_rows[(counts.kept == 1) & np.isin(raw_key.codes, codes)].sum())
     if rows:
         texts = tuple(stored for _, stored in undeclared)
         undeclared_levels = listing([text for text in texts if text is not None])

@@ -161,12 +161,12 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
             continue
         texts, infinite = dict[str, str](), False
         for number, code in code_of.items():
-            rows = int(counts.rows[seen & (codes == code)].sum())
+            rows = int(counts.file_rows[seen & (codes == code)].sum())
             beyond = others & (codes > code if number > 0 else codes < code)
-            is_most = rows > _FAR * int(counts.rows[beyond].sum())
+            is_most = rows > _FAR * int(counts.file_rows[beyond].sum())
             if not rows or not is_most or not _is_far(number, column, counts, others):
                 continue
-            removed = int(counts.rows[(counts.kept == 0) & (codes == code)].sum())
+            removed = int(counts.file_rows[(counts.kept == 0) & (codes == code)].sum())
             by_filter = f", {removed:,} removed by the filter" if is_of_filter and removed else ""
             infinite |= number.is_infinite()
             texts[str(number)] = f"{number} ({rows:,} {'row' if rows == 1 else 'rows'}{by_filter})"
@@ -185,7 +185,7 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -
     It does if it reads the column, or if it keeps or removes hardly anybody with one outcome.
     """
     why = "rates and gaps describe only people whose outcome it keeps"
-    read, removed = filter_columns(counts.plan), int(counts.rows[counts.kept == 0].sum())
+    read, removed = filter_columns(counts.plan), int(counts.file_rows[counts.kept == 0].sum())
     outcomes = [one.name for one in spec.outcomes if one.column.value in read]
     if outcomes and removed:
         yield Notice(
@@ -220,10 +220,10 @@ def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:
         name = raw_key.key.column
         found = [code for code, level in enumerate(raw_key.levels) if level in {"early", "late"}]
         is_odd = np.isin(raw_key.codes, found)
-        rows = int(counts.rows[(counts.kept != -1) & is_odd].sum())
+        rows = int(counts.file_rows[(counts.kept != -1) & is_odd].sum())
         if name not in columns or not rows:
             continue
-        removed = int(counts.rows[(counts.kept == 0) & is_odd].sum())
+        removed = int(counts.file_rows[(counts.kept == 0) & is_odd].sum())
         by_filter = f" ({removed:,} removed by the filter)" if removed else ""
         likely = "9999-12-31" if "early" not in raw_key.levels else "1900-01-01"
         tokens = json.dumps([*spec.missing.tokens, likely], ensure_ascii=False)

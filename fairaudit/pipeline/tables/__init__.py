@@ -137,7 +137,7 @@ def _describe_provenance(audit: Audit) -> Provenance:
         spec_path=spec.path,
         spec_sha256=spec.sha256,
         files=counts.files,
-        rows=counts.read,
+        rows=cube.ledger.read,
         route=counts.route,
         cube_sha256=_hash_cube(cube),
         weight_error=counts.weight_error,

@@ -31,6 +31,8 @@ from fairaudit.cube import (
     distinct_rows,
     find_excluded,
 )
+from fairaudit.evidence.missing_bounds import find_possible_ends
+from fairaudit.evidence.records import write_masked_range
 from fairaudit.evidence.value_intervals import Intervals
 from fairaudit.judge import Check
 from fairaudit.judge.simpson import ScanResult
@@ -464,6 +466,8 @@ def write_estimate(
         error = float(np.nan_to_num(evaluation.error[z, w], posinf=np.inf))
     reason = explain_undefined(evaluation, z, w) if math.isnan(value) else None
     estimate = intervals.estimate(value, z, w)
+    if evaluation.table.masked:
+        estimate = write_masked_range(estimate, find_possible_ends(evaluation), z, w)
     raw = write_unsmoothed(evaluation, z)
     return replace(estimate, significance=significance, reason=reason, error=error, unsmoothed=raw)
 

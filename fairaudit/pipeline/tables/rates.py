@@ -13,7 +13,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Group, Grouping, GroupTable, Marks
 from fairaudit.evidence import find_significances
-from fairaudit.evidence.records import build_estimate, find_parts, group_at
+from fairaudit.evidence.missing_bounds import find_possible_ends
+from fairaudit.evidence.records import estimate_group, find_parts, group_at
 from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.evidence.value_tests import run_mcnemar
 from fairaudit.judge import Limit
@@ -179,9 +180,23 @@ def _rate_rows(
                     parameters=options,
                     alpha=request.terms.inference.alpha,
                     averaged=averaged,
+                    **_find_masked_ends(difference, ratio, z, g),
                 )
             )
     return _sort_worst_first(rows, rate, evaluation)
+
+
+def _find_masked_ends(
+    difference: Evaluation, ratio: Evaluation, z: int, g: int
+) -> dict[str, float]:
+    """The ends of the ranges of a difference and a ratio over masked counts; empty without."""
+    found: dict[str, float] = {}
+    for name, evaluation in (("difference", difference), ("ratio", ratio)):
+        ends = find_possible_ends(evaluation) if evaluation.table.masked else None
+        if ends is not None and int(evaluation.second[z, g]) not in {g, NO_GROUP}:
+            low, high = (float(end[z, g]) for end in ends)
+            found |= {f"{name}_low": low, f"{name}_high": high}
+    return found
 
 
 def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
@@ -208,7 +223,7 @@ def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
 def _estimate_rate(evaluation: Evaluation, z: int, g: int) -> Estimate:
     """The rate of one group, or the reason why it has none."""
     values = _get_values(evaluation)
-    estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
+    estimate = estimate_group(evaluation, values, z, g)
     if evaluation.error is not None:
         estimate = replace(estimate, error=float(evaluation.error[z, g]))
     if math.isnan(estimate.value):

@@ -15,10 +15,11 @@ import numpy as np
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence.records import MASKED_COUNTS
 from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check, Limit
 from fairaudit.metrics import Better, Disparity, GroupMetric, TableMetric
-from fairaudit.metrics.estimate import Estimate, Significance, State
+from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, State
 from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, means, multiplicity, proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
@@ -89,6 +90,8 @@ def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Cha
         change = replace(change, way=Direction.SAME)
     if terms.barred and not terms.unpaired:
         return replace(change, why=terms.barred)
+    if MASKED_RANGE in {before.method, after.method}:
+        return replace(change, why=f"not tested: {MASKED_COUNTS}")
     return replace(_test_change(replace(change, after=now), base, terms), after=after)
 
 

@@ -322,7 +322,7 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
     if found:
         listed = ", ".join(f"{quote(m.text)}: [{m.least}, {m.most}]" for m in found)
         rules.append(f"masked: {{{listed}}}")
-        note = "the least and the most that each text hides: look it up in the source"
+        note = "the least and the most that each text hides: the source's footnotes decide"
     if rules:
         yield f"missing: {{{', '.join(rules)}}}  # {note}"
 

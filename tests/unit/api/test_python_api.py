@@ -349,7 +349,7 @@ def test_the_lowest_and_the_highest_rate_are_those_of_a_metric_frame() -> None:
     ("of", "first", "last"),
     [
         ("rates", "group metric value low high p", "reference difference ratio standing"),
-        ("comparisons", "group metric value low high p", "by title compare reference"),
+        ("comparisons", "group metric value low high p", "title compare between reference"),
         ("lattice", "by metric value low high p", "judged group other"),
         ("reversals", "group other metric crude adjusted difference low high p", "given kind"),
         ("subgroups", "group metric value difference low high p", "significant"),
@@ -377,6 +377,10 @@ def test_frames_of_comparisons_subsets_reversals_and_subgroups(
         assert loans.frame(name, "arrow").num_rows == frame.height
     comparisons = loans.frame("comparisons")
     assert comparisons["value"].to_list() == [row.estimate.known_value for row in loans.comparisons]
+    whole = comparisons.filter(
+        pl.col("group").is_null(), metric="demographic_parity_ratio", by="gender"
+    )
+    assert whole.select("between", "reference").rows() == [("gender=male and gender=female", None)]
     worst = (
         loans.frame("lattice").filter(metric="impact_ratio", by="gender × race").row(0, named=True)
     )

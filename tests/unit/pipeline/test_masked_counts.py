@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from fairaudit import cli
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Status
 
+MASKED_RANGE = "least and greatest value over all masked counts"
 MASKS = {"<5": [0, 4], "*": [1, 3], "-1": [2, 2]}
 Row = dict[str, str]
 Totals = dict[str, tuple[int, int]]
@@ -125,38 +127,110 @@ def wilson(share: float, n: int) -> tuple[float, float]:
     return middle - half, middle + half
 
 
+def ends_of(values: Sequence[float]) -> Any:
+    return pytest.approx((min(values), max(values)))
+
+
 @pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
 @pytest.mark.parametrize("seed", range(6))
-def test_an_interval_allows_for_every_completion_and_no_test_relies_on_one(
-    tmp_path: Path, seed: int, columns: Mapping[str, Any]
+@pytest.mark.parametrize("is_judged", [False, True])
+def test_a_table_of_rates_has_the_range_over_all_completions(
+    tmp_path: Path, seed: int, columns: Mapping[str, Any], is_judged: bool
 ) -> None:
     rows = draw(seed, columns)
     file = tmp_path / "data.csv"
     file.write_text(text_of(rows))
     entry = {"metric": "selection_rate", "compare": "difference", "reference": {"g": "a"}}
-    spec = {**spec_of(columns), "metrics": ["selection_rate", entry]}
+    gate = {"metric": "selection_rate", "by": "g", "fail": "> 0.9"}
+    spec = {
+        **spec_of(columns),
+        "metrics": ["selection_rate", entry, *([gate] if is_judged else [])],
+    }
     result = fairaudit.audit(spec, file)
     completions = [*complete(rows, columns)]
     is_open = {g: len({totals[g] for totals in completions}) > 1 for g in "ab"}
-    hides_people = len({totals[g][1] for totals in completions for g in "a"}) > 1 or len(
-        {totals["b"][1] for totals in completions}
-    ) > 1  # fmt: skip
+    rates = {g: [totals[g][0] / totals[g][1] for totals in completions] for g in "ab"}
+    gaps = [b - a for a, b in zip(rates["a"], rates["b"], strict=True)]
     for row in result.rates:
         if not row.group:
             continue
-        g = row.group[0][1]
-        ends = [wilson(totals[g][0] / totals[g][1], totals[g][1]) for totals in completions]
-        low, high = row.estimate.low, row.estimate.high
-        if hides_people:
-            assert low is None
-        elif is_open[g] or not any(is_open.values()):
-            assert (low, high) == pytest.approx((min(a for a, _ in ends), max(b for _, b in ends)))
-        assert row.estimate.significance is None or not any(is_open.values())
+        g, estimate = row.group[0][1], row.estimate
+        assert (estimate.method == MASKED_RANGE) is is_open[g]
+        expected = ends_of(rates[g])
+        if not is_open[g]:
+            expected = pytest.approx(wilson(rates[g][0], completions[0][g][1]))
+        assert (estimate.low, estimate.high) == expected
+        if any(is_open.values()):
+            assert estimate.significance is None
+            assert estimate.numerators == ends_of([totals[g][0] for totals in completions])
+            assert estimate.denominators == ends_of([totals[g][1] for totals in completions])
+        if g == "b" and any(is_open.values()):
+            assert (row.difference_low, row.difference_high) == ends_of(gaps)
+            assert (row.ratio_low, row.ratio_high) == ends_of(ratios(rows, columns))
     (comparison,) = result.comparisons
-    is_tested = comparison.estimate.significance is not None
-    assert is_tested is (comparison.estimate.low is not None) is not any(is_open.values())
+    if any(is_open.values()):
+        assert comparison.estimate.significance is None
+        assert comparison.estimate.method == MASKED_RANGE
+        assert (comparison.estimate.low, comparison.estimate.high) == ends_of(gaps)
+    else:
+        assert comparison.estimate.significance is not None
+        assert comparison.estimate.method != MASKED_RANGE
     assert result.scanned is None
     assert not result.reversals
+
+
+def test_every_form_of_a_report_says_what_the_range_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("g,y,n\na,30,100\na,4,50\nb,<5,60\nb,20,60\nb,0,<5\nc,7,70\n")
+    entry = {"metric": "selection_rate", "compare": "ratio", "reference": {"g": "a"}}
+    spec = {**spec_of(SIDE), "data": "data.csv", "metrics": ["selection_rate", entry]}
+    Path("spec.json").write_text(json.dumps(spec))
+    least, most = 20 / 124, 24 / 120  # the row of <5 people has none who are selected
+    outputs = [word for form in ("md", "html", "csv", "json") for word in ("-o", f"r.{form}")]
+    assert cli.main(["run", "spec.json", "--full", *outputs]) == 0
+    said = "the least and the greatest rate over all values that masked counts may have"
+    for report in (capsys.readouterr().out, *(Path(f"r.{f}").read_text() for f in ("md", "html"))):
+        assert f"{100 * least:.1f} to {100 * most:.1f}" in report
+        assert f"{least / (34 / 150):.3f} to {most / (34 / 150):.3f}" in report
+        assert "20–24/120–124" in report
+        assert said in " ".join(report.split())
+    result = fairaudit.load("r.json")
+    written = pl.read_csv("r.csv", infer_schema_length=None)
+    for frame in (written, result.group_rates("g")):
+        (row,) = frame.filter(
+            pl.col("group").is_in(["b", "g=b"]) & (pl.col("metric") == "selection_rate")
+            & pl.col("compare").is_null() if "compare" in frame.columns else pl.col("group") == "b"
+        ).to_dicts()  # fmt: skip
+        assert (row["low"], row["high"]) == pytest.approx((least, most))
+        assert row["method"] == MASKED_RANGE
+
+
+def test_people_who_may_not_exist_are_called_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data.csv").write_text("g,y,n\na,9,40\nb,2,<5\nb,9,30\n")
+    Path("spec.json").write_text(json.dumps({**spec_of(SIDE), "data": "data.csv"}))
+    cli.main(["run", "spec.json", "--full"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "up to 2 people who may not exist (masked counts): the value" in printed  # 2 to 4 people
+    assert "unknown group: the value" not in printed
+    (finding,) = fairaudit.audit("spec.json").findings
+    assert finding.missing is not None
+    assert (finding.missing.missing_group, finding.missing.possible) == (0, 2)
+
+
+@pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
+def test_the_ledger_counts_the_rows_of_the_file(tmp_path: Path, columns: Mapping[str, Any]) -> None:
+    rows = draw(1, columns)
+    file = tmp_path / "data.csv"
+    file.write_text(text_of([*rows, {**rows[-1], "g": "z"}]))
+    result = fairaudit.audit({**spec_of(columns), "filter": "g <> 'z'"}, file)
+    ledger = result.ledger
+    assert (ledger.read, ledger.counted, ledger.filtered) == (len(rows) + 1, len(rows), 1)
+    assert result.provenance.rows == len(rows) + 1
 
 
 @pytest.mark.parametrize("limit", ["> 1.2", "> 9"])
@@ -263,3 +337,38 @@ def test_what_masks_do_not_support(
 ) -> None:
     with pytest.raises(SpecError, match=words):
         fairaudit.audit({**spec_of(columns), **more}, pl.DataFrame())
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("metric", ["true_positive_rate", "precision", "false_positive_rate"])
+def test_rates_of_a_label_have_ranges_over_all_completions(seed: int, metric: str) -> None:
+    made = random.Random(seed)
+    kinds = [(g, y, d) for g in "ab" for y in (0, 1) for d in (0, 1)]
+    cells = {kind: made.choice([*MASKS, *map(str, range(3, 20))]) for kind in kinds}
+    # The label and the decision of the people in the numerator, and in the denominator.
+    over, under = {
+        "true_positive_rate": ({(1, 1)}, {(1, 0), (1, 1)}),
+        "precision": ({(1, 1)}, {(0, 1), (1, 1)}),
+        "false_positive_rate": ({(0, 1)}, {(0, 0), (0, 1)}),
+    }[metric]
+    columns = {"protected": ["g"], "label": "y", "decision": "d", "count": "n"}
+    frame = pl.DataFrame([dict(zip("gydn", (*kind, n), strict=True)) for kind, n in cells.items()])
+    spec = {"columns": columns, "missing": {"masked": MASKS}, "metrics": metric}
+    for row in fairaudit.audit(spec, frame).rates:
+        if not row.group:
+            continue
+        own = [kind for kind in kinds if kind[0] == row.group[0][1]]
+        found = []
+        for counts in itertools.product(*(choices(cells[kind]) for kind in own)):
+            pairs = [*zip(counts, own, strict=True)]
+            found.append(
+                [sum(n for n, (_, *of) in pairs if (*of,) in side) for side in (over, under)]
+            )
+        rates = [hits / people for hits, people in found if people]
+        if row.estimate.method == MASKED_RANGE:
+            assert (row.estimate.low, row.estimate.high) == ends_of(rates)
+        else:
+            assert max(rates) == pytest.approx(min(rates))
+        if row.estimate.numerators is not None:
+            assert row.estimate.numerators == ends_of([hits for hits, _ in found])
+            assert row.estimate.denominators == ends_of([people for _, people in found])

@@ -48,7 +48,7 @@ def test_a_table_with_totals_gives_the_rates_of_the_table_without(
     assert [(row.group, row.estimate.value, row.estimate.n) for row in found.rates] == [
         (row.group, row.estimate.value, row.estimate.n) for row in expected.rates
     ]
-    assert found.ledger.filtered == 2 * (3 * 4 - 2 * 3)
+    assert found.ledger.filtered == 3 * 4 - 2 * 3
     told = [str(one) for one in found.notices if "totals" in str(one)]
     assert told == [
         f"{name}: '{word}' has as many people as all other levels together: its rows are totals, "
@@ -95,7 +95,7 @@ def test_totals_of_a_column_that_the_spec_does_not_use_are_told(
     spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g"]}}
     result = audit_csv(table, {**spec, "filter": where} if where else spec)
     told = f"'k', which the spec does not use, has the level '{level}'"
-    assert (told in str(result.notices[0])) is is_told
+    assert any(told in str(notice) for notice in result.notices) is is_told
 
 
 def test_the_remedy_for_totals_names_a_column_with_blanks_as_a_filter_does(
