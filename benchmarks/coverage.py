@@ -48,6 +48,7 @@ def _singles(random: Generator, scale: float) -> Iterator[str]:
     runs = round(4000 * scale)
     studies = [
         singles.wilson(),
+        *singles.enumerated(),
         *singles.pairs(random, runs),
         *singles.composites(random, runs),
         *averages.in_strata(random, max(runs // 4, 10)),
@@ -55,7 +56,7 @@ def _singles(random: Generator, scale: float) -> Iterator[str]:
         *averages.numbers(random, runs),
         *averages.ranks(random, runs),
     ]
-    yield f"### One rate, one pair, one formula: {runs:,} repetitions (Wilson: exact)"
+    yield f"### One rate, one pair, one formula: {runs:,} repetitions; every table exactly"
     yield ""
     yield from _studies(studies)
     yield ""

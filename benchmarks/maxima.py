@@ -19,7 +19,7 @@ from singles import Point, Study, how, measure
 from fairaudit.cube import GroupTable
 from fairaudit.metrics import Metric
 from fairaudit.metrics.terms import Reference, ReferencePolicy
-from fairaudit.stats.proportions import newcombe
+from fairaudit.stats.proportions import gap_interval
 
 Floats = NDArray[np.float64]
 
@@ -216,7 +216,7 @@ def of_one(
 def bonferroni(seen: Floats, n: Floats, alpha: float = 0.05) -> Intervals:
     """The gap by the intervals of all unordered pairs, each at α / m: every pair is looked at."""
     i, j = np.triu_indices(len(n), 1)
-    low, high = newcombe(seen[:, i], n[i], seen[:, j], n[j], alpha / len(i))
+    low, high = gap_interval(seen[:, i], n[i], seen[:, j], n[j], alpha / len(i))
     # The larger of both directions is the difference without its sign.
     low, high = np.maximum(low, -high).max(axis=1), np.maximum(high, -low).max(axis=1)
     value = seen.max(axis=1) - seen.min(axis=1)
@@ -226,7 +226,7 @@ def bonferroni(seen: Floats, n: Floats, alpha: float = 0.05) -> Intervals:
 def pointwise(seen: Floats, n: Floats) -> Intervals:
     """The usual interval of the pair that happens to be the farthest apart."""
     at, top, bottom = np.arange(len(seen)), seen.argmax(axis=1), seen.argmin(axis=1)
-    low, high = newcombe(seen[at, top], n[top], seen[at, bottom], n[bottom])
+    low, high = gap_interval(seen[at, top], n[top], seen[at, bottom], n[bottom])
     # Where all are equal a pair is a group and itself.
     return Intervals((seen[at, top] - seen[at, bottom])[:, None], low[:, None], high[:, None])
 

@@ -15,6 +15,12 @@ from fairaudit.cube import GroupTable
 from fairaudit.metrics import GroupMetric, Metric, build_disparity, find_comparison, find_metric
 from fairaudit.metrics.terms import Reference
 from fairaudit.stats.distributions import normal_critical
+from fairaudit.stats.proportions import (
+    GAP_INTERVAL,
+    ODDS_RATIO_INTERVAL,
+    RATIO_INTERVAL,
+    SHARE_INTERVAL,
+)
 
 Floats = NDArray[np.float64]
 
@@ -26,6 +32,9 @@ PAIRS = ((0.01, 0.01), (0.01, 0.02), (0.05, 0.05), (0.05, 0.1), (0.1, 0.1), (0.1
          (0.9, 0.1))  # fmt: skip
 PAIR_SIZES = ((20, 20), (20, 200), (50, 50), (100, 100), (100, 1000), (1000, 1000), (20, 10_000),
               (10_000, 10_000))  # fmt: skip
+FEW_SIZES = (5, 8, 12, 20, 50, 120)
+FEW_RATES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.98, 0.995)
+"""People and rates of pairs with few hits or misses, each with each."""
 CELLS = {
     "base .5, TPR .8, FPR .2": (0.5, 0.8, 0.2),
     "base .2, TPR .6, FPR .1": (0.2, 0.6, 0.1),
@@ -92,7 +101,33 @@ def wilson() -> Study:
         chance = _binomial(n, rate)
         covered = float(chance[found.hits(rate)].sum())
         points.append(Point(f"{n:,} people at {rate}", covered, few=n * rate))
-    return Study("one rate", "Wilson", tuple(points))
+    return Study("one rate", SHARE_INTERVAL, tuple(points))
+
+
+def enumerated() -> Iterator[Study]:
+    """Of two rates of a few people: exactly, by every table that has a value and its chance."""
+    asked = {
+        "difference": (GAP_INTERVAL, lambda p, q: q - p),
+        "ratio": (RATIO_INTERVAL, lambda p, q: q / p),
+        "odds_ratio": (ODDS_RATIO_INTERVAL, lambda p, q: q * (1 - p) / (p * (1 - q))),
+    }
+    points: dict[str, list[Point]] = {by: [] for by in asked}
+    for n, m in product(FEW_SIZES, repeat=2):
+        hits = np.stack(np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij"), axis=-1)
+        hits = hits.reshape(-1, 2)
+        table = table_of(np.stack([np.array([n, m]) - hits, hits], axis=1)[:, None])
+        found = {by: intervals(how("selection_rate", by), table, TO_FIRST) for by in asked}
+        for p, q in product(FEW_RATES, repeat=2):
+            chance = np.outer(_binomial(n, p), _binomial(m, q)).ravel()
+            for by, (_, truth_of) in asked.items():
+                there = ~np.isnan(found[by].low).all(axis=1)
+                known = chance[there].sum()
+                covered = chance[there][found[by].hits(truth_of(p, q))].sum() / known
+                few = min(n * p, m * q, n * (1 - p), m * (1 - q))
+                where = f"{n} at {p}, {m} at {q}"
+                points[by].append(Point(where, float(covered), float(1 - known), few))
+    for by, (method, _) in asked.items():
+        yield Study(f"{by.replace('_', ' ')}, every table", method, tuple(points[by]))
 
 
 def _binomial(n: int, rate: float) -> Floats:
@@ -104,16 +139,18 @@ def _binomial(n: int, rate: float) -> Floats:
 def pairs(random: Generator, runs: int) -> Iterator[Study]:
     """Of two rates: difference, ratio, odds ratio, normalized difference, correlation, h, d."""
     asked: dict[str, tuple[str, Metric, Reference | None]] = {
-        "difference of two rates": ("Newcombe", how("selection_rate", "difference"), TO_FIRST),
-        "ratio of two rates": ("Koopman", how("selection_rate", "ratio"), TO_FIRST),
-        "odds ratio": ("Woolf, Gart's ½", how("selection_rate", "odds_ratio"), TO_FIRST),
-        "normalized difference": ("Koopman, mapped", measure("normalized_difference"), TO_FIRST),
+        "difference of two rates": (GAP_INTERVAL, how("selection_rate", "difference"), TO_FIRST),
+        "ratio of two rates": (RATIO_INTERVAL, how("selection_rate", "ratio"), TO_FIRST),
+        "odds ratio": (ODDS_RATIO_INTERVAL, how("selection_rate", "odds_ratio"), TO_FIRST),
+        "normalized difference": (
+            f"{RATIO_INTERVAL}, mapped", measure("normalized_difference"), TO_FIRST),
         "correlation of an outcome with membership": (
             "MOVER by gradients", measure("correlation"), TO_FIRST),
         "Cohen's h": ("MOVER", how("selection_rate", "cohens_h"), TO_FIRST),
         "Cohen's d of two rates": (
             "MOVER by gradients", how("selection_rate", "standardized_difference"), TO_FIRST),
-        "ratio to everybody (elift)": ("Koopman, mapped", measure("elift"), None),
+        "ratio to everybody (elift)": (
+            f"{RATIO_INTERVAL}, mapped", measure("elift"), None),
     }  # fmt: skip
     points: dict[str, list[Point]] = {title: [] for title in asked}
     for (n, m), (p, q) in product(PAIR_SIZES, PAIRS):
@@ -207,7 +244,7 @@ def composites(random: Generator, runs: int) -> Iterator[Study]:
     apart = ("difference of balanced accuracies", "MOVER",
              how("balanced_accuracy", "difference"), TO_FIRST)  # fmt: skip
     of_f1 = ("difference of F1", "MOVER", how("f1", "difference"), TO_FIRST)
-    quotient = ("ratio of error-type ratios", "Woolf", measure("treatment_equality"), TO_FIRST)
+    quotient = ("ratio of error-type ratios", "MOVER", measure("treatment_equality"), TO_FIRST)
     unequal = [
         (name, "delta", quantity(name), None)
         for name in ("generalized_entropy", "theil", "coefficient_of_variation")
@@ -265,4 +302,4 @@ def _atkinson(random: Generator, runs: int) -> Study:
         truth = 1 - 2**favoured / (1 + favoured)
         where = f"{n:,} people, {favoured:.0%} favoured"
         points.append(Point(where, found.covered(truth), found.without, n * favoured))
-    return Study("atkinson", "Wilson, mapped", tuple(points))
+    return Study("atkinson", f"{SHARE_INTERVAL}, mapped", tuple(points))

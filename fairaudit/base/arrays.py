@@ -64,6 +64,23 @@ def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int =
     return np.broadcast_to(result, (*result.shape[:-1], length))
 
 
+def unique_columns(*rows: Floats) -> tuple[Floats, Ints]:
+    """The different columns of rows of numbers, [rows, columns], and the place of each in them.
+
+    Many groups have equal counts, and equal counts have equal intervals.
+
+    >>> columns, place = unique_columns(np.array([2.0, 1.0, 2.0]), np.array([9.0, 9.0, 9.0]))
+    >>> columns.tolist(), place.tolist()
+    ([[1.0, 2.0], [9.0, 9.0]], [1, 0, 1])
+    """
+    order = np.lexsort(rows)
+    columns = np.stack(rows)[:, order]
+    is_new = np.append(True, (columns[:, 1:] != columns[:, :-1]).any(axis=0))
+    place = np.empty_like(order)
+    place[order] = np.cumsum(is_new) - 1
+    return columns[:, is_new], place
+
+
 WEIGHT_SCALES = (10**9, 10**18)
 """The fixed point of weights: as a rule, and where all weights are tiny."""
 

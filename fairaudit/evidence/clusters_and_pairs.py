@@ -35,6 +35,7 @@ from fairaudit.metrics.pair_intervals import Interval, Scale, arcsine
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.terms import NO_PARAMETERS
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
+from fairaudit.stats.proportions import GAP_INTERVAL, ODDS_RATIO_INTERVAL, RATIO_INTERVAL
 
 Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
@@ -105,19 +106,19 @@ def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Inte
     is_of_shares = first.binomial and second.binomial
     match comparison.scale:
         case Scale.DIFFERENCE:
-            name = "Newcombe" if is_of_shares else "MOVER"
+            name = GAP_INTERVAL if is_of_shares else "MOVER"
             interval = _name_interval(proportions.mover_difference(*sides, r), name)
-        case Scale.RATIO if first.odds is not None and second.odds is not None:
-            odds = (first.odds, first.effective_n, second.odds, second.effective_n)
-            interval = _name_interval(proportions.woolf(*odds, alpha, r), "Woolf, Gart's ½")
         case Scale.RATIO:
             interval = _name_interval(proportions.mover_ratio(*sides, r), "MOVER")
             if is_of_shares and not r.all():  # shared clusters: MOVER with the correlation
-                both = zip(proportions.koopman(*shares, alpha), interval[:2], strict=True)
+                both = zip(proportions.ratio_interval(*shares, alpha), interval[:2], strict=True)
                 low, high = (np.where(r == 0, *ends) for ends in both)
-                interval = _name_interval((low, high), "MOVER" if r.any() else "Koopman")
+                interval = _name_interval((low, high), "MOVER" if r.any() else RATIO_INTERVAL)
         case Scale.ODDS if is_of_shares:
-            interval = _name_interval(proportions.woolf(*shares, alpha, r), "Woolf, Gart's ½")
+            ends = proportions.mover_odds_ratio(
+                first.sample, first_ends, second.sample, second_ends, r
+            )
+            interval = _name_interval(ends, ODDS_RATIO_INTERVAL)
         case Scale.ARCSINE:
             scaled = [
                 (arcsine(value), (arcsine(ends[0]), arcsine(ends[1])))
@@ -291,16 +292,15 @@ def _find_among(
     assert values.ends is not None
     level = _per_pair(among, alpha, parts)
     if is_ratio and values.binomial:
-        alone = (among.sum(axis=1) == 2) & (parts == 1)
-        low_bounds, high_bounds, few = _find_tail_bounds(values, *level.tolist())
-        low, high = _columns([
-            multiplicity.smallest_ratios(
-                values.value[z, None], values.effective_n[z], among[z], float(level[z]),
-                (low_bounds[z, None], high_bounds[z, None], few[z, None]), alone=bool(alone[z]),
-            )[0]
-            for z in range(len(among))
-        ])  # fmt: skip
-        return Interval(low, np.minimum(high, 1.0), f"Koopman, {SIMULTANEOUS}")
+        low, high = _columns(
+            [
+                multiplicity.smallest_ratios(share[None], size, groups, alpha_of_pair)[0]
+                for share, size, groups, alpha_of_pair in zip(
+                    *values.sample, among, level.tolist(), strict=True
+                )
+            ]
+        )
+        return Interval(low, np.minimum(high, 1.0), f"{RATIO_INTERVAL}, {SIMULTANEOUS}")
     if is_ratio:
         # Each value is between its bounds.
         ends = values.ends(_per_group(among, alpha, parts))
@@ -311,7 +311,7 @@ def _find_among(
         low = np.where(positive, smallest[0] / largest[1], np.nan)
         high = np.where(positive, smallest[1] / largest[0], np.nan)
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
-    ends = _find_group_ends(values, level[:, None], among, parts)
+    ends = _find_group_ends(values, level[:, None])
     low, high = _columns([
         multiplicity.largest_difference(value, (low, high), groups)
         for value, low, high, groups in zip(values.value, *ends, among, strict=True)
@@ -319,31 +319,16 @@ def _find_among(
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
 
 
-def _find_group_ends(values: GroupValues, alpha: Floats, among: Marks, parts: int) -> Ends:
-    """The bounds of each value, [Z, G], such that those of many pairs hold simultaneously.
-
-    Far in the tail, shares of few hits or misses have exact bounds; a single pair is not in the
-    tail.
-    """
+def _find_group_ends(values: GroupValues, alpha: Floats) -> Ends:
+    """The bounds of each value, [Z, G], such that those of many pairs hold simultaneously."""
     assert values.ends is not None
     if not values.binomial:
         return values.ends(alpha)
-    low, high, _ = _find_tail_bounds(values, *alpha[:, 0].tolist())
-    alone = (among.sum(axis=1, keepdims=True) <= 2) & (parts == 1)
-    if not alone.any():
-        return low, high
-    ends = values.ends(alpha)
-    return np.where(alone, ends[0], low), np.where(alone, ends[1], high)
-
-
-@memoize
-def _find_tail_bounds(values: GroupValues, *levels: float) -> tuple[Floats, Floats, Marks]:
-    """The bounds of each share, at the level of its stratum: for differences, and for ratios."""
-    return proportions.tail_bounds(values.value, values.effective_n, np.array(levels)[:, None])
+    return proportions.share_interval(*values.sample, alpha, far=True)
 
 
 def _name_difference(values: GroupValues) -> str:
-    return f"{'Newcombe' if values.binomial else 'MOVER'}, {SIMULTANEOUS}"
+    return f"{GAP_INTERVAL if values.binomial else 'MOVER'}, {SIMULTANEOUS}"
 
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
@@ -400,7 +385,7 @@ def _find_ratio_to_extreme(
         strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
         ends = [multiplicity.ratio_to_extreme(*stratum, lowest=lowest) for stratum in strata]
         low, high = map(np.stack, zip(*ends, strict=True))
-        interval = Interval(low, high, f"Koopman, {SIMULTANEOUS}")
+        interval = Interval(low, high, f"{RATIO_INTERVAL}, {SIMULTANEOUS}")
         return keep_within_reach(interval, 1.0, lowest=lowest)
     assert values.ends is not None
     low, high = values.ends(_per_group(among, alpha))
@@ -417,8 +402,7 @@ def _find_ratio_to_extreme(
 def _find_difference_to_extreme(
     values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
 ) -> Interval:
-    level = _per_pair(among, alpha)
-    ends, value = _find_group_ends(values, level[:, None], among, 1), values.value
+    ends, value = _find_group_ends(values, _per_pair(among, alpha)[:, None]), values.value
     if lowest:
         ends, value = (-ends[1], -ends[0]), -value
     rows = [

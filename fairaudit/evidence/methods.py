@@ -22,6 +22,7 @@ from fairaudit.metrics.citations import Citation
 from fairaudit.metrics.disparities import MEAN, REMAINDER
 from fairaudit.metrics.example import evaluate_example
 from fairaudit.metrics.terms import EXTREME_REFERENCES
+from fairaudit.stats.proportions import ODDS_RATIO_INTERVAL
 
 
 def has_direct_test(disparity: Disparity) -> bool:
@@ -177,6 +178,23 @@ METHODS = (
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
+        ODDS_RATIO_INTERVAL,
+        "Interval of an odds ratio, made of the interval of each share on the scale of log odds, "
+        "with one half added to each count in the middle of it.",
+        Citation("Gart, JRSS B 28:164", 1966),
+    ),
+    Method(
+        "exact if few",
+        "With fewer than five hits or misses (simultaneous over pairs: than two thirds of z²) the "
+        "interval of a share is Clopper–Pearson's, and a difference, ratio or odds ratio is made "
+        "of these intervals (MOVER).",
+        Citation(
+            "Donner & Zou, Stat Methods Med Res 21:347",
+            2012,
+            "https://doi.org/10.1177/0962280210383082",
+        ),
+    ),
+    Method(
         "Welch",
         "Interval and t test of the difference of two means; the groups' variances may differ.",
         Citation("Welch, Biometrika 34:28", 1947),
@@ -258,13 +276,6 @@ METHODS = (
         "credible",
         "Central interval of the posterior distribution of the named model.",
         Citation("Foulds, Islam, Keya & Pan", 2020, "https://arxiv.org/abs/1811.07255"),
-    ),
-    Method(
-        "Woolf, with Gart's ½",
-        "Interval of an odds ratio, from a normal distribution of its logarithm; one half is added "
-        "to each count.",
-        Citation("Woolf, Ann Hum Genet 19:251; Gart, JRSS B 28:164", 1966),
-        ("Woolf", "Gart"),
     ),
     Method(
         "Sato",

@@ -156,8 +156,8 @@ def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints
 
 
 def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:
-    """Newcombe's interval of the first share minus the second."""
-    return proportions.newcombe(first.share, first.size, second.share, second.size, alpha)
+    """The interval of the first share minus the second."""
+    return proportions.gap_interval(first.share, first.size, second.share, second.size, alpha)
 
 
 def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:

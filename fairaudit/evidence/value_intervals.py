@@ -65,7 +65,7 @@ from fairaudit.metrics.paired_counts import (
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, ReferencePolicy
 from fairaudit.stats import multiplicity, proportions
-from fairaudit.stats.proportions import SHARE_INTERVAL
+from fairaudit.stats.proportions import GAP_INTERVAL, SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
 """A suffix of the names of intervals of two outcomes whose correlation is unknown."""
@@ -416,7 +416,7 @@ def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Int
         return None
     sides = [_find_interval(part, alpha) for part in (first, second)]
     ends = proportions.mover_difference(first.value, sides[0][:2], second.value, sides[1][:2], r)
-    is_plain = sides[0].method in {"Newcombe", SHARE_INTERVAL}
+    is_plain = sides[0].method in {GAP_INTERVAL, SHARE_INTERVAL}
     return Interval(*ends, "Newcombe, paired" if is_plain else "MOVER, paired")
 
 

@@ -31,6 +31,7 @@ from fairaudit.judge.simpson import ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
 from fairaudit.metrics import Eligibility, Evaluation
 from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.stats.proportions import GAP_INTERVAL
 
 L = TypeVar("L", Limit, ReversalLimit)
 
@@ -203,7 +204,7 @@ def _add_deciding_subgroup(
         denominator=chosen.under,
         low=low,
         high=high,
-        method="Newcombe, mapped",
+        method=f"{GAP_INTERVAL}, mapped",
         significance=Significance(chosen.test, chosen.p, chosen.adjusted, family, correction),
     )
     return replace(finding, estimate=estimate, first=chosen.group, subgroup=chosen)

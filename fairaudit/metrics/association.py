@@ -26,6 +26,7 @@ from fairaudit.metrics.score_parity import read_scores
 from fairaudit.metrics.scores import DISTRIBUTION
 from fairaudit.metrics.terms import MetricOptions, Minimum
 from fairaudit.stats import contingency, distributions
+from fairaudit.stats.proportions import GAP_INTERVAL
 
 _BIASED = (
     "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 · people "
@@ -315,7 +316,7 @@ TOTAL_VARIATION = TableMetric(
     value_of=_total_variation,
     **_OF_CLASSES
     | {
-        "no_interval": f"{BIASED_BY_CHANCE}, for more than two outcomes; for two, Newcombe, "
+        "no_interval": f"{BIASED_BY_CHANCE}, for more than two outcomes; for two, {GAP_INTERVAL}, "
         "simultaneous over pairs"
     },
 )

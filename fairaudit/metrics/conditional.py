@@ -51,7 +51,7 @@ def _bound_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
         count_effective_of_share(counts, (name,), (f"all_{name}",))
         for name in ("rejected", "selected")
     )
-    low, high = proportions.newcombe(shares[0], next(sizes), shares[1], next(sizes), alpha)
+    low, high = proportions.gap_interval(shares[0], next(sizes), shares[1], next(sizes), alpha)
     return (low, high) if counts.favourable else (-high, -low)
 
 
@@ -72,7 +72,7 @@ DEMOGRAPHIC_DISPARITY = Formula(
     undefined="no people in the group or in the comparison group",
     exact_of=_compute_disparity_exactly,
     ends_of=_bound_disparity,
-    method="Newcombe",
+    method=proportions.GAP_INTERVAL,
     uses_everybody=True,
 )
 

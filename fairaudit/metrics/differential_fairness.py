@@ -169,7 +169,6 @@ def interval_of_epsilon(
         count = max(parts * multiplicity.count_pairs(int(among.sum())) * classes, 1)
         level = float(np.broadcast_to(alpha, len(sizes))[z])
         pair_level = float(multiplicity.sidak_level(level, count))
-        single_pair = bool(among.sum() == 2 and parts == 1 and classes <= 2)
         # The ratio of an outcome without people is unknown.
         if smoothing.any():
             total = sizes[z] + smoothing[z].sum()
@@ -180,10 +179,7 @@ def interval_of_epsilon(
                 for share, pseudo in zip(shares[z], smoothing[z], strict=True)
             ]
         else:
-            bounds = proportions.tail_bounds(shares[z], sizes[z], pair_level)
-            ends = multiplicity.smallest_ratios(
-                shares[z], sizes[z], among, pair_level, bounds, alone=single_pair
-            )
+            ends = multiplicity.smallest_ratios(shares[z], sizes[z], among, pair_level)
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
             lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))
@@ -391,7 +387,10 @@ def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: A
 
 
 _OF_POSITIVES = (rates.TRUE_POSITIVE_RATE, rates.FALSE_NEGATIVE_RATE)
-_SIMULTANEOUS = "Koopman (MOVER for smoothed shares), simultaneous over pairs and outcomes"
+_SIMULTANEOUS = (
+    f"{proportions.RATIO_INTERVAL} (MOVER for smoothed shares), simultaneous over pairs "
+    "and outcomes"
+)
 
 DIFFERENTIAL_FAIRNESS = TableMetric(
     id="differential_fairness",

@@ -244,14 +244,6 @@ class GroupValues(Frozen, eq=False):
         over, under = np.where(known, self.over, 0), np.where(known, self.under, 0)
         return over / self.scale, under / self.scale
 
-    @property
-    def odds(self) -> Floats | None:
-        """The share of hits, where the value is their odds: hits for each of the others."""
-        if not self.metric.is_odds or self.under is None:
-            return None
-        with np.errstate(invalid="ignore"):
-            return np.where(np.isinf(self.value), 1.0, self.value / (1 + self.value))
-
 
 def count_effective(
     counts: GroupCounts, cells: Sequence[str], values: Mapping[str, Floats | float] | None = None

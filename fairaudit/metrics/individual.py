@@ -91,7 +91,7 @@ def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha:
     """Wilson's interval, with the size at which it is as wide as Student's quantile requires."""
     variance = variance * widen(n, alpha) ** 2
     size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
-    return proportions.share_interval(value, size, alpha)
+    return proportions.wilson(value, size, alpha)
 
 
 @memoize
@@ -316,7 +316,7 @@ def _value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 def _ends_of_error_rate(counts: GroupCounts, _parameters: Parameters, alpha: Alpha) -> Ends:
     """The ends of a mean of two shares of different people: Wilson's, at a reduced size."""
     rates, sizes = np.moveaxis(_errors(counts), -1, 0).reshape(2, 2, *counts.answered.shape)
-    ends = proportions.share_interval(rates, sizes / INFLATION, alpha)
+    ends = proportions.wilson(rates, sizes / INFLATION, alpha)
     _, low, high = proportions.mover_total(rates, ends, np.array([0.5, 0.5]))
     return low, high
 

@@ -239,7 +239,7 @@ ATKINSON = Formula(
         counts.people.labelled,
     ),
     ends_of=_atkinson_ends,
-    method="Wilson, mapped; or the delta method, mapped, if α is not 1",
+    method=f"{proportions.SHARE_INTERVAL}, mapped; or the delta method, mapped, if α is not 1",
 )
 
 

@@ -2,7 +2,7 @@
 
 A difference of two shares gets Newcombe's interval, which is MOVER of Wilson's; a difference of two
 means Welch's; a ratio of shares Koopman's; everything else recovers its variance from the intervals
-of both sides (MOVER, Zou & Donner 2008).
+of both sides (MOVER, Zou & Donner 2008). Of few hits or misses all of them are of exact intervals.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from fairaudit.cube.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.terms import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, proportions, score_statistics, strata
+from fairaudit.stats.proportions import GAP_INTERVAL, ODDS_RATIO_INTERVAL, RATIO_INTERVAL
 
 
 class Interval(NamedTuple):
@@ -55,18 +56,13 @@ def of_difference(
     ends = proportions.mover_difference(
         first.value, first.ends(alpha), second.value, second.ends(alpha)
     )
-    return Interval(*ends, "Newcombe" if first.binomial and second.binomial else "MOVER")
+    return Interval(*ends, GAP_INTERVAL if first.binomial and second.binomial else "MOVER")
 
 
 def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the first value divided by the second; NaN if a side may be negative."""
     if first.binomial and second.binomial:
-        return Interval(*_find_koopman(first, second, alpha), "Koopman")
-    if first.odds is not None and second.odds is not None:
-        ends = proportions.woolf(
-            first.odds, first.effective_n, second.odds, second.effective_n, alpha
-        )
-        return Interval(*ends, "Woolf, Gart's ½")
+        return Interval(*_bound_ratio(first, second, alpha), RATIO_INTERVAL)
     sides = _find_ends(first, second, alpha)
     if sides is None:
         return None
@@ -90,23 +86,23 @@ def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[E
     return own, other
 
 
-def _find_koopman(first: GroupValues, second: GroupValues, alpha: Alpha) -> Ends:
-    """Koopman's ends; several measures are mapped from them."""
+def _bound_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Ends:
+    """The ends of a ratio of shares; several measures are mapped from them."""
     if isinstance(alpha, float):
-        return _find_koopman_once(first, second, alpha)
-    return proportions.koopman(*first.sample, *second.sample, alpha)
+        return _bound_ratio_once(first, second, alpha)
+    return proportions.ratio_interval(*first.sample, *second.sample, alpha)
 
 
 @memoize
-def _find_koopman_once(first: GroupValues, second: GroupValues, alpha: float) -> Ends:
-    return proportions.koopman(*first.sample, *second.sample, alpha)
+def _bound_ratio_once(first: GroupValues, second: GroupValues, alpha: float) -> Ends:
+    return proportions.ratio_interval(*first.sample, *second.sample, alpha)
 
 
 def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of a ratio by Katz' logarithms, on request.
 
     If fewer than five hits or misses are expected the logarithm is not normal, and a single person
-    who is a hit would give it no width: such pairs keep Koopman's interval.
+    who is a hit would give it no width: such pairs keep the interval of `of_ratio`.
     """
     interval = of_ratio(first, second, alpha)
     if interval is None or not (first.binomial and second.binomial):
@@ -114,30 +110,18 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     sides = (*first.sample, *second.sample)
     few = contingency.smallest_expected(*sides) < contingency.LEAST_EXPECTED
     ends = zip(interval[:2], proportions.katz(*sides, alpha), strict=True)
-    low, high = (np.where(few, score, log) for score, log in ends)
+    low, high = (np.where(few, usual, log) for usual, log in ends)
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
 
 
 def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the ratio of the odds; None if a side is not limited to 0 to 1."""
-    if first.binomial and second.binomial:
-        return Interval(*proportions.woolf(*first.sample, *second.sample, alpha), "Woolf, Gart's ½")
     within = first.metric.bounds == second.metric.bounds == (0, 1)
     sides = _find_ends(first, second, alpha)
     if sides is None or not within:
         return None
-    (value, first_ends), (base, second_ends) = (
-        (share / (1 - share), (low / (1 - low), high / (1 - high)))
-        for share, (low, high) in zip((first.value, second.value), sides, strict=True)
-    )
-    low, high = proportions.mover_ratio(value, first_ends, base, second_ends)
-    # If odds, or their upper bound, are infinite, the ratio of the farthest ends is used.
-    open_ = np.isinf(value) | np.isinf(base)
-    low = np.where(open_ | np.isinf(second_ends[1]), first_ends[0] / second_ends[1], low)
-    high = np.where(open_ | np.isinf(first_ends[1]), first_ends[1] / second_ends[0], high)
-    unknown = np.isnan(first.value) | np.isnan(second.value)
-    low, high = (np.where(unknown, np.nan, end) for end in (low, high))
-    return Interval(low, high, "MOVER of the odds")
+    ends = proportions.mover_odds_ratio(first.sample, sides[0], second.sample, sides[1])
+    return Interval(*ends, ODDS_RATIO_INTERVAL)
 
 
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
@@ -216,15 +200,16 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     """The interval of Žliobaitė's δ: the larger of δ by the rates and δ by their complements.
 
     δ is the difference by the largest that the margins allow, by those selected or by those not:
-    the smaller of both bounds is the larger δ. Either is monotone in its ratio, so Koopman's ends
-    are mapped.
+    the smaller of both bounds is the larger δ. Either is monotone in its ratio, so the ends of the
+    ratio are mapped.
     """
     if first.under is None or second.under is None or not (first.binomial and second.binomial):
         return None
     n, m = (np.asarray(side.under, dtype=np.float64) for side in (first, second))
     sizes = first.effective_n, second.effective_n
-    of_hits = _find_koopman(first, second, alpha)
-    of_misses = proportions.koopman(1 - second.value, sizes[1], 1 - first.value, sizes[0], alpha)
+    of_hits = _bound_ratio(first, second, alpha)
+    misses = (1 - second.value, sizes[1], 1 - first.value, sizes[0])
+    of_misses = proportions.ratio_interval(*misses, alpha)
     # The higher the ratio, the lower δ.
     lows, highs = (
         (_departure(of_hits[end], n, m), _departure(of_misses[end], m, n)) for end in (1, 0)
@@ -233,7 +218,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     varies = (plus > 0) & (plus < 1)
     low, high = (_farther(*ends, least=least) for ends, least in ((lows, True), (highs, False)))
     low, high = (np.where(varies, end, np.nan) for end in (low, high))
-    return Interval(low, high, "Koopman, mapped")
+    return Interval(low, high, f"{RATIO_INTERVAL}, mapped")
 
 
 def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
@@ -252,7 +237,7 @@ def _farther(first: Floats, second: Floats, *, least: bool) -> Floats:
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the correlation of an outcome with membership; None for means.
 
-    Wilson's distances of both shares, each by how steeply φ depends on that share.
+    The distances of the ends of both shares, each by how steeply φ depends on that share.
     """
     if not (first.binomial and second.binomial) or first.ends is None or second.ends is None:
         return None

@@ -167,29 +167,25 @@ def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, 
 
 
 def smallest_ratios(
-    shares: Floats,
-    size: Floats,
-    among: Marks,
-    alpha: float,
-    bounds: tuple[Floats, Floats, Marks],
-    *,
-    alone: bool = False,
+    shares: Floats, size: Floats, among: Marks, alpha: float
 ) -> list[tuple[float, float]]:
     """The smallest lower and upper end of `share[i] / share[j]` over ordered pairs of [G] groups.
 
     Several shares, [Y, G], are searched together. Each interval is at `alpha`, by Koopman; if hits
-    or misses are few, by MOVER of the `bounds` from `tail_bounds`, unless the pair is `alone`. NaN
-    if a share that counts is not known.
+    or misses of any group are few, by MOVER of the ends of shares. NaN if a share that counts is
+    not known.
     """
     members = np.flatnonzero(among)
     if len(members) < 2:
         return [(np.nan, np.nan)] * len(shares)
     shares, n = shares[:, members], size[members]
-    low, high, few = (side[:, members] for side in bounds)
-    by_ends = ~np.isnan(shares).any(axis=1) & few.any(axis=1) & (not alone)
+    few = proportions.mark_few(shares, n, alpha)
+    by_ends = ~np.isnan(shares).any(axis=1) & few.any(axis=1)
     ends = [(np.nan, np.nan)] * len(shares)
     for y in np.flatnonzero(by_ends).tolist():
-        ends[y] = _smallest_by_ends(shares[y], low[y], high[y])
+        ends[y] = _smallest_by_ends(
+            shares[y], *proportions.share_interval(shares[y], n, alpha, far=True)
+        )
     searched = np.flatnonzero(~np.isnan(shares).any(axis=1) & ~by_ends).tolist()
     rows = [shares[y] for y in searched]
     if rows:
@@ -227,7 +223,7 @@ def smallest_smoothed_ratio(
     if len(members) < 2 or np.isnan(share[members]).any():
         return np.nan, np.nan
     plus, times = (array[members] for array in drawn_in)
-    low, high, _ = proportions.tail_bounds(share[members], size[members], alpha)
+    low, high = proportions.share_interval(share[members], size[members], alpha, far=True)
     return _smallest_by_ends(*(plus + times * array for array in (share[members], low, high)))
 
 
@@ -274,8 +270,8 @@ def ratio_to_extreme(
     if len(members) < 2:
         return result[0], result[1]
     p, n = share[members], size[members]
-    low, high, few = proportions.tail_bounds(p, n, alpha)
-    exactly = len(members) > 2 and bool(few.any())
+    low, high = proportions.share_interval(p, n, alpha, far=True)
+    exactly = bool(proportions.mark_few(p, n, alpha).any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     exact = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)
     approximate = proportions.koopman_low, proportions.koopman_high

@@ -262,5 +262,5 @@ def smooth(
         share = (weights * hits).sum(axis=1) / total
         worth = total**2 / (weights**2 * people).sum(axis=1)
     share, worth = (np.where(worth >= _FEWEST, array, np.nan) for array in (share, worth))
-    low, high = proportions.share_interval(share, worth, alpha)
+    low, high = proportions.wilson(share, worth, alpha)
     return LocalShares(share, np.asarray(low), np.asarray(high), worth)

@@ -1,4 +1,4 @@
-"""Intervals of shares (`share_interval` is in use), Newcombe, Koopman, Katz, Woolf; MOVER.
+"""Intervals of shares, and of their differences, ratios and odds ratios; MOVER.
 
 Shares come with the sizes they were seen in; under survey weights the size is the effective one, so
 it may be fractional. The interval of a share that is NaN or has size 0 is NaN. Inverse binomial
@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends, Floats, Marks, map_blocks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Marks, map_blocks, unique_columns
 from fairaudit.stats.distributions import normal_critical
 
 _ALIKE = 1e-6
@@ -51,7 +51,8 @@ def combine_errors(first: Floats, second: Floats, r: Floats | None) -> Floats:
     if r is None:
         return np.hypot(first, second)
     squares = first * first - 2 * r * first * second + second * second
-    return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
+    is_open = np.isinf(first) | np.isinf(second)
+    return np.asarray(np.where(is_open, np.inf, np.sqrt(np.maximum(squares, 0.0))))
 
 
 def mover_ratio(
@@ -61,7 +62,8 @@ def mover_ratio(
 
     Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean and
     standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082. Where `second`
-    may be 0 the upper bound is infinite; where `first` may be 0 the lower bound is 0.
+    may be 0 the upper bound is infinite; where `first` may be 0 the lower bound is 0. If a value or
+    the bound next to it is infinite, like the odds of 1, it is the ratio of the farthest bounds.
 
     >>> ends = mover_ratio(np.array(4.0), (np.array(3.0), np.array(6.0)),
     ...              np.array(2.0), (np.array(1.0), np.array(3.0)))
@@ -69,10 +71,43 @@ def mover_ratio(
     [1.2137, 4.430501]
     """
     (low, high), (other_low, other_high) = first_ends, second_ends
+    is_open = np.isinf(first) | np.isinf(second)
+    with np.errstate(all="ignore"):
+        farthest = np.divide(low, other_high), np.divide(high, other_low)
+    lower = mover_lower_ratio(first, low, second, other_high, r)
+    upper = mover_upper_ratio(first, high, second, other_low, r)
     return (
-        mover_lower_ratio(first, low, second, other_high, r),
-        mover_upper_ratio(first, high, second, other_low, r),
+        np.where(is_open | np.isinf(other_high), farthest[0], lower),
+        np.where(is_open | np.isinf(high), farthest[1], upper),
     )
+
+
+def mover_odds_ratio(
+    first: tuple[Floats, Floats], ends: Ends, second: tuple[Floats, Floats], other_ends: Ends,
+    r: Floats | None = None,
+) -> Ends:  # fmt: skip
+    """The bounds of the odds ratio of two shares, each with its size, by their log odds.
+
+    The log odds have Gart's ½ in each cell (1966, Alternative analyses of contingency tables, JRSS
+    B 28:164), so that they are finite; the bounds are widened to the plain odds ratio.
+
+    >>> sides = (np.array(0.3), np.array(40.0)), (np.array(0.6), np.array(80.0))
+    >>> ends = mover_odds_ratio(sides[0], wilson(*sides[0]), sides[1], wilson(*sides[1]))
+    >>> [round(float(end), 6) for end in ends]
+    [0.129356, 0.638924]
+    """
+    with np.errstate(all="ignore"):
+        (middle, reach), (other_middle, other_reach) = (
+            (
+                np.log((share * size + 0.5) / ((1 - share) * size + 0.5)),
+                (np.log(low / (1 - low)), np.log(high / (1 - high))),
+            )
+            for (share, size), (low, high) in ((first, ends), (second, other_ends))
+        )
+        bounds = mover_difference(middle, reach, other_middle, other_reach, r)
+        plain = first[0] * (1 - second[0]) / ((1 - first[0]) * second[0])
+        plain = np.where(np.isnan(plain), np.exp(middle - other_middle), plain)
+        return np.minimum(np.exp(bounds[0]), plain), np.maximum(np.exp(bounds[1]), plain)
 
 
 def mover_lower_ratio(
@@ -256,8 +291,10 @@ def _find_step(step: Floats, curve: Floats) -> Floats:
     return np.asarray(step / np.maximum(1 - step * curve / 2, 0.5))
 
 
-_FEW = 2 / 3
-"""Multiple of z² below which few hits or misses have exact tails."""
+_LEAST_HITS = 5
+_TAIL_HITS = 2 / 3
+_ROUNDING = 1e-9
+"""Fewer hits or misses have exact bounds; in a far tail fewer than this multiple of z²."""
 
 _TINY = 1e-300
 """Below it SciPy returns the smallest float, not the end."""
@@ -316,16 +353,44 @@ def wilson_reach(share: Floats, size: Floats, z: Floats) -> Floats:
     return z * (spread - (1 - 2 * share) * half) / (1 + 2 * z * half)
 
 
-SHARE_INTERVAL = "Wilson"
-"""The name of the interval that `share_interval` gives."""
+SHARE_INTERVAL = "Wilson, exact if few"
+GAP_INTERVAL = "Newcombe, exact if few"
+RATIO_INTERVAL = "Koopman, exact if few"
+ODDS_RATIO_INTERVAL = "MOVER of log odds"
+"""The names of the intervals of shares, and of their differences, ratios and odds ratios."""
 
 
-def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The interval of every reported share of people: a single place to choose the method.
+def mark_few(share: Floats, size: Floats, alpha: Alpha | None = None) -> Marks:
+    """Shares of fewer than 5 hits or misses; with a small `alpha`, also of fewer than ⅔ z².
 
-    The intervals of comparisons use Wilson's by their definitions, independent of this choice.
+    Their score bounds are too close.
     """
-    return wilson(share, size, alpha)
+    least: float | Floats = _LEAST_HITS
+    with np.errstate(all="ignore"):
+        hits = np.asarray(share * size)
+        if alpha is not None:
+            least = np.maximum(least, _TAIL_HITS * np.square(normal_critical(alpha)))
+        return np.asarray(np.minimum(hits, size - hits) < least - _ROUNDING)
+
+
+def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05, *, far: bool = False) -> Ends:
+    """The interval of every share of people: Wilson's, of few hits or misses Clopper & Pearson's.
+
+    Comparisons recover their variance from it. If it is `far` in the tail, as one of many that hold
+    simultaneously, more hits are few.
+
+    >>> low, high = share_interval(np.array([0.3, 0.1]), np.array([40.0, 10.0]))
+    >>> low.round(6).tolist(), high.round(6).tolist()
+    ([0.180748, 0.002529], [0.4543, 0.445016])
+    """
+    low, high = wilson(share, size, alpha)
+    few = np.broadcast_to(mark_few(share, size, alpha if far else None), low.shape)
+    if not few.any():
+        return low, high
+    p, n, a = (array[few] for array in np.broadcast_arrays(share, size, alpha, low)[:3])
+    low, high = np.array(low), np.array(high)
+    low[few], high[few] = clopper_pearson(p, n, a)
+    return low, high
 
 
 def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
@@ -351,8 +416,9 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
         mixed = (hits > 0) & (misses > 0) & (tail > 0)
         few = mixed & (np.minimum(hits, misses) <= MOST_HITS)
         if few.any():
-            counts = hits[few], misses[few], tail[few]
-            low[few], high[few] = map_blocks(invert_tails, *counts, width=MOST_HITS)
+            counts, place = unique_columns(hits[few], misses[few], tail[few])
+            ends = map_blocks(invert_tails, *counts, width=MOST_HITS)
+            low[few], high[few] = ends[:, place]
         many = mixed & ~few
         if many.any():
             from scipy.special import betainccinv, betaincinv
@@ -366,37 +432,37 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     return np.where(mixed, least, low), np.where(mixed, most, high)
 
 
-def tail_bounds(share: Floats, size: Floats, alpha: Alpha) -> tuple[Floats, Floats, Marks]:
-    """The bounds of a proportion for a small alpha, and marks for few hits or misses.
-
-    In the far tail score bounds are too close if hits or misses are few: then they are Clopper &
-    Pearson's. Few means less than two thirds of z².
-    """
-    low, high = wilson(share, size, alpha)
-    with np.errstate(all="ignore"):
-        hits = np.asarray(share * size)
-        fewer = np.minimum(hits, size - hits)
-        few = np.asarray(fewer < _FEW * np.square(normal_critical(alpha)))
-    few = np.broadcast_to(few, low.shape)
-    if few.any():
-        p, n, a = np.broadcast_arrays(share, size, alpha)
-        exact = clopper_pearson(p[few], n[few], a[few])
-        low, high = np.array(low), np.array(high)
-        low[few], high[few] = exact
-    return low, high, few
-
-
-def newcombe(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
+def gap_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the difference `p - q` of independent proportions seen in `n` and `m`.
 
     Newcombe (1998), Interval estimation for the difference between independent proportions, Stat
-    Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction.
+    Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. Of few
+    hits or misses it is the hybrid of exact intervals.
 
-    >>> low, high = newcombe(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
+    >>> low, high = gap_interval(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 6), round(float(high), 6)
     (-0.455876, -0.110768)
     """
-    return mover_difference(p, wilson(p, n, alpha), q, wilson(q, m, alpha))
+    return mover_difference(p, share_interval(p, n, alpha), q, share_interval(q, m, alpha))
+
+
+def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
+    """The bounds of the ratio `p / q`: Koopman's, or MOVER's where a side has few hits or misses.
+
+    >>> sides = (np.array([0.3, 0.1]), np.array([40.0, 10.0]), np.array(0.6), np.array(80.0))
+    >>> [end.round(6).tolist() for end in ratio_interval(*sides)]
+    [[0.293345, 0.004213], [0.793865, 0.758118]]
+    """
+    few = mark_few(p, n) | mark_few(q, m)
+    if few.all():
+        return mover_ratio(p, share_interval(p, n, alpha), q, share_interval(q, m, alpha))
+    ends = koopman(p, n, q, m, alpha)
+    if not few.any():
+        return ends
+    p, n, q, m, a = (side[few] for side in np.broadcast_arrays(p, n, q, m, alpha, ends[0])[:5])
+    low, high = map(np.array, ends)
+    low[few], high[few] = ratio_interval(p, n, q, m, a)
+    return low, high
 
 
 def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
@@ -534,30 +600,3 @@ def is_known(p: Floats, n: Floats, q: Floats, m: Floats) -> Marks:
     """Which pairs have a share on both sides, each seen in somebody."""
     sizes = np.greater(n, 0) & np.greater(m, 0)
     return np.asarray(sizes & ~np.isnan(p) & ~np.isnan(q))
-
-
-def woolf(
-    p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05, r: Floats | float = 0.0
-) -> Ends:
-    """The bounds of the odds ratio of `p` to `q` by the logit, with ½ added to each cell.
-
-    Woolf (1955), On estimating the relation between blood group and disease, Ann Hum Genet 19:251;
-    Gart (1966), Alternative analyses of contingency tables, JRSS B 28:164. They are centred on the
-    adjusted estimate, and widened to the plain odds ratio where that lies outside. `r` is the
-    correlation of both shares.
-
-    >>> low, high = woolf(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
-    >>> round(float(low), 6), round(float(high), 6)
-    (0.132101, 0.653896)
-    """
-    with np.errstate(all="ignore"):
-        a, c = np.multiply(p, n), np.multiply(q, m)
-        b, d = n - a, m - c
-        middle = np.log((a + 0.5) * (d + 0.5) / ((b + 0.5) * (c + 0.5)))
-        first, second = 1 / (a + 0.5) + 1 / (b + 0.5), 1 / (c + 0.5) + 1 / (d + 0.5)
-        common = 2 * r * np.sqrt(first) * np.sqrt(second)
-        reach = normal_critical(alpha) * np.sqrt(np.maximum(first + second - common, 0.0))
-        plain = a * d / (b * c)
-        low, high = np.fmin(np.exp(middle - reach), plain), np.fmax(np.exp(middle + reach), plain)
-    known = is_known(p, n, q, m)
-    return np.where(known, low, np.nan), np.where(known, high, np.nan)

@@ -521,7 +521,7 @@ def average_precision_interval(
         share = (n * area + 2) / (n + 4)
         variance = np.maximum(spread / n**2, share * (1 - share) / n)
         worth = np.where(n >= _TRUSTED, share * (1 - share) / variance, np.nan)
-        return proportions.share_interval(area, worth, alpha)
+        return proportions.wilson(area, worth, alpha)
 
 
 def _from_the_top(counts: Floats) -> Floats:

@@ -40,13 +40,14 @@ def by_name(bench: Any) -> dict[str, Any]:
     return {one.title: one for one in bench("maxima").MAXIMA}
 
 
-def test_one_rate_is_covered_on_average_and_dips_where_the_rate_is_tiny(bench: Any) -> None:
-    points = bench("singles").wilson().points
-    assert np.mean([one.covered for one in points]) == pytest.approx(0.95, abs=0.004)
-    assert min(one.covered for one in points if one.few >= 5) > 0.93
-    lowest = min(points, key=lambda one: one.covered)
-    assert lowest.few < 1
-    assert 0.90 < lowest.covered < 0.93
+def test_one_rate_and_two_rates_are_covered_where_few_are_expected(bench: Any) -> None:
+    """Score intervals alone dip to .911 (one rate), .88 (difference), .81 (ratio), .82 (odds)."""
+    singles = bench("singles")
+    points = singles.wilson().points
+    assert np.mean([one.covered for one in points]) == pytest.approx(0.957, abs=0.004)
+    for study in (singles.wilson(), *singles.enumerated()):
+        lowest = min(study.points, key=lambda one: one.covered)
+        assert lowest.covered > 0.93, (study.title, lowest)
 
 
 PAIRS = ("difference of two rates", "ratio of two rates", "odds ratio", "Cohen's h")
@@ -133,7 +134,8 @@ def test_the_share_of_hits_covers_where_the_delta_method_does_not(bench: Any) ->
             assert np.mean(covered) < 0.93, one.title
         else:
             assert min(covered) > bar(RUNS), one.title
-            assert np.mean(covered) == pytest.approx(0.95, abs=0.006), one.title
+            # Of few hits the ends are exact, and the interval is a little wide.
+            assert 0.944 < np.mean(covered) < 0.97, one.title
 
 
 def test_sums_of_rates_are_covered_and_inequality_is_where_samples_are_not_small(
@@ -141,7 +143,7 @@ def test_sums_of_rates_are_covered_and_inequality_is_where_samples_are_not_small
 ) -> None:
     for one in bench("singles").composites(drawn(7), RUNS):
         enough = [point.covered for point in one.points if point.few >= 5]
-        if one.method in {"MOVER", "Woolf"}:
+        if one.method == "MOVER":
             assert min(enough) > bar(RUNS), one.title
         if one.title != "atkinson":
             assert np.mean(enough) == pytest.approx(0.95, abs=0.012), one.title

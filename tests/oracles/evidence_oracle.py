@@ -10,23 +10,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import combinations, permutations
 
 import numpy as np
 import numpy.typing as npt
 from scipy import optimize, stats
-from scipy.stats import beta
 from stats_oracle import (
     Bounds,
     fisher,
+    gap_bounds,
     is_counted,
     is_far_off,
+    is_few,
     koopman,
-    newcombe,
     quantile,
+    quotient,
+    ratio_bounds,
     root_of_tail,
-    wilson,
+    share_bounds,
 )
 
 Rate = tuple[int, int]
@@ -44,58 +45,21 @@ def share_of_alpha(alpha: float, comparisons: int) -> float:
 # Over all ordered pairs ----------------------------------------------------------------------
 
 
-@cache
-def ends(rate: Rate, alpha: float, *, alone: bool) -> Bounds:
-    """Wilson's; of few hits or misses, unless one pair stands alone, Clopper & Pearson's.
-
-    Few are less than two thirds of z²; the exact ends are quantiles of Beta distributions.
-    """
-    x, n = rate
-    if alone or min(x, n - x) >= 2 / 3 * quantile(alpha) ** 2:
-        return wilson(x, n, alpha)
-    low = float(beta.ppf(alpha / 2, x, n - x + 1)) if x else 0.0
-    high = float(beta.ppf(1 - alpha / 2, x + 1, n - x)) if x < n else 1.0
-    return low, high
-
-
-def is_few(rates: Sequence[Rate], alpha: float) -> bool:
-    """Whether a rate has exact ends where it does not stand alone."""
-    return any(min(x, n - x) < 2 / 3 * quantile(alpha) ** 2 for x, n in rates)
-
-
-def ratio_of_ends(one: Rate, two: Rate, alpha: float) -> Bounds:
-    """Donner & Zou (2012): the two ratios at which MOVER's interval of a difference touches 0."""
-    (x, n), (y, m) = one, two
-    p, q = x / n, y / m
-    (l1, u1), (l2, u2) = (ends(each, alpha, alone=False) for each in (one, two))
-
-    def root(end: float, other: float, sign: int) -> float:
-        a, c = other * (2 * q - other), end * (2 * p - end)
-        inside = max((p * q) ** 2 - a * c, 0.0)
-        return (p * q + sign * math.sqrt(inside)) / a if a else math.inf
-
-    low = 0.0 if l1 == 0 else l1 * (2 * p - l1) / (
-        p * q + math.sqrt(max((p * q) ** 2 - l1 * (2 * p - l1) * u2 * (2 * q - u2), 0.0))
-    )  # fmt: skip
-    return low, math.inf if l2 == 0 else root(u1, l2, 1)
-
-
-def newcombes(rates: Sequence[Rate], alpha: float, *, alone: bool = True) -> list[Bounds]:
+def differences(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
     """The interval of every ordered difference, from each group's own ends (Newcombe 1998)."""
-    bounds = [ends(rate, alpha, alone=alone) for rate in rates]
-    found = []
-    for (g, (x, n)), (h, (y, m)) in permutations(enumerate(rates), 2):
-        p, q = x / n, y / m
-        (l1, u1), (l2, u2) = bounds[g], bounds[h]
-        found.append((p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)))
-    return found
+    bounds = [(x / n, *share_bounds(x, n, alpha, far=True)) for x, n in rates]
+    return [
+        (p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2))
+        for (p, l1, u1), (q, l2, u2) in permutations(bounds, 2)
+    ]
 
 
-def ratios(rates: Sequence[Rate], alpha: float, *, alone: bool) -> list[Bounds]:
-    """The interval of every ordered ratio: Koopman's, or of exact ends where a rate has few."""
-    if alone or not is_few(rates, alpha):
+def ratios(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
+    """The interval of every ordered ratio: Koopman's, or of the ends where any rate has few."""
+    if not any(is_few(*rate, alpha) for rate in rates):
         return koopmans(rates, alpha)
-    return [ratio_of_ends(one, two, alpha) for one, two in permutations(rates, 2)]
+    sides = [(x / n, share_bounds(x, n, alpha, far=True)) for x, n in rates]
+    return [quotient(*one, *two) for one, two in permutations(sides, 2)]
 
 
 def koopmans(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
@@ -143,7 +107,7 @@ def gap(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
     """[max(0, max L), max U] of all differences; `together`: so many rates share the level."""
     k = len(rates)
     level = share_of_alpha(alpha, together * k * (k - 1) // 2)
-    each = newcombes(rates, level, alone=k == 2 and together == 1)
+    each = differences(rates, level)
     return max(0.0, *(low for low, _ in each)), max(high for _, high in each)
 
 
@@ -151,7 +115,7 @@ def min_ratio(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
     """[min L, min(1, min U)] of all ratios."""
     k = len(rates)
     level = share_of_alpha(alpha, together * k * (k - 1) // 2)
-    each = ratios(rates, level, alone=k == 2 and together == 1)
+    each = ratios(rates, level)
     return min(low for low, _ in each), min(1.0, *(high for _, high in each))
 
 
@@ -162,7 +126,7 @@ def epsilon(table: Sequence[Sequence[int]], alpha: float) -> Bounds:
     low, high = 0.0, 0.0
     for y in range(outcomes):
         rates = [(row[y], sum(row)) for row in table]
-        for least, most in ratios(rates, level, alone=k == 2 and outcomes == 2):
+        for least, most in ratios(rates, level):
             low, high = max(low, logarithm(least)), max(high, logarithm(most))
     return low, high
 
@@ -211,15 +175,14 @@ def to_lowest_difference(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
 def _ratios_to_others(rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
     k = len(rates)
     level = share_of_alpha(alpha, k * (k - 1) // 2)
-    if k > 2 and is_few(rates, level):
-        return [ratio_of_ends(rates[g], rates[h], level) for h in range(k) if h != g]
-    return [koopman(*rates[g], *rates[h], level) for h in range(k) if h != g]
+    found = zip(permutations(range(k), 2), ratios(rates, level), strict=True)
+    return [each for (one, _), each in found if one == g]
 
 
 def _differences_to_others(rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
     k = len(rates)
     level = share_of_alpha(alpha, k * (k - 1) // 2)
-    found = zip(permutations(range(k), 2), newcombes(rates, level, alone=k == 2), strict=True)
+    found = zip(permutations(range(k), 2), differences(rates, level), strict=True)
     return [each for (one, _), each in found if one == g]
 
 
@@ -227,12 +190,12 @@ def to_overall(rates: Sequence[Rate], g: int, alpha: float) -> tuple[Bounds, Bou
     """Difference and ratio to everybody, from those of the group to the rest."""
     (x, n), total, chosen = rates[g], sum(n for _, n in rates), sum(x for x, _ in rates)
     w = n / total
-    low, high = newcombe(x, n, chosen - x, total - n, alpha)
+    low, high = gap_bounds(x, n, chosen - x, total - n, alpha)
 
     def mapped(ratio: float) -> float:
         return 1 / w if math.isinf(ratio) else ratio / (w * ratio + 1 - w)
 
-    least, most = koopman(x, n, chosen - x, total - n, alpha)
+    least, most = ratio_bounds(x, n, chosen - x, total - n, alpha)
     return ((1 - w) * low, (1 - w) * high), (mapped(least), mapped(most))
 
 

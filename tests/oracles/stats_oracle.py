@@ -14,6 +14,8 @@ from fractions import Fraction
 from itertools import product
 from statistics import NormalDist, fmean
 
+from scipy.stats import beta
+
 Bounds = tuple[float, float]
 Table = tuple[int, int, int, int]
 """Of one stratum: a of n against c of m."""
@@ -93,6 +95,72 @@ def koopman(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
     return low, high
 
 
+def is_few(x: float, n: float, alpha: float | None = None) -> bool:
+    """Fewer than 5 hits or misses; at a level far out in a tail fewer than two thirds of z²."""
+    least = max(5, 2 / 3 * quantile(alpha) ** 2) if alpha else 5
+    return min(x, n - x) < least - 1e-9
+
+
+def share_bounds(x: float, n: float, alpha: float, *, far: bool = False) -> Bounds:
+    """Wilson's; of few hits or misses Clopper & Pearson's, quantiles of Beta distributions."""
+    if not is_few(x, n, alpha if far else None):
+        return wilson(x, n, alpha)
+    low = float(beta.ppf(alpha / 2, x, n - x + 1)) if x else 0.0
+    return low, float(beta.isf(alpha / 2, x + 1, n - x)) if x < n else 1.0
+
+
+def gap_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
+    """MOVER (Zou & Donner 2008) of the interval of each share: Newcombe's if none has few."""
+    (l1, u1), (l2, u2), p, q = share_bounds(x, n, alpha), share_bounds(y, m, alpha), x / n, y / m
+    return p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
+
+
+def ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
+    """Koopman's; of few hits or misses of either side MOVER's of both shares."""
+    if is_few(x, n) or is_few(y, m):
+        return quotient(x / n, share_bounds(x, n, alpha), y / m, share_bounds(y, m, alpha))
+    return koopman(x, n, y, m, alpha)
+
+
+def odds_ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
+    """MOVER of log odds from the interval of each share, the middles with Gart's one half."""
+
+    def logit(share: float) -> float:
+        if share in {0, 1}:
+            return math.inf if share else -math.inf
+        return math.log(share / (1 - share))
+
+    p, q = (math.log((a + 0.5) / (size - a + 0.5)) for a, size in ((x, n), (y, m)))
+    (l1, u1), (l2, u2) = (map(logit, share_bounds(*one, alpha)) for one in ((x, n), (y, m)))
+    plain = x * (m - y) / ((n - x) * y) if (n - x) * y else math.inf if x * (m - y) else None
+    low = math.exp(p - q - math.hypot(p - l1, u2 - q))
+    high = math.exp(min(p - q + math.hypot(u1 - p, q - l2), 700.0))
+    high = math.inf if math.inf in {u1, -l2} else high
+    return (low, high) if plain is None else (min(low, plain), max(high, plain))
+
+
+def quotient(p: float, ends: Bounds, q: float, others: Bounds) -> Bounds:
+    """Donner & Zou (2012): the two ratios at which MOVER's interval of a difference touches 0.
+
+    If an estimate or its upper bound is infinite, the farthest bounds are divided.
+    """
+    (l1, u1), (l2, u2) = ends, others
+
+    def inside(end: float, other: float) -> float:
+        return math.sqrt(max((p * q) ** 2 - end * (2 * p - end) * other * (2 * q - other), 0.0))
+
+    is_open = math.isinf(p) or math.isinf(q)
+    if is_open or math.isinf(u2):
+        low = l1 / u2
+    else:
+        low = l1 and l1 * (2 * p - l1) / (p * q + inside(l1, u2))
+    if l2 == 0:
+        return low, math.inf
+    if is_open or math.isinf(u1):
+        return low, u1 / l2
+    return low, (p * q + inside(u1, l2)) / (l2 * (2 * q - l2))
+
+
 def katz(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
     """Katz et al. (1978): the logarithm of the ratio as if it were normal."""
     reach = quantile(alpha) * math.sqrt(1 / x - 1 / n + 1 / y - 1 / m)
@@ -100,19 +168,14 @@ def katz(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
     return ratio * math.exp(-reach), ratio * math.exp(reach)
 
 
-def gart(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
-    """Woolf (1955) with Gart's one half in every cell."""
-    a, b, c, d = x + 0.5, n - x + 0.5, y + 0.5, m - y + 0.5
-    reach = quantile(alpha) * math.sqrt(1 / a + 1 / b + 1 / c + 1 / d)
-    ratio = a * d / (b * c)
-    return ratio * math.exp(-reach), ratio * math.exp(reach)
-
-
-def paired(a: float, b: float, c: float, d: float, alpha: float) -> Bounds:
+def paired(
+    a: float, b: float, c: float, d: float, alpha: float,
+    interval: Callable[[float, float, float], Bounds] = wilson,
+) -> Bounds:  # fmt: skip
     """Newcombe (1998) Stat Med 17:2635, method 10: the correlation is corrected for continuity."""
     n = a + b + c + d
     p, q = (a + b) / n, (a + c) / n
-    (l1, u1), (l2, u2) = wilson(a + b, n, alpha), wilson(a + c, n, alpha)
+    (l1, u1), (l2, u2) = interval(a + b, n, alpha), interval(a + c, n, alpha)
     margins = (a + b) * (c + d) * (a + c) * (b + d)
     cross = a * d - b * c
     cross = max(cross - n / 2, 0.0) if cross > 0 else cross

@@ -532,9 +532,10 @@ def test_a_star_names_its_family() -> None:
 # Names of methods ----------------------------------------------------------------------------
 
 ASKED_FOR = (
-    "Wilson", "Newcombe", "Koopman", "Katz", "MOVER", "Welch", "DeLong", "Woolf", "Gart",
-    "Student", "Fisher", "chi-square", "G", "McNemar", "Cochran-Mantel-Haenszel", "Mann-Whitney",
-    "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²", "Cochran–Mantel–Haenszel", "ŠIDÁK",
+    "Wilson", "Newcombe", "Koopman", "Katz", "MOVER", "Welch", "DeLong", "MOVER of log odds",
+    "exact if few", "Student", "Fisher", "chi-square", "G", "McNemar", "Cochran-Mantel-Haenszel",
+    "Mann-Whitney", "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²",
+    "Cochran–Mantel–Haenszel", "ŠIDÁK",
 )  # fmt: skip
 
 

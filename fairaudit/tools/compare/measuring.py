@@ -23,6 +23,7 @@ from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, Sta
 from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, means, multiplicity, proportions
 from fairaudit.stats.distributions import normal_critical, normal_two_sided
+from fairaudit.stats.proportions import GAP_INTERVAL
 from fairaudit.tools.compare.records import Change, Direction, Scale
 
 _NEAR = 1e-12
@@ -132,7 +133,7 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         p, exact = compare_shares(*sides, terms.inference)
         level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
         name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
-        return _add_test(change, bound_share_gap(*sides, level), "Newcombe", p, name, terms)
+        return _add_test(change, bound_share_gap(*sides, level), GAP_INTERVAL, p, name, terms)
     if terms.mean and _STUDENT == base.method == after.method:
         # Welch's t, sums of squares from Student's intervals.
         alpha = terms.inference.alpha

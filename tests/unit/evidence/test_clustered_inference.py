@@ -17,8 +17,7 @@ import pytest
 import statsmodels.api as sm
 from schemas import validate
 from scipy import stats
-from stats_oracle import fisher
-from statsmodels.stats.proportion import proportion_confint
+from stats_oracle import fisher, share_bounds
 
 import fairaudit
 from fairaudit import codec
@@ -122,9 +121,7 @@ def newcombe(rows: list[Row]) -> tuple[float, float]:
     """Newcombe's interval of a - b, method 8 for pairs with any correlation."""
     (p, q), _ = sandwich(rows)
     (n, m), r = sizes(rows)
-    (l1, u1), (l2, u2) = (
-        proportion_confint(rate * size, size, method="wilson") for rate, size in ((p, n), (q, m))
-    )
+    (l1, u1), (l2, u2) = (share_bounds(rate * size, size, 0.05) for rate, size in ((p, n), (q, m)))
     low = (p - l1) ** 2 + (u2 - q) ** 2 - 2 * r * (p - l1) * (u2 - q)
     high = (u1 - p) ** 2 + (q - l2) ** 2 - 2 * r * (u1 - p) * (q - l2)
     return p - q - math.sqrt(low), p - q + math.sqrt(high)
@@ -140,9 +137,9 @@ def test_rates_and_differences_vary_as_the_sandwich_says(seed: int, shared: bool
     for row in result.rates:
         if row.group:
             rate, size = row.estimate.value, n if row.group[0][1] == "a" else m
-            ends = proportion_confint(rate * size, size, method="wilson")
+            ends = share_bounds(rate * size, size, 0.05)
             assert (row.estimate.low, row.estimate.high) == pytest.approx(ends, abs=1e-9)
-            assert row.estimate.method == "Wilson, cluster-robust"
+            assert row.estimate.method == "Wilson, exact if few, cluster-robust"
     estimate = finding_of(result).estimate
     assert estimate is not None
     assert (estimate.low, estimate.high) == pytest.approx(newcombe(rows), abs=1e-9)
@@ -240,7 +237,7 @@ def test_a_rate_of_0_takes_all_members_of_a_cluster_for_alike() -> None:
     rows = [(g, f"{g}{at // 4}", 0 if g == "a" else at % 2) for g in ("a", "b") for at in range(80)]
     (row,) = [one for one in audit(rows, DIFFERENCE).rates if dict(one.group) == {"g": "a"}]
     size = 20 * (stats.norm.ppf(0.975) / stats.t.ppf(0.975, 19)) ** 2
-    assert row.estimate.high == pytest.approx(proportion_confint(0, size, method="wilson")[1])
+    assert row.estimate.high == pytest.approx(share_bounds(0, size, 0.05)[1])
 
 
 def test_competitors_for_one_job_vary_together() -> None:
@@ -278,7 +275,9 @@ def test_few_expected_in_clusters_are_tested_exactly_at_their_effective_sizes() 
     assert few_test.test == "Fisher, mid-p, effective counts, cluster-robust over pairs"
     assert other.test == "z, cluster-robust over pairs"
     few_row = next(row for row in result.comparisons if row.group and row.group[0][1] == "few")
-    assert few_row.estimate.method == "Koopman, simultaneous over pairs, cluster-robust"
+    assert (
+        few_row.estimate.method == "Koopman, exact if few, simultaneous over pairs, cluster-robust"
+    )
     # Effective people are never more than those there are, so that no test of people is less sure.
     assert few_test.p > fisher(1, 40, 20, 200)[1]
 
@@ -571,8 +570,7 @@ def test_averages_over_strata_vary_with_clusters_that_span_them(seed: int) -> No
         few = (stats.norm.ppf(0.975) / stats.t.ppf(0.975, m - 1)) ** 2
         sizes.append(rate * (1 - rate) / variance * few)
     (l1, u1), (l2, u2) = (
-        proportion_confint(rate * size, size, method="wilson")
-        for rate, size in zip((a, b), sizes, strict=True)
+        share_bounds(rate * size, size, 0.05) for rate, size in zip((a, b), sizes, strict=True)
     )
     r = both / math.sqrt(v * w)
     low = (a - l1) ** 2 + (u2 - b) ** 2 - 2 * r * (a - l1) * (u2 - b)

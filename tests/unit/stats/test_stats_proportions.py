@@ -7,14 +7,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 import stats_oracle as oracle
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import binom
 from stats_oracle import Bounds, printed
 from statsmodels.stats.proportion import (
     confint_proportions_2indep,
@@ -31,11 +33,31 @@ Interval = Callable[..., tuple[Floats, Floats]]
 
 ALPHAS = (1e-12, 1e-4, 0.01, 0.05, 0.2, 0.5, 0.9)
 alphas = st.sampled_from(ALPHAS)
-DIFFERENCES: dict[str, Interval] = {"newcombe": proportions.newcombe}
+
+
+def newcombe(
+    p: Floats, n: Floats, q: Floats, m: Floats, alpha: Any = 0.05
+) -> tuple[Floats, Floats]:
+    """MOVER of Wilson's: what a difference has where nothing is few."""
+    return proportions.mover_difference(
+        p, proportions.wilson(p, n, alpha), q, proportions.wilson(q, m, alpha)
+    )
+
+
+def odds_ratio(
+    p: Floats, n: Floats, q: Floats, m: Floats, alpha: Any = 0.05
+) -> tuple[Floats, Floats]:
+    """MOVER of log odds."""
+    ends = (proportions.share_interval(*side, alpha) for side in ((p, n), (q, m)))
+    return proportions.mover_odds_ratio((p, n), next(ends), (q, m), next(ends))
+
+
+DIFFERENCES: dict[str, Interval] = {"newcombe": newcombe, "gap": proportions.gap_interval}
 RATIOS: dict[str, Interval] = {
     "koopman": proportions.koopman,
     "katz": proportions.katz,
-    "woolf": proportions.woolf,
+    "ratio": proportions.ratio_interval,
+    "odds": odds_ratio,
 }
 PAIRS = DIFFERENCES | RATIOS
 
@@ -68,9 +90,9 @@ def grid(n: int, m: int) -> tuple[Floats, Floats, Floats, Floats]:
 def estimate(name: str, p: Floats, q: Floats) -> Floats:
     """What an interval is about: a difference, a ratio or an odds ratio."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        if name == "newcombe":
+        if name in DIFFERENCES:
             return p - q
-        return p / q if name != "woolf" else p * (1 - q) / (q * (1 - p))
+        return p / q if name != "odds" else p * (1 - q) / (q * (1 - p))
 
 
 # Published ---------------------------------------------------------------------------------------
@@ -150,17 +172,6 @@ def test_two_shares_are_as_published(row: Two) -> None:
     assert printed(high, row.high), row.source
 
 
-def test_woolf_is_gart_adjusted_and_widened_to_the_plain_odds_ratio() -> None:
-    """Ritland (2007), 0/16 against 15/72: Gart's bounds are 0.0064 and 1.9804 (Fagerland 2015).
-
-    The plain odds ratio is 0 there, outside of what was published: ours starts at 0.
-    """
-    low, high = bounds(proportions.woolf, 0, 16, 15, 72, 0.05)
-    assert low == 0
-    assert printed(high, "1.9804")
-    assert oracle.gart(0, 16, 15, 72, 0.05)[0] == pytest.approx(0.0064, abs=5e-5)
-
-
 def test_z_is_as_published() -> None:
     z = contingency.find_z(*shares(12, 40, 48, 80))
     p = normal_two_sided(z)
@@ -178,7 +189,7 @@ def test_bounds_of_maxima_are_as_in_the_catalogue() -> None:
     one, other = np.nonzero(~np.eye(4, dtype=bool))
     alpha = multiplicity.sidak_level(np.array(0.05), 6)
     p, q = x[one] / n[one], x[other] / n[other]
-    low, high = proportions.newcombe(p, n[one], q, n[other], alpha)
+    low, high = newcombe(p, n[one], q, n[other], alpha)
     assert printed(float(low.max()), "0.084823")
     assert printed(float(high.max()), "0.396583")
     low, high = proportions.koopman(p, n[one], q, n[other], alpha)
@@ -196,7 +207,7 @@ def test_equal_thousands_are_as_in_the_catalogue() -> None:
     one, other = np.nonzero(~np.eye(4, dtype=bool))
     alpha = multiplicity.sidak_level(np.array(0.05), 6)
     arguments = (x[one] / 1000, n[one], x[other] / 1000, n[other], alpha)
-    low, high = proportions.newcombe(*arguments)
+    low, high = newcombe(*arguments)
     assert low.max() < 0
     assert printed(float(high.max()), "0.081089")
     low, high = proportions.koopman(*arguments)
@@ -207,7 +218,7 @@ def test_equal_thousands_are_as_in_the_catalogue() -> None:
 def test_a_part_against_the_whole_is_as_in_the_catalogue() -> None:
     """metrics.md §12: 12 of 40 against all 60 of 120, mapped from group against rest."""
     w = 40 / 120
-    low, high = bounds(proportions.newcombe, 12, 40, 48, 80, 0.05)
+    low, high = bounds(newcombe, 12, 40, 48, 80, 0.05)
     assert printed((1 - w) * low, "-0.303918")
     assert printed((1 - w) * high, "-0.073845")
     low, high = bounds(proportions.koopman, 12, 40, 48, 80, 0.05)
@@ -227,7 +238,7 @@ def test_wilson_inverts_the_score_test(counts: tuple[int, int, int, int], alpha:
 
 @given(pairs(), alphas)
 def test_newcombe_squares_and_adds(counts: tuple[int, int, int, int], alpha: float) -> None:
-    found = bounds(proportions.newcombe, *counts, alpha)
+    found = bounds(newcombe, *counts, alpha)
     assert found == pytest.approx(oracle.newcombe(*counts, alpha), abs=1e-11)
 
 
@@ -238,21 +249,52 @@ def test_koopman_inverts_the_chi_square(counts: tuple[int, int, int, int], alpha
 
 
 @given(pairs(), alphas)
-def test_katz_and_woolf_are_normal_on_the_log(
-    counts: tuple[int, int, int, int], alpha: float
-) -> None:
-    x, n, y, m = counts
+def test_katz_is_normal_on_the_log(counts: tuple[int, int, int, int], alpha: float) -> None:
+    x, _, y, _ = counts
     if x and y:
         found = bounds(proportions.katz, *counts, alpha)
         assert found == pytest.approx(oracle.katz(*counts, alpha), rel=1e-11)
-    low, high = bounds(proportions.woolf, *counts, alpha)
-    expected = oracle.gart(*counts, alpha)
-    if 0 < x < n and 0 < y < m:
-        plain = x * (m - y) / ((n - x) * y)
-        expected = min(expected[0], plain), max(expected[1], plain)
-        assert (low, high) == pytest.approx(expected, rel=1e-11)
-    assert low <= expected[0] * (1 + 1e-12)
-    assert high >= expected[1] * (1 - 1e-12)
+
+
+@given(pairs(40), alphas)
+@example((4, 30, 12, 40), 0.05)
+@example((5, 29, 5, 29), 0.05)
+@example((0, 9, 3, 3), 0.05)
+@example((6, 30, 12, 40), 1e-4)
+def test_few_hits_or_misses_have_exact_ends(
+    counts: tuple[int, int, int, int], alpha: float
+) -> None:
+    """Fewer than five, or than two thirds of z²; a side that has enough keeps its own ends."""
+    x, n, *_ = counts
+    for far in (False, True):
+        low, high = proportions.share_interval(np.array(x / n), np.array(float(n)), alpha, far=far)
+        expected = oracle.share_bounds(x, n, alpha, far=far)
+        assert (float(low), float(high)) == pytest.approx(expected, abs=1e-11)
+    found = bounds(proportions.gap_interval, *counts, alpha)
+    assert found == pytest.approx(oracle.gap_bounds(*counts, alpha), abs=1e-11)
+    found = bounds(proportions.ratio_interval, *counts, alpha)
+    assert found == pytest.approx(oracle.ratio_bounds(*counts, alpha), rel=1e-8, abs=1e-14)
+    found = bounds(odds_ratio, *counts, alpha)
+    assert found == pytest.approx(oracle.odds_ratio_bounds(*counts, alpha), rel=1e-8)
+
+
+@pytest.mark.parametrize(("n", "m"), [(5, 5), (7, 40), (20, 20), (12, 150)])
+def test_intervals_of_few_people_cover(n: int, m: int) -> None:
+    """By every number of hits and its chance; without exact ends the lowest are .74 to .91."""
+    p, size, q, other = grid(n, m)
+    found = {name: PAIRS[name](p, size, q, other, 0.05) for name in ("gap", "ratio", "odds")}
+    own = proportions.share_interval(p[:, 0], size[:, 0])
+    for rate, base in product((0.01, 0.05, 0.2, 0.5, 0.9), repeat=2):
+        hits = binom.pmf(np.arange(n + 1), n, rate)
+        chance = np.outer(hits, binom.pmf(np.arange(m + 1), m, base))
+        assert hits[(own[0] <= rate) & (rate <= own[1])].sum() > 0.93
+        for name, (low, high) in found.items():
+            truth = float(estimate(name, np.array(rate), np.array(base)))
+            is_printed = ~np.isnan(estimate(name, p, q))
+            inside = is_printed & (low <= truth * (1 + 1e-9)) & (truth * (1 - 1e-9) <= high)
+            if name == "gap":
+                inside = (low <= truth + 1e-12) & (truth - 1e-12 <= high)
+            assert chance[inside].sum() / chance[is_printed].sum() > 0.93, (name, rate, base)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -300,12 +342,11 @@ def test_bounds_contain_the_estimate_within_its_space(name: str, alpha: float) -
         assert low.shape == high.shape == p.shape
         value = estimate(name, p, q)
         known = ~np.isnan(value)
-        rounding = 1e-12 * (name == "woolf")  # it comes from counts there
-        assert (low[known] <= value[known] * (1 + rounding)).all()
-        assert (value[known] <= high[known] * (1 + rounding)).all()
+        assert (low[known] <= value[known] + 1e-12 * np.abs(value[known])).all()
+        assert (value[known] <= high[known] + 1e-12 * np.abs(value[known])).all()
         assert not np.isnan(low).any()
         assert not np.isnan(high).any()
-        least, most = (-1.0, 1.0) if name == "newcombe" else (0.0, math.inf)
+        least, most = (-1.0, 1.0) if name in DIFFERENCES else (0.0, math.inf)
         assert (low >= least).all()
         assert (high <= most).all()
         assert (low <= high).all()
@@ -319,7 +360,7 @@ def test_swapping_the_sides_swaps_the_bounds(name: str) -> None:
     with np.errstate(divide="ignore"):
         back = (
             (-high_swapped, -low_swapped)
-            if name == "newcombe"
+            if name in DIFFERENCES
             else (
                 1 / high_swapped,
                 1 / low_swapped,
@@ -329,13 +370,13 @@ def test_swapping_the_sides_swaps_the_bounds(name: str) -> None:
     np.testing.assert_allclose(high, back[1], rtol=1e-9, atol=1e-14)
 
 
-@pytest.mark.parametrize("name", ["newcombe", "woolf"])
+@pytest.mark.parametrize("name", ["newcombe", "odds"])
 def test_turning_the_outcome_round_turns_the_bounds_round(name: str) -> None:
     p, n, q, m = grid(9, 14)
     low, high = PAIRS[name](p, n, q, m, 0.05)
     other_low, other_high = PAIRS[name](1 - p, n, 1 - q, m, 0.05)
     with np.errstate(divide="ignore"):
-        back = (-other_high, -other_low) if name == "newcombe" else (1 / other_high, 1 / other_low)
+        back = (-other_high, -other_low) if name in DIFFERENCES else (1 / other_high, 1 / other_low)
     np.testing.assert_allclose(low, back[0], rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(high, back[1], rtol=1e-9, atol=1e-12)
 
@@ -377,7 +418,7 @@ def test_sizes_need_not_be_whole(
 ) -> None:
     """Under survey weights the sizes are effective ones: the definition does not change."""
     x, n, y, m = (count * factor for count in counts)
-    found = bounds(proportions.newcombe, x, n, y, m, alpha)
+    found = bounds(newcombe, x, n, y, m, alpha)
     assert found == pytest.approx(oracle.newcombe(x, n, y, m, alpha), abs=1e-10)
     found = bounds(proportions.koopman, x, n, y, m, alpha)
     assert found == pytest.approx(oracle.koopman(x, n, y, m, alpha), rel=1e-7, abs=1e-12)
@@ -414,10 +455,10 @@ def test_millions_of_people_agree_with_the_large_sample_limit(name: str) -> None
     p, n, q, m = np.array(0.3), np.array(1e8), np.array(0.6), np.array(2e8)
     z = oracle.quantile(0.05)
     low, high = PAIRS[name](p, n, q, m, 0.05)
-    if name == "newcombe":
+    if name in DIFFERENCES:
         reach = z * math.sqrt(0.3 * 0.7 / 1e8 + 0.6 * 0.4 / 2e8)
         expected = -0.3 - reach, -0.3 + reach
-    elif name == "woolf":
+    elif name == "odds":
         reach = z * math.sqrt(1 / 0.3e8 + 1 / 0.7e8 + 1 / 1.2e8 + 1 / 0.8e8)
         expected = 2 / 7 * math.exp(-reach), 2 / 7 * math.exp(reach)
     else:
