@@ -39,7 +39,15 @@ from fairaudit.judge.simpson import ScanResult
 from fairaudit.judge.simpson.scanning import scan_reversals
 from fairaudit.judge.subgroups import Discovery, search_subgroups
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, exclude_groups
-from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, PeopleCount, Requirement
+from fairaudit.metrics import (
+    Disparity,
+    Evaluation,
+    GroupMetric,
+    Metric,
+    PeopleCount,
+    Requirement,
+    is_over_classes,
+)
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.evaluate import evaluate_against
 from fairaudit.metrics.evaluation_record import write_unsmoothed
@@ -98,7 +106,8 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
         )
         raise SpecError([widest.column.fault(message)])
     tables = [
-        (by, given, request.of, request.against)
+        # A table for each class, if a value is over the classes.
+        (by, given, request.of, request.of if is_over_classes(request.metric) else request.against)
         for request, by, given in list_places(spec.requests, everybody=True)
     ]
     if _exceed_counts(cube, tables):
