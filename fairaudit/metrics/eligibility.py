@@ -125,7 +125,9 @@ def find_reference(
             return None, np.ones((strata, 1), dtype=np.bool_)
         case ReferencePolicy.LARGEST:
             # People of unknown group are a group on request, and say nothing about the others.
-            named = np.array([UNKNOWN not in dict(group).values() for group in table.groups])
+            named = np.logical_and.reduce(
+                [[(name, UNKNOWN) not in group for group in table.groups] for name in table.by]
+            )
             index = find_extreme(table.n.astype(np.float64), takes_part & named, n, highest=True)
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
             is_highest = reference.policy is ReferencePolicy.HIGHEST

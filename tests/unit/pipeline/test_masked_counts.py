@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from stats_oracle import share_bounds
 
 import fairaudit
 from fairaudit import cli
@@ -119,14 +120,6 @@ def test_the_bounds_are_those_of_all_completions(
         assert status is (Status.FAIL if failing == {True} else Status.PASS)
 
 
-def wilson(share: float, n: int) -> tuple[float, float]:
-    """Wilson's interval at 95 %, by its formula."""
-    z = 1.959963984540054
-    middle = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    return middle - half, middle + half
-
-
 def ends_of(values: Sequence[float]) -> Any:
     return pytest.approx((min(values), max(values)))
 
@@ -158,7 +151,7 @@ def test_a_table_of_rates_has_the_range_over_all_completions(
         assert (estimate.method == MASKED_RANGE) is is_open[g]
         expected = ends_of(rates[g])
         if not is_open[g]:
-            expected = pytest.approx(wilson(rates[g][0], completions[0][g][1]))
+            expected = pytest.approx(share_bounds(*completions[0][g], 0.05))
         assert (estimate.low, estimate.high) == expected
         if any(is_open.values()):
             assert estimate.significance is None
