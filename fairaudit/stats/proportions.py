@@ -365,12 +365,10 @@ def mark_few(share: Floats, size: Floats, alpha: Alpha | None = None) -> Marks:
 
     Their score bounds are too close.
     """
-    least: float | Floats = _LEAST_HITS
+    far = 0.0 if alpha is None else _TAIL_HITS * np.square(normal_critical(alpha))
     with np.errstate(all="ignore"):
-        hits = np.asarray(share * size)
-        if alpha is not None:
-            least = np.maximum(least, _TAIL_HITS * np.square(normal_critical(alpha)))
-        return np.asarray(np.minimum(hits, size - hits) < least - _ROUNDING)
+        few = np.minimum(share, 1 - share) * size < np.maximum(_LEAST_HITS, far) - _ROUNDING
+    return np.asarray(few)
 
 
 def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05, *, far: bool = False) -> Ends:
