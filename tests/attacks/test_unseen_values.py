@@ -723,6 +723,29 @@ def test_outcomes_that_are_copies_have_a_notice() -> None:
     )
 
 
+@pytest.mark.parametrize(("of_hundred", "is_told"), [(2, True), (4, True), (30, False)])
+def test_strata_that_are_almost_a_copy_of_the_decision_have_a_notice(
+    of_hundred: int, is_told: bool
+) -> None:
+    """A gap of 30 points is one of 3 within strata that follow from the decision."""
+    rows = []
+    for g, selected in (("a", 240), ("b", 120)):
+        for d, n in ((1, selected), (0, 400 - selected)):
+            others = n * of_hundred // 100
+            rows += [(g, d, str(1 - d))] * others + [(g, d, str(d))] * (n - others)
+    entry = {"metric": "selection_rate", "compare": "gap", "given": "s", "average": "pooled"}
+    result = fairaudit.audit(
+        {
+            "columns": {"protected": ["g"], "strata": ["s"], "decision": "d"},
+            "metrics": [{**entry, "fail": "> 0.2"}],
+        },
+        pl.DataFrame(rows, schema=["g", "d", "s"], orient="row"),
+    )
+    share = sum(str(d) == s for _, d, s in rows) / len(rows)
+    words = f"s almost determines the decision: {share:.1%} of the people"
+    assert any(words in str(notice) for notice in result.notices) is is_told
+
+
 @pytest.mark.parametrize("by", [["g"], ["g", "h"]])
 def test_people_of_unknown_group_are_not_the_largest_reference(by: list[str]) -> None:
     """They are a group on request; a comparison with them says nothing about the others."""

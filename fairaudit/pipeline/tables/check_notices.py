@@ -45,6 +45,9 @@ _ONE_POINT = 0.01
 _SAME_SIZE = 1e-9
 _MOST_TURNED = 3
 _MOST_NAMED = 5
+_FEW_IN_STRATUM = 10
+_FAR = 10
+"""Strata leave at most this part of the people with an unusual outcome, as a copy of it does."""
 
 _RATES = {
     "PPV": (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE),
@@ -265,6 +268,31 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
                 "difference of all people, only to that of the others"
             )
         yield Notice(text, Subjects.ANYBODY)
+
+
+def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
+    """Notices on strata that almost determine an outcome, as a copy of it does.
+
+    Within them hardly anybody differs, so gaps disappear. Strata of few people do not count.
+    """
+    told: set[tuple[Grouping, str]] = set()
+    for request, by, given in list_places(requests):
+        if not given or (given, request.of) in told:
+            continue
+        told.add((given, request.of))
+        table = tables.table(by, given, request.of)
+        people = table.people[table.known_strata].sum(axis=(1, 3))[:, :-1]
+        people = people[people.sum(axis=1) >= _FEW_IN_STRATUM]
+        everybody = max(int(people.sum()), 1)
+        unusual = everybody - int(people.sum(axis=0).max(initial=0))
+        within = everybody - int(people.max(axis=1, initial=0).sum())
+        if unusual >= _FEW_IN_STRATUM and 0 < _FAR * within <= unusual:
+            yield Notice(
+                f"{' × '.join(given)} almost determines the {request.of}: "
+                f"{1 - within / everybody:.1%} of the people have the most common one of their "
+                "stratum, so gaps within strata say little; compare without these strata as well",
+                Subjects.ANYBODY,
+            )
 
 
 def _list_some(texts: Sequence[str]) -> str:

@@ -43,6 +43,7 @@ from fairaudit.pipeline.tables.audit import (
     write_weight_notices,
 )
 from fairaudit.pipeline.tables.check_notices import (
+    notice_deciding_strata,
     notice_few_people,
     notice_impossible_gates,
     notice_light_groups,
@@ -108,6 +109,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_few_people(checks, tables)
     yield from notice_light_groups(checks, tables)
     yield from notice_lone_strata(tables, spec.requests)
+    yield from notice_deciding_strata(tables, spec.requests)
     yield from notice_repeated_rows(cubes.cube)
     yield from (
         notice_matched_sets(cubes.cube, spec.requests)
