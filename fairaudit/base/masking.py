@@ -47,6 +47,8 @@ _BARE = re.compile(
     re.IGNORECASE,
 )
 """`user:password@host`, without a scheme."""
+_AFTER_SLASHES = re.compile(r"(?<=//)[^\s/@:]{1,100}:[^\s/@]{1,200}@")
+"""`//user:password@host`, of any host."""
 _EZCONNECT = re.compile(
     r"(?<![\w./:@$#-])[\w$#]{1,60}/[^\s@]{1,100}@(?=(?://)?[\w.-]{1,100}(?::\d{2,5}\b|/\w))"
 )
@@ -118,7 +120,8 @@ def mask(text: str) -> str:
 
 def mask_name(text: str) -> str:
     """The name of a column, a level or a check, masked if it contains an address or settings."""
-    return mask(text) if ":/" in text or "jdbc:" in text or text.count("=") > 1 else text
+    is_address = ":/" in text or "jdbc:" in text or ("//" in text and "@" in text)
+    return mask(text) if is_address or text.count("=") > 1 else text
 
 
 def _mask_unescaped(text: str) -> str:
@@ -127,6 +130,7 @@ def _mask_unescaped(text: str) -> str:
     if ":" in text:
         text = _USER.sub(lambda user: f"{user['scheme']}{HIDDEN}{'' if user['cut'] else '@'}", text)
     if "@" in text:
+        text = _AFTER_SLASHES.sub(f"{HIDDEN}@", text)
         text = _BARE.sub(f"{HIDDEN}@", _JDBC.sub(rf"\g<scheme>{HIDDEN}@", text))
         text = _EZCONNECT.sub(f"{HIDDEN}@", text)
     if "'" in text:

@@ -19,7 +19,10 @@ AmountName: TypeAlias = tuple[str, str]
 """An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
 
 MOST_COUNTS = 20_000_000
-"""The largest number of counts of groups by strata, labels and classes: some 70 bytes each."""
+"""The largest number of counts of groups by strata, labels and classes.
+
+A count takes some 70 bytes, and 200 at thresholds.
+"""
 
 _SAFE = 2**62
 

@@ -132,7 +132,8 @@ def test_a_command_line_with_an_address_prints_no_secret(
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_python_raises_and_returns_no_secret(address: str) -> None:
     data = {"g": ["a", "b"] * 50, "y": ["1", "0"] * 50}
-    result = fairaudit.audit({**SPEC, "title": address, "context": {"from": address}}, data)
+    context = {"from": address, f"as {address}": "", "//ana:hush@h": "//ben:hush@h"}
+    result = fairaudit.audit({**SPEC, "title": address, "context": context}, data)
     assert "hush" not in repr(result).lower() + result.to_json().lower() + result._repr_html_()
     with pytest.raises(fairaudit.FairauditError) as caught:
         fairaudit.audit(SPEC, address)
