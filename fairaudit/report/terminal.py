@@ -395,7 +395,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         for table in rates.answers(result, FEW_ROWS)
     ]
     if not tables:
-        yield from wrapped([*_notes(gaps, result)], page)
+        yield from wrapped(_notes(gaps, result), page)
         return
     shown = sum(end + 2 <= room for end in accumulate(map(len, tables)))
     left = room
@@ -406,7 +406,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         text = f"{numbers.counted(more, 'more table')}: --full"
         yield from (line(Cell(text, Tone.MUTED)), BLANK)
         left -= 2
-    versions = (wrapped([*_notes(gaps[:most], result)], page) for most in range(len(gaps), 0, -1))
+    versions = (wrapped(_notes(gaps[:most], result), page) for most in range(len(gaps), 0, -1))
     yield from next((lines for lines in versions if len(lines) <= left), [])
 
 
