@@ -180,9 +180,8 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
             coded = zip(keys, histogram.cells.T, strict=True)
             yield _table(_name("score range", column, number), _write_keys(coded) | cells)
     for number, table in enumerate(counts.tables):
-        keys = [RawKey(key, table.codes, counts.table_levels.get(key, ())) for key in table.keys]
-        coded = zip(keys, table.codes.T, strict=True)
-        yield _table(_name("table", number), _write_keys(coded) | {"people": table.people})
+        columns = _write_keys((key, key.codes) for key in table.keys)
+        yield _table(_name("table", number), columns | {"people": table.people})
 
 
 def _name(kind: str, *of: str | int) -> str:
@@ -298,7 +297,6 @@ class _Reader:
             tables=tuple(
                 self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
             ),
-            table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
             hidden=header.hidden,
             repeated=side.repeated,
         )
@@ -338,7 +336,12 @@ class _Reader:
         self, number: int, keys: tuple[Key, ...], levels: Mapping[Key, Sequence[str | None]]
     ) -> RawTable:
         table = self._part(_name("table", number))
-        return RawTable(keys, _coded(table, keys, levels), _ints(table, "people"))
+        codes = _coded(table, keys, levels)
+        raw_keys = (
+            RawKey(key, own, () if key.is_cut else tuple(levels.get(key, ())))
+            for key, own in zip(keys, codes.T, strict=True)
+        )
+        return RawTable(tuple(raw_keys), _ints(table, "people"))
 
 
 def _coded(

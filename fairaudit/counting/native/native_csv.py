@@ -25,8 +25,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
 from fairaudit.counting import load_kernel
 from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.counts import PartialCounts
 from fairaudit.counting.native import CellTable
-from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Key, Plan, merge_plans
 from fairaudit.counting.raw_counts import RawKey, unite_keys
 from fairaudit.counting.sources import (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,20 @@ from fairaudit.base.arrays import SCORE_ROOT_SCALE, SCORE_SCALE, Floats, Ints
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
-from fairaudit.counting.partial_counts import Column, HistogramPart, ScoreHistograms, TableCounts
 from fairaudit.counting.plan import MOST_TABLED, Key, Plan
-from fairaudit.counting.raw_counts import MOST_ENTRIES, Level, RawHistogram, places
+from fairaudit.counting.raw_counts import (
+    MOST_ENTRIES,
+    Level,
+    RawHistogram,
+    RawKey,
+    RawScores,
+    RawTable,
+    places,
+)
 from fairaudit.cube.histogram import Bins, bins_of
+
+Column = tuple[NDArray[np.integer], tuple[Level, ...]]
+"""The codes of a batch, a place among levels for each row, and the level that each stands for."""
 
 _EXACT = 2**53
 """Up to here floats add up people exactly, which is how `bincount` takes weights."""
@@ -73,12 +84,16 @@ class TableCounter:
                     np.int64, copy=False
                 )
 
-    def closed(self) -> list[TableCounts]:
+    def closed(self) -> tuple[RawTable, ...]:
         """All counts; raises `too_wide` if they have too many cells."""
         if self.too_wide is not None:
             raise self.too_wide
-        tables = zip(self._tables, self._people, strict=False)  # a table without rows has no codes
-        return [TableCounts.of(keys, self._levels, people) for keys, people in tables]
+        nobody = np.zeros(0, dtype=np.int64)
+        people_of = self._people or [nobody] * len(self._tables)
+        return tuple(
+            RawTable.of(keys, self._levels, people)
+            for keys, people in zip(self._tables, people_of, strict=True)
+        )
 
     def _flat(self, codes: Sequence[Ints], keys: Sequence[Key]) -> Ints:
         """One number for the codes of several keys; 0 for those of none."""
@@ -132,12 +147,20 @@ Addends = tuple[Ints, Ints, Ints, Ints]
 """Of each row: the score at nine and at six decimals, and the halves of the latter's square."""
 
 
+class _Piece(NamedTuple):
+    """Counts of one grouping while its levels stayed the same, in bins joined by `shift` bits."""
+
+    levels: tuple[tuple[Level, ...], ...]
+    shift: int
+    histogram: RawHistogram
+
+
 class ScoreCounter:
     """Counts a score of a plan by several groupings; all scores share the room there is."""
 
     def __init__(self, plan: Plan, column: str) -> None:
-        self.pieces: list[HistogramPart] = []
         self._groupings = plan.scores[column]
+        self._pieces: list[list[_Piece]] = [[] for _ in self._groupings]
         self._most = _MOST_HERE // len(plan.scores)
         self._dense: list[_Dense | None] = [None] * len(self._groupings)
         self._shift = 0
@@ -184,21 +207,36 @@ class ScoreCounter:
             cell = np.take(dense.places, cell)
             dense.add(cell, place, scores, 1 if people is None else people, terms)
 
-    def closed(self) -> ScoreHistograms:
-        """All that was counted."""
-        for number in range(len(self._groupings)):
-            self._close(number)
-        pieces = self.pieces
-        if not self._fits:
-            pieces = [replace(p, histogram=replace(p.histogram, sums=None)) for p in pieces]
+    def closed(self, keys: Sequence[RawKey]) -> RawScores:
+        """All that was counted, by the levels of the keys of the cells."""
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
-        return ScoreHistograms(pieces, bins, self._shift)
+        place = {key.key: number for number, key in enumerate(keys)}
+        histograms = []
+        for number, grouping in enumerate(self._groupings):
+            self._close(number)
+            pieces, numbers = self._pieces[number], tuple(place[key] for key in grouping)
+            lookups = [
+                [
+                    np.array(levels) if keys[n].key.is_cut else places(levels, keys[n].levels)
+                    for n, levels in zip(numbers, piece.levels, strict=True)
+                ]
+                for piece in pieces
+            ]
+            of_pieces = [
+                np.searchsorted(bins.codes, piece.histogram.bins >> (self._shift - piece.shift))
+                for piece in pieces
+            ]
+            parts = [piece.histogram for piece in pieces]
+            histogram = RawHistogram.join(numbers, parts, lookups, of_pieces)
+            histograms.append(histogram if self._fits else replace(histogram, sums=None))
+        return RawScores(tuple(histograms), bins, self._shift)
 
     def _close(self, number: int) -> None:
         dense = self._dense[number]
         if dense is not None:
-            self.pieces.append(dense.piece(number, self._base, self._shift))
+            histogram = dense.histogram(self._base)
+            self._pieces[number].append(_Piece(dense.levels, self._shift, histogram))
             self._dense[number] = None
 
     def _make_room(self, low: int, high: int) -> None:
@@ -315,14 +353,14 @@ class _Dense:
         """Joins bins in pairs."""
         self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
 
-    def piece(self, grouping: int, base: int, shift: int) -> HistogramPart:
-        """The counts, without empty cells and bins."""
+    def histogram(self, base: int) -> RawHistogram:
+        """The counts, without empty cells and bins; codes are places among `levels`."""
         cells, bins = np.nonzero(self._counts)
         used = np.flatnonzero(self._sums[0])
         n, total, roots, high, low = (sums[used].tolist() for sums in self._sums)
         squares = [(half << _HALF) + rest for half, rest in zip(high, low, strict=True)]
         shape = tuple(map(len, self.levels))
-        histogram = RawHistogram(
+        return RawHistogram(
             keys=(),
             codes=np.stack(np.unravel_index(cells, shape), axis=1),
             bins=bins + base,
@@ -332,4 +370,3 @@ class _Dense:
             high=self._high[used],
             sums=(n, total, roots, squares),
         )
-        return HistogramPart(grouping, self.levels, shift, histogram)

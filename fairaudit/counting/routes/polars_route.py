@@ -16,12 +16,11 @@ from fairaudit.base.arrays import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES, Ints
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
-from fairaudit.counting.counts import RawWeights
+from fairaudit.counting.counts import PartialCounts, RawWeights, check_people
 from fairaudit.counting.filter import Filter
-from fairaudit.counting.partial_counts import Column, PartialCounts, check_people
 from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
 from fairaudit.counting.raw_counts import Level, RawKey, find_starts
-from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
+from fairaudit.counting.routes.chunk_counters import Column, ScoreCounter, TableCounter
 from fairaudit.counting.routes.polars_numbers import Numbers, filtered, is_kept, is_text, texts_of
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
 
@@ -78,9 +77,10 @@ def count(
                 counted[name] = error
         return counted
     numbers.refuse(cells)
+    counts = _counted(cells, plan)
     counts = replace(
-        _counted(cells, plan),
-        scores={column: counter.closed() for column, counter in scores.items()},
+        counts,
+        scores={column: counter.closed(counts.keys) for column, counter in scores.items()},
         tables=() if tables is None else tables.closed(),
     )
     return {batch.names[0]: counts}

@@ -10,7 +10,7 @@ from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress
-from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.counts import PartialCounts
 from fairaudit.counting.plan import MOST_LEVELS, Plan
 from fairaudit.counting.routes import polars_route
 from fairaudit.counting.routes.derived_columns import add_columns
