@@ -116,7 +116,7 @@ def join(
         from fairaudit.counting.routes.polars_numbers import kept_by
 
         levels = {name: texts[name].levels for name in rule.columns}
-        kept = kept_by(rule, levels, {name: texts[name].codes for name in rule.columns}, plan)
+        kept = kept_by(levels, {name: texts[name].codes for name in rule.columns}, plan)
     if kept is None:
         return None
     codes = np.stack([*(key.codes for key in keys), kept], axis=1).astype(np.int32)

@@ -143,9 +143,6 @@ _HALF = 31
 _MOST = 2**62
 _SLACK = 1024
 
-Addends = tuple[Ints, Ints, Ints, Ints]
-"""Of each row: the score at nine and at six decimals, and the halves of the latter's square."""
-
 
 class _Piece(NamedTuple):
     """Counts of one grouping while its levels stayed the same, in bins joined by `shift` bits."""
@@ -185,7 +182,20 @@ class ScoreCounter:
             return
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
-        terms, load = self._terms(scores, people)
+        # The terms of the sums, and the most that they add; none once a score is too large.
+        largest, times = float(np.abs(scores).max()), 1 if people is None else people
+        largest_count = 1 if people is None else int(people.max())
+        load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
+        self._fits = self._fits and largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST
+        terms: tuple[Ints, ...] = ()
+        if self._fits:
+            roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
+            squares = roots * roots
+            total = np.rint(scores * SCORE_SCALE).astype(np.int64)
+            # The squares are added up by their halves.
+            parts = (total, roots, squares >> _HALF, squares & (2**_HALF - 1))
+            terms = tuple(part * times for part in parts)
+        load = load if self._fits else 0.0
         for number, keys in enumerate(self._groupings):
             of_keys = tuple(columns[key][1] for key in keys)
             table = self._dense[number]
@@ -205,7 +215,7 @@ class ScoreCounter:
                 cell *= len(levels)
                 cell += codes
             cell = np.take(dense.places, cell)
-            dense.add(cell, place, scores, 1 if people is None else people, terms)
+            dense.add(cell, place, scores, times, terms)
 
     def closed(self, keys: Sequence[RawKey]) -> RawScores:
         """All that was counted, by the levels of the keys of the cells."""
@@ -255,7 +265,17 @@ class ScoreCounter:
                 "use fewer columns in `by` and `given`, or bin or merge their levels",
             )
         if cells * (end - begin) > self._most and end - begin > 1:
-            self._halve()
+            # Join bins in pairs.
+            if self._base % 2:
+                self._resize(self._base - 1, self._base + len(self._low))
+            if len(self._low) % 2:
+                self._resize(self._base, self._base + len(self._low) + 1)
+            for dense in filter(None, self._dense):
+                dense.halve()
+            self._low = self._low.reshape(-1, 2).min(axis=1, initial=np.inf)
+            self._high = self._high.reshape(-1, 2).max(axis=1, initial=-np.inf)
+            self._base >>= 1
+            self._shift += 1
             self._make_room(low, high)
             return
         spare = max(0, min(_SLACK, self._most // max(cells, 1) - (end - begin)))
@@ -271,35 +291,6 @@ class ScoreCounter:
             if dense is not None:
                 dense.resize(end - begin, offset if width else 0)
         self._base, self._low, self._high = begin, low, high
-
-    def _halve(self) -> None:
-        """Joins bins in pairs."""
-        if self._base % 2:
-            self._resize(self._base - 1, self._base + len(self._low))
-        if len(self._low) % 2:
-            self._resize(self._base, self._base + len(self._low) + 1)
-        for dense in self._dense:
-            if dense is not None:
-                dense.halve()
-        self._low = self._low.reshape(-1, 2).min(axis=1, initial=np.inf)
-        self._high = self._high.reshape(-1, 2).max(axis=1, initial=-np.inf)
-        self._base >>= 1
-        self._shift += 1
-
-    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Addends | None, float]:
-        """The terms of the sums, and the most that they add; None once a score is too large."""
-        largest = float(np.abs(scores).max())
-        largest_count = 1 if people is None else int(people.max())
-        load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
-        if not (largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
-            self._fits = False
-            return None, 0.0
-        roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
-        squares = roots * roots
-        terms = np.rint(scores * SCORE_SCALE).astype(np.int64)
-        times = 1 if people is None else people
-        halves = (squares >> _HALF) * times, (squares & (2**_HALF - 1)) * times
-        return (terms * times, roots * times, *halves), load
 
 
 class _Dense:
@@ -322,14 +313,14 @@ class _Dense:
         place: Ints,
         scores: Floats,
         people: Ints | int,
-        terms: Addends | None,
+        terms: tuple[Ints, ...],
     ) -> None:
         """Adds a batch: the cell, bin and score of each row, its people and its terms."""
         np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
         np.minimum.at(self._low, cell, scores)
         np.maximum.at(self._high, cell, scores)
         np.add.at(self._sums[0], cell, people)
-        for total, term in zip(self._sums[1:], terms or (), strict=False):
+        for total, term in zip(self._sums[1:], terms, strict=False):
             np.add.at(total, cell, term)
 
     def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
