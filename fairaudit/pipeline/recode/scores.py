@@ -274,7 +274,7 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
             low, high = float(bins.low[there[at]]), float(bins.high[there[at]])
             other = float(bins.low[there[beside]] if sign < 0 else bins.high[there[beside]])
             is_far = other >= 0 if sign < 0 else 2 * other < high
-            if low == high and low in map(float, SENTINELS) and sign * low > 0 and is_far:
+            if low == high and low in SENTINELS and sign * low > 0 and is_far:
                 rows = int(people[there[at]])
                 tokens = json.dumps([*spec.missing.tokens, f"{low:g}"], ensure_ascii=False)
                 what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
