@@ -332,7 +332,7 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
     from fairaudit.report.checks import tally
     from fairaudit.report.headlines import most_left_out
-    from fairaudit.report.numbers import whole
+    from fairaudit.report.numbers import counted, whole
     from fairaudit.result import exit_code, list_notices
 
     append_summary(answers, request.files())
@@ -343,7 +343,8 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
             streams.write_line(f"{error_text(result)}\n{_verdict(result)}  {subject}")
             continue
         rows = f"rows={whole(result.provenance.rows)}"
-        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
+        notices = counted(len(result.notices), "notice") if result.notices else ""
+        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings), notices]))
         streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
