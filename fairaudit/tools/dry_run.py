@@ -99,7 +99,7 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
     if kind is None:
         return dry_run
     repeats = task.plan.repeats
-    # The values of these columns name people, so they are no examples.
+    # Columns whose values name people have no examples.
     personal = {task.plan.cluster, None if repeats is None else repeats.id}
     profile, readings = profile_file(path, form, only=columns_read([task.plan])), []
     for column in profile.columns:
