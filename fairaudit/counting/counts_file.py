@@ -379,14 +379,14 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
         known = {source.sha256: source.file.path for source in total.sources if source.sha256}
         written = {(source.file.path, source.file.modified): source for source in total.sources}
         for source in () if repeated else part.sources:
-            same = written.get((source.file.path, source.file.modified))
+            file = source.file
+            same = written.get((file.path, file.modified))
             is_hidden = same is not None and None in {same.records, source.records}
-            if source.sha256 in known or (is_hidden and source.file.modified is not None):
-                other = known.get(source.sha256 or "", source.file.path)
+            if source.sha256 in known or (is_hidden and file.modified is not None):
+                other = known.get(source.sha256 or "", file.path)
                 why = "the same content" if source.sha256 in known else "the same path and time"
-                what = f"{source.file.path} is already counted, as {other}: {why}"
                 raise DataError(
-                    f"{copied(str(path))}: {what}",
+                    f"{copied(str(path))}: {file.path} is already counted, as {other}: {why}",
                     "remove one; if they are equal by chance, use merge --repeated, or "
                     "`repeated_files: allow`",
                 )

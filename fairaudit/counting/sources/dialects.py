@@ -280,16 +280,15 @@ def _postgres(data: Database) -> Iterator[Link]:
                 link.rollback()  # or the server would refuse to name the tables that there are
                 raise
 
-        yield Link(ask, _name_postgres_types)
+        def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
+            names = query(f"SELECT * FROM {source} LIMIT 0").column_names
+            asked = ", ".join(f"pg_typeof(t.{_POSTGRES.quoted(name)})::text" for name in names)
+            # Without a row no function is called, so there is one, which is missing throughout.
+            none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
+            types = query(f"SELECT {asked} FROM {none}")
+            return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
 
-
-def _name_postgres_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
-    names = ask(f"SELECT * FROM {source} LIMIT 0").column_names
-    asked = ", ".join(f"pg_typeof(t.{_POSTGRES.quoted(name)})::text" for name in names)
-    # Without a row no function is called, so there is one, which is missing throughout.
-    none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
-    types = ask(f"SELECT {asked} FROM {none}")
-    return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
+        yield Link(ask, name_types)
 
 
 @contextmanager
@@ -345,20 +344,19 @@ def _sqlite(data: Database) -> Iterator[Link]:
                     stack.enter_context(_repeated(link.interrupt, seconds))
                 return _to_table(link.execute(text))
 
-        yield Link(ask, _name_sqlite_types)
+        def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
+            # Those of the values in each column: SQLite does not hold them to the declared one.
+            names = query(f"SELECT * FROM {source} LIMIT 0").column_names
+            columns = ", ".join(_SQLITE_TYPES.format(_SQLITE.quoted(name)) for name in names)
+            types = []
+            for found in query(f"SELECT {columns} FROM {source}").columns:
+                kinds = {*(found[0].as_py() or "null").split(",")}
+                if "real" not in kinds:
+                    kinds = {kind.removeprefix("large ") for kind in kinds}
+                types.append(" and ".join(sorted(kinds - {"null"})) or "null")
+            return [*zip(names, types, strict=True)]
 
-
-def _name_sqlite_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
-    """The types of the values in each column: SQLite does not hold them to the declared one."""
-    names = ask(f"SELECT * FROM {source} LIMIT 0").column_names
-    columns = ", ".join(_SQLITE_TYPES.format(_SQLITE.quoted(name)) for name in names)
-    types = []
-    for found in ask(f"SELECT {columns} FROM {source}").columns:
-        kinds = {*(found[0].as_py() or "null").split(",")}
-        if "real" not in kinds:
-            kinds = {kind.removeprefix("large ") for kind in kinds}
-        types.append(" and ".join(sorted(kinds - {"null"})) or "null")
-    return [*zip(names, types, strict=True)]
+        yield Link(ask, name_types)
 
 
 _SQLITE_TYPES = (

@@ -36,7 +36,14 @@ def compare_files(
     filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
     pairs = [*_find_pairs(filled, separator)]
     if not pairs:
-        return _notice_formats(filled)
+        for group in _group(filled, _rows_of):
+            first, other = group[0], next((x for x in group if x.kind != group[0].kind), None)
+            if other is not None:
+                # Their number would reveal how many of them are dropped.
+                both = f"{first.file.path} and {other.file.path} have as many rows"
+                what = f"{both}: if these are the same in two formats, every count is double"
+                return [Notice(what, Subjects.NOBODY)]
+        return []
     first, second = pairs[0]
     what = f"{first.file.path} and {second.file.path} have the same content"
     if len(pairs) > 1:
@@ -49,19 +56,6 @@ def compare_files(
     raise DataError(f"{what}: their rows would count twice", hint)
 
 
-def _notice_formats(files: Sequence[SourceFile]) -> list[Notice]:
-    """A notice where two files of other formats have as many rows, and so may have the same."""
-    for group in _group(files, lambda file: (file.records, *file.partitions.items())):
-        first = group[0]
-        other = next((file for file in group if file.kind != first.kind), None)
-        if other is not None:
-            # Their number would reveal how many of them are dropped.
-            both = f"{first.file.path} and {other.file.path} have as many rows"
-            what = f"{both}: if these are the same in two formats, every count is double"
-            return [Notice(what, Subjects.NOBODY)]
-    return []
-
-
 def _find_pairs(
     files: Sequence[SourceFile], separator: str
 ) -> Iterator[tuple[SourceFile, SourceFile]]:
@@ -70,15 +64,27 @@ def _find_pairs(
     Only files of the same number of rows are opened, and only files with the same first rows are
     read. Files with other columns from their folders differ.
     """
-    for group in _group(files, lambda file: (file.records, *file.partitions.items())):
+
+    def are_equal(first: SourceFile, second: SourceFile) -> bool:
+        if filecmp.cmp(first.path, second.path, shallow=False):
+            return True
+        rows = hash_rows(first, separator)
+        return rows is not None and rows == hash_rows(second, separator)
+
+    for group in _group(files, _rows_of):
         for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
             different: list[SourceFile] = []
             for file in members:
-                same = next((one for one in different if _are_equal(one, file, separator)), None)
+                same = next((one for one in different if are_equal(one, file)), None)
                 if same is None:
                     different.append(file)
                 else:
                     yield same, file
+
+
+def _rows_of(file: SourceFile) -> Hashable:
+    """What files with the same rows have in common: their number, and the columns of folders."""
+    return file.records, *file.partitions.items()
 
 
 def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[list[Item]]:
@@ -87,13 +93,6 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return (group for group in groups.values() if len(group) > 1)
-
-
-def _are_equal(first: SourceFile, second: SourceFile, separator: str) -> bool:
-    if filecmp.cmp(first.path, second.path, shallow=False):
-        return True
-    rows = hash_rows(first, separator)
-    return rows is not None and rows == hash_rows(second, separator)
 
 
 def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:
