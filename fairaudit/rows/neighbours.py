@@ -156,10 +156,20 @@ class NearestPoints:
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
         """The squared distances and places of the `most` nearest to each point, nearest first."""
-        if len(self.order) <= _FEW:
-            return self._find_among_few(points, most)
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
+        if len(self.order) <= _FEW:
+            # All distances are computed.
+            own = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
+            block = max(_MOST_DISTANCES // len(self.order), 1)
+            for start in range(0, len(points), block):
+                part = slice(start, start + block)
+                some = points.take(part)
+                every = square_gaps(some.numbers, self.numbers)
+                every += count_differing(some, self.combinations)[:, own]
+                found = every, np.broadcast_to(self.order, every.shape)
+                squares[part], places[part] = _keep_nearest(squares[part], places[part], *found)
+            return squares, places
         combination, first = _combine(points)
         alike = np.split(
             np.argsort(combination, kind="stable"), np.cumsum(np.bincount(combination))
@@ -173,19 +183,6 @@ class NearestPoints:
                 for found in self._search(points.numbers[people], step, squares[people]):
                     known = squares[people], places[people]
                     squares[people], places[people] = _keep_nearest(*known, *found)
-        return squares, places
-
-    def _find_among_few(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The same as `find`, by computing all distances."""
-        combination = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
-        found, block = list[tuple[Floats, Ints]](), max(_MOST_DISTANCES // len(self.order), 1)
-        for start in range(0, len(points), block):
-            chunk = points.take(slice(start, start + block))
-            squares = square_gaps(chunk.numbers, self.numbers)
-            squares += count_differing(chunk, self.combinations)[:, combination]
-            none = np.full((len(chunk), most), np.inf), np.zeros((len(chunk), most), np.int64)
-            found.append(_keep_nearest(*none, squares, np.broadcast_to(self.order, squares.shape)))
-        squares, places = (np.concatenate(part) for part in zip(*found, strict=True))
         return squares, places
 
     def list_within(self, point: Points, square: float) -> Ints:

@@ -245,9 +245,8 @@ def _read_batch(
     for name in collected.plan.scores:
         columns[own(f"score {name}")] = numbers.value(name).cast(pl.Float64)
     named = [value.alias(name) for name, value in columns.items()]
-    row = pl.col(own("row")).cast(pl.Int64)
     frame = numbers.batch.frame.with_row_index(own("row"), offset=first)
-    frame = frame.select(row, *named, *numbers.filtered)
+    frame = frame.select(pl.col(own("row")).cast(pl.Int64), *named, *numbers.filtered)
     frame = frame.with_columns(numbers.kept.fill_null(value=False).alias(own("kept")))
     held = [own(f"feature {name}") for name in similarity.columns]
     held += [own(f"score {name}") for name in collected.plan.scores]

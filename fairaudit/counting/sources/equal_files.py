@@ -29,14 +29,33 @@ def compare_files(
 
     Rows are equal if all columns have the same text, in any order of the columns and in any
     encoding, compression or format. Two formats may write a value in two ways: if their rows
-    differ, equal numbers of rows give a notice. Files without rows are skipped. With `may_repeat`
-    nothing is refused.
+    differ, equal numbers of rows give a notice. Files without rows are skipped, and files with
+    other columns from their folders differ. With `may_repeat` nothing is refused.
     """
     pairs_read = zip(files, checked, strict=True)
     filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
-    pairs = [*_find_pairs(filled, separator)]
+    groups = [*_group(filled, lambda file: (file.records, *file.partitions.items()))]
+
+    def are_equal(first: SourceFile, second: SourceFile) -> bool:
+        if filecmp.cmp(first.path, second.path, shallow=False):
+            return True
+        rows = hash_rows(first, separator)
+        return rows is not None and rows == hash_rows(second, separator)
+
+    # Pairs of an earlier file and a file with the same rows: only files of the same number of rows
+    # are opened, and only files with the same first rows are read.
+    pairs = []
+    for group in groups:
+        for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
+            different: list[SourceFile] = []
+            for file in members:
+                same = next((one for one in different if are_equal(one, file)), None)
+                if same is None:
+                    different.append(file)
+                else:
+                    pairs.append((same, file))
     if not pairs:
-        for group in _group(filled, _rows_of):
+        for group in groups:
             first, other = group[0], next((x for x in group if x.kind != group[0].kind), None)
             if other is not None:
                 # Their number would reveal how many of them are dropped.
@@ -54,37 +73,6 @@ def compare_files(
         return [Notice(notice, Subjects.NOBODY)]
     hint = "leave the copy out, or write `repeated_files: allow` in the spec to count both"
     raise DataError(f"{what}: their rows would count twice", hint)
-
-
-def _find_pairs(
-    files: Sequence[SourceFile], separator: str
-) -> Iterator[tuple[SourceFile, SourceFile]]:
-    """Pairs of an earlier file and a file with the same rows.
-
-    Only files of the same number of rows are opened, and only files with the same first rows are
-    read. Files with other columns from their folders differ.
-    """
-
-    def are_equal(first: SourceFile, second: SourceFile) -> bool:
-        if filecmp.cmp(first.path, second.path, shallow=False):
-            return True
-        rows = hash_rows(first, separator)
-        return rows is not None and rows == hash_rows(second, separator)
-
-    for group in _group(files, _rows_of):
-        for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
-            different: list[SourceFile] = []
-            for file in members:
-                same = next((one for one in different if are_equal(one, file)), None)
-                if same is None:
-                    different.append(file)
-                else:
-                    yield same, file
-
-
-def _rows_of(file: SourceFile) -> Hashable:
-    """What files with the same rows have in common: their number, and the columns of folders."""
-    return file.records, *file.partitions.items()
 
 
 def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[list[Item]]:
