@@ -78,14 +78,12 @@ class Member(NamedTuple):
     """A member of a record: the name of its field or property, its name in JSON, its type.
 
     A member with the value `rare` is not written. If the name begins with `*`, the value is a
-    record whose members are written in place of the member (it is flat). A member is `checked` if
-    it may hold records or whole numbers.
+    record whose members are written in place of the member (it is flat).
     """
 
     field: str
     name: str
     hint: Any
-    checked: bool
     rare: object = NODEFAULT
 
     @property
@@ -117,11 +115,11 @@ def list_members(cls: Any) -> list[Member]:
         default = one.default_factory() if is_made else one.default
         is_rare = RARE in get_args(one.type)
         rare = default if is_rare else NODEFAULT
-        members.append(Member(one.name, one.encode_name, one.type, _is_checked(one.type), rare))
+        members.append(Member(one.name, one.encode_name, one.type, rare))
     for name, value in chain.from_iterable(vars(base).items() for base in cls.__mro__):
         if isinstance(value, property) and "Annotated[" in value.fget.__annotations__["return"]:
             hint = get_type_hints(value.fget, include_extras=True)["return"]
-            members.append(Member(name, get_args(hint)[1] or name, hint, _is_checked(hint)))
+            members.append(Member(name, get_args(hint)[1] or name, hint))
     return members
 
 
@@ -282,29 +280,25 @@ def _check(value: Any, *place: str | int) -> None:
     `place` is the last step of the path to the value.
     """
     try:
-        if isinstance(value, Frozen):
-            cls: Any = type(value)
-            for one in (one for one in list_members(cls) if one.checked):
-                each = getattr(value, one.field)
-                if type(each) is int and each < 0 and SIGNED not in get_args(one.hint):
-                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # gets its path here
-                _check(each, *([] if one.is_flat else [one.name]))
-            for fault in getattr(value, "contradictions", tuple)():
-                raise fault
-        elif isinstance(value, tuple | Mapping):
+        if isinstance(value, tuple | Mapping):
             pairs: Any = value.items() if isinstance(value, Mapping) else enumerate(value)
             for index, each in pairs:
                 _check(each, index)
         elif isinstance(value, int) and abs(value) > _LARGEST:
             raise Unreadable("is too large")  # noqa: TRY301  # gets its path here
+        elif isinstance(value, Frozen):
+            record: Any = type(value)
+            for one in list_members(record):
+                each = getattr(value, one.field)
+                if isinstance(each, str | float | None) or one.hint is MetricRecord:
+                    continue
+                if type(each) is int and each < 0 and SIGNED not in get_args(one.hint):
+                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # gets its path here
+                _check(each, *([] if one.is_flat else [one.name]))
+            for fault in getattr(value, "contradictions", tuple)():
+                raise fault
     except Unreadable as fault:
         raise Unreadable(fault.why, *place, *fault.path) from fault
-
-
-def _is_checked(hint: Any) -> bool:
-    parts = get_args(hint)
-    is_record = isinstance(hint, type) and issubclass(hint, Frozen)
-    return any(map(_is_checked, parts)) if parts else is_record or hint in {int, object}
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:
