@@ -182,7 +182,7 @@ def _count_groups(
 ) -> set[str]:
     """Counts row groups in several threads, by file; the names of the files that are not served.
 
-    A thread has tables of its own, which it adds to those of the file.
+    Each thread counts in separate tables, which are added to those of the file.
     """
     refused, queue, lock, stopped = set[str](), iter(jobs), threading.Lock(), threading.Event()
 

@@ -80,8 +80,8 @@ class _Values:
     def find_quantile(self, share: Fraction, below: int, parts: pl.DataFrame) -> Cut:
         """The smallest value with so large a share of the people at or below it.
 
-        It lies in one of these parts, and so many people `below` them. Each pass looks at the part
-        of the one before in which it lies, until that is one value.
+        One of these parts contains it; `below` is the number of people below all of them. Each pass
+        reads the part of the pass before that contains it, until the part is one value.
         """
         wanted = -(-share.numerator * self.people // share.denominator)
         while True:

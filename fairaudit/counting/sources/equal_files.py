@@ -60,8 +60,8 @@ def compare_files(
             if other is not None:
                 # Their number would reveal how many of them are dropped.
                 both = f"{first.file.path} and {other.file.path} have as many rows"
-                what = f"{both}: if these are the same in two formats, every count is double"
-                return [Notice(what, Subjects.NOBODY)]
+                doubt = f"{both}: if these are the same in two formats, every count is double"
+                return [Notice(doubt, Subjects.NOBODY)]
         return []
     first, second = pairs[0]
     what = f"{first.file.path} and {second.file.path} have the same content"
