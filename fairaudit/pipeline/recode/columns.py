@@ -20,7 +20,7 @@ from fairaudit.counting.plan import MISSING, SumName
 from fairaudit.counting.raw_counts import RawKey
 from fairaudit.counting.raw_rows import RawRows
 from fairaudit.cube import Amount, AmountName, KeyColumn, Marks, Rows, SampleStrata, Sum, add_up
-from fairaudit.spec import LocatedText, MissingPolicy, Outcome, OutcomeKind, Spec
+from fairaudit.spec import LocatedText, MissingPolicy, OutcomeKind, Spec
 
 DROP = -3
 """The code of a raw value whose rows leave the audit."""
@@ -132,12 +132,24 @@ def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
     """Every amount of every outcome, in raw cells."""
     if not counts.amounts:
         return {}
-    added = _Added(counts)
-    return {
-        (outcome.name, name): amount
-        for outcome in spec.outcomes
-        for name, amount in _of_outcome(outcome, spec, added)
-    }
+    added, label, found = _Added(counts), spec.label, dict[AmountName, Amount]()
+    for outcome in spec.outcomes:
+        of = outcome.name
+        if outcome.score is not None and spec.adds_score(outcome):
+            found[of, "score"] = added.number(outcome.score.value)
+        value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
+        if value:
+            found[of, "value"] = added.number(*value)
+        if value and label and label is not outcome and label.kind is OutcomeKind.NUMBER:
+            found[of, "label"] = added.number(label.column.value, *value)
+            found[of, "predicted"] = added.number(*value, label.column.value)
+            found[of, "residual"] = added.residual(label.column.value, *value)
+        for attribute in spec.attributes_measured(outcome):
+            name = f"attribute:{attribute.name}"
+            found[of, name] = added.number(attribute.column.value, *value)
+            if value:
+                found[of, f"{name}*value"] = added.product(attribute.column.value, *value)
+    return found
 
 
 def notice_tiny_sums(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
@@ -197,24 +209,6 @@ class _Added:
     def _sum(self, name: SumName, known: Marks, scale: int = ADDED_SCALE) -> Sum:
         values = np.array(self._counts.amounts[name], dtype=object)
         return Sum(np.where(known, values, 0), scale)
-
-
-def _of_outcome(outcome: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:
-    if outcome.score is not None and spec.adds_score(outcome):
-        yield "score", added.number(outcome.score.value)
-    value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
-    if value:
-        yield "value", added.number(*value)
-    label = spec.label
-    if value and label is not None and label is not outcome and label.kind is OutcomeKind.NUMBER:
-        yield "label", added.number(label.column.value, *value)
-        yield "predicted", added.number(*value, label.column.value)
-        yield "residual", added.residual(label.column.value, *value)
-    for attribute in spec.attributes_measured(outcome):
-        name = f"attribute:{attribute.name}"
-        yield name, added.number(attribute.column.value, *value)
-        if value:
-            yield f"{name}*value", added.product(attribute.column.value, *value)
 
 
 def audited_rows(counts: Counts, read: RawRows, places: Ints) -> Rows:

@@ -277,7 +277,8 @@ def make_outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Pr
     occurring = (level for code, level in enumerate(levels_read) if code in present)
     classes = _Classes(outcome, filter(None, levels_read), filter(None, occurring), problems)
     positive = classes.positive
-    known = (classes.occurring | positive | classes.negative) - classes.list_dropped()
+    dropped = classes.list_dropped() if outcome.binary else set[str]()
+    known = (classes.occurring | positive | classes.negative) - dropped
     # Classes that `order` names are levels even if no row has them.
     ordered = [classes.find(text.value) for text in outcome.order]
     if outcome.order and known - {*ordered}:
@@ -343,10 +344,18 @@ class _Classes:
     def list_dropped(self) -> set[str]:
         """The classes that `others: drop` leaves out; adds faults of other undeclared classes."""
         outcome, problems, column = self.outcome, self.problems, self.column
-        if not outcome.binary:
-            return set()
-        if outcome.is_assumed:
-            self._check_assumed()
+        if outcome.is_assumed:  # 1 or true is the positive, and there must be no other values
+            listed = sorted(self.occurring)
+            values = {*map(canonical, listed)}
+            if values - {"0", "1"}:
+                what = f"{column} holds {listing(listed)}: say which are positive, `positive: …`"
+                problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
+                return set()
+            one = next((level for level in listed if canonical(level) == "1"), "1")
+            what = f"{quoted(one)} of {column} is the positive, since the spec names none"
+            problems.note(outcome.name, what)
+            for value in sorted({"0", "1"} - values):
+                problems.note(outcome.name, f"no row has a {value} in {column}", Subjects.ANYBODY)
             return set()
         is_well_named = self._check_positive()
         is_well_named &= self._check_negative()
@@ -379,21 +388,6 @@ class _Classes:
                 hint = "list only the positive values; if all values are positive, declare what "
                 problems.fault(outcome.positive[0], f"{what}; {hint}would be `negative`")
         return set()
-
-    def _check_assumed(self) -> None:
-        """Adds a notice that 1 or true is the positive, or a fault if there are other values."""
-        outcome, problems, listed = self.outcome, self.problems, sorted(self.occurring)
-        values = {canonical(level) for level in listed}
-        if values - {"0", "1"}:
-            what = f"{self.column} holds {listing(listed)}: say which are positive, `positive: …`"
-            problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
-            return
-        one = next((level for level in listed if canonical(level) == "1"), "1")
-        what = f"{quoted(one)} of {self.column} is the positive, since the spec names none"
-        problems.note(outcome.name, what)
-        for value in [value for value in ("0", "1") if value not in values]:
-            what = f"no row has a {value} in {self.column}"
-            problems.note(outcome.name, what, Subjects.ANYBODY)
 
     def _check_positive(self) -> bool:
         """Whether the positives are named correctly; adds a fault of a positive without rows.
