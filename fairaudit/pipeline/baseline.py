@@ -24,7 +24,7 @@ import numpy as np
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, check_type
-from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
+from fairaudit.base.frozen import Frozen, default_of, fields, replace
 from fairaudit.cube import Grouping
 from fairaudit.judge import (
     AnyCheck,
@@ -135,16 +135,10 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
             return {
                 _HASHED.get(member.name, member.name): _plain(getattr(value, member.name))
                 for member in fields(type(value))
-                if member.name not in _PLACES and getattr(value, member.name) != _default_of(member)
+                if member.name not in _PLACES and getattr(value, member.name) != default_of(member)
             }
         case _:
             return value
-
-
-def _default_of(member: Any) -> object:  # noqa: ANN401  # a field of any class
-    if member.default_factory is not NODEFAULT:
-        return member.default_factory()
-    return member.default
 
 
 def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
@@ -240,9 +234,22 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
         raise UsageError(
             f"the tolerance must be a number of 0 or more, not {tolerance!r:.80}", "such as 0.01"
         )
+    checks = {}
+    for finding in result.findings:
+        # In a spread all values share a key: their groups distinguish the waived from the others.
+        waived = [breach for waiver in finding.waived for breach in waiver.crossed]
+        spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
+        proven = [breach for breach in finding.crossed if breach.backing in PROVEN]
+        crossed = [one for one in proven if (breach_key(one), groups_of(one)) not in spared]
+        checks[finding.check.id] = PreviousFinding(
+            finding,
+            {breach_key(breach): breach for breach in crossed},
+            _own_values(finding, rows),
+            _list_worse_off(finding, crossed, rows),
+        )
     return Baseline(
         Earlier(path, created.isoformat(), days, allowed),
-        {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
+        checks,
         {reversal_key(reversal): reversal for reversal in result.reversals},
         {definition.id: definition.version for definition in result.definitions},
     )
@@ -304,22 +311,6 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
     if whose is not None:
         what = f"the tolerance {baseline.earlier.tolerance} accepts every value of {check.id} "
         raise UsageError(f"{what}({limit}{whose})", "give a smaller one: 0.01 is 1 point of a rate")
-
-
-def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
-    waived = [breach for waiver in finding.waived for breach in waiver.crossed]
-    # In a spread all values share a key: their groups distinguish the waived pair from the other.
-    spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
-    crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
-    unspared = [
-        breach for breach in crossed if (breach_key(breach), groups_of(breach)) not in spared
-    ]
-    return PreviousFinding(
-        finding,
-        {breach_key(breach): breach for breach in unspared},
-        _own_values(finding, rows),
-        _list_worse_off(finding, unspared, rows),
-    )
 
 
 def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) -> set[_Place]:

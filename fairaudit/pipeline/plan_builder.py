@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from fairaudit.base.frozen import replace
@@ -16,11 +16,19 @@ from fairaudit.counting.columns import (
     Quantile,
     SimilarityColumns,
 )
-from fairaudit.counting.plan import NO_SUMS, CellSums, Edge, Key, Plan, RowPlan, unite_keys
+from fairaudit.counting.plan import (
+    NO_SUMS,
+    CellSums,
+    Edge,
+    Key,
+    Plan,
+    RowPlan,
+    SumName,
+    unite_keys,
+)
 from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (
-    LocatedText,
     Outcome,
     OutcomeKind,
     Protected,
@@ -287,28 +295,41 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     return {column: tuple(groupings) for column, groupings in groupings_of.items()}
 
 
-def _sum_cells(spec: Spec) -> CellSums:
-    """The sums of numeric outcomes, of scores and of numeric attributes."""
-    added = NO_SUMS
+def list_amounts(spec: Spec) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """The outcome and the name of each sum that metrics need, its kind, and its columns.
+
+    A `number` is summed over the people who have all the columns; so are the `product` of two
+    columns, and the `residual`, the label minus the value.
+    """
     for outcome in spec.outcomes:
-        label = spec.label if outcome is not spec.label else None
-        if outcome.kind is OutcomeKind.NUMBER:
-            added += _sum_column(outcome.column)
-            if label is not None and label.kind is OutcomeKind.NUMBER:
-                pair = (label.column.value, outcome.column.value)
-                added += CellSums((("product", *pair), ("distance", *pair)))
-        if spec.adds_score(outcome) and outcome.score is not None:
-            added += _sum_column(outcome.score)
+        of, label = outcome.name, spec.label
+        if outcome.score is not None and spec.adds_score(outcome):
+            yield of, "score", "number", (outcome.score.value,)
+        value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
+        if value:
+            yield of, "value", "number", value
+        if value and label and label is not outcome and label.kind is OutcomeKind.NUMBER:
+            yield of, "label", "number", (label.column.value, *value)
+            yield of, "predicted", "number", (*value, label.column.value)
+            yield of, "residual", "residual", (label.column.value, *value)
         for attribute in spec.attributes_measured(outcome):
-            added += _sum_column(attribute.column)
-            if outcome.kind is OutcomeKind.NUMBER:
-                pair = (attribute.column.value, outcome.column.value)
-                added += CellSums((("product", *pair),))
-    return added
+            columns = (attribute.column.value, *value)
+            yield of, f"attribute:{attribute.name}", "number", columns
+            if value:
+                yield of, f"attribute:{attribute.name}*value", "product", columns
 
 
-def _sum_column(text: LocatedText) -> CellSums:
-    return CellSums((("sum", text.value), ("product", text.value, text.value)))
+def _sum_cells(spec: Spec) -> CellSums:
+    """The sums of which the amounts of all outcomes are made."""
+    sums = set[SumName]()
+    for *_, kind, columns in list_amounts(spec):
+        if kind == "number":
+            sums |= {("sum", columns[0]), ("product", columns[0], columns[0])}
+        else:
+            sums.add(("product", *columns))
+        if kind == "residual":
+            sums.add(("distance", *columns))
+    return CellSums(tuple(sorted(sums)))
 
 
 def edges_of(threshold: Threshold) -> tuple[Edge, ...]:

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 import yaml
 
-from fairaudit.base.frozen import NODEFAULT, Frozen, fields
+from fairaudit.base.frozen import Frozen, default_of, fields
 from fairaudit.judge.checks import ReversalLimit
 from fairaudit.spec import key_schema, schema
 from fairaudit.spec.reading import ITEM, METRIC_NAME, METRIC_NAMES, SCALARS, Texts, forms_of
@@ -117,10 +117,7 @@ def _describe_record(record: type[Frozen], defined: dict[str, Any]) -> dict[str,
         if member.required:
             required.append(member.encode_name)
         elif record not in _INLINE:
-            default = member.default
-            if member.default_factory is not NODEFAULT:
-                default = member.default_factory()
-            described["default"] = msgspec.json.decode(_PLAIN.encode(default))
+            described["default"] = msgspec.json.decode(_PLAIN.encode(default_of(member)))
         description, examples = words[member.name]
         members[member.encode_name] = {
             **described,

@@ -6,7 +6,7 @@ who have two numbers is a sum over the cells in which both are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct, field
@@ -20,7 +20,8 @@ from fairaudit.counting.plan import MISSING, SumName
 from fairaudit.counting.raw_counts import RawKey
 from fairaudit.counting.raw_rows import RawRows
 from fairaudit.cube import Amount, AmountName, KeyColumn, Marks, Rows, SampleStrata, Sum, add_up
-from fairaudit.spec import LocatedText, MissingPolicy, OutcomeKind, Spec
+from fairaudit.pipeline.plan_builder import list_amounts
+from fairaudit.spec import LocatedText, MissingPolicy, Spec
 
 DROP = -3
 """The code of a raw value whose rows leave the audit."""
@@ -132,24 +133,10 @@ def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
     """Every amount of every outcome, in raw cells."""
     if not counts.amounts:
         return {}
-    added, label, found = _Added(counts), spec.label, dict[AmountName, Amount]()
-    for outcome in spec.outcomes:
-        of = outcome.name
-        if outcome.score is not None and spec.adds_score(outcome):
-            found[of, "score"] = added.number(outcome.score.value)
-        value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
-        if value:
-            found[of, "value"] = added.number(*value)
-        if value and label and label is not outcome and label.kind is OutcomeKind.NUMBER:
-            found[of, "label"] = added.number(label.column.value, *value)
-            found[of, "predicted"] = added.number(*value, label.column.value)
-            found[of, "residual"] = added.residual(label.column.value, *value)
-        for attribute in spec.attributes_measured(outcome):
-            name = f"attribute:{attribute.name}"
-            found[of, name] = added.number(attribute.column.value, *value)
-            if value:
-                found[of, f"{name}*value"] = added.product(attribute.column.value, *value)
-    return found
+    added = _Added(counts)
+    make: dict[str, Callable[..., Amount]]
+    make = {"number": added.number, "product": added.product, "residual": added.residual}
+    return {(of, name): make[kind](*columns) for of, name, kind, columns in list_amounts(spec)}
 
 
 def notice_tiny_sums(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
