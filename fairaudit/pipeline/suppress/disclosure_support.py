@@ -94,10 +94,6 @@ class Support:
         self.shown = spec.requests
         self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
-        self.hides_values = self.is_small or any(
-            has_small(lacking, threshold) or has_small(cells.people - lacking, threshold)
-            for _, lacking in cells.lacking
-        )
         self.hides_people = True
         self._items: dict[tuple[Value, ...], PrintedItem | None] = {}
         # If the number of some people is unknown, sums and counts are of different people.
@@ -108,6 +104,7 @@ class Support:
             or has_small(lacking, threshold)
             or has_small(cells.people - lacking, threshold)
         }
+        self.hides_values = self.is_small or bool(self.incomplete)
 
     def item_of(self, values: tuple[Value, ...]) -> PrintedItem | None:
         """The item that a number prints, if it is one of these values; None if it is hidden.
@@ -173,11 +170,22 @@ class Support:
         return [score for score in self.scores if outcomes.intersection(score.outcomes)]
 
     def _sets_of_value(self, value: Value) -> Iterator[Marks]:
+        """The cells that each metric counts, outcome by outcome and stratum by stratum."""
+        inside = self.cells.taking_part(value.by, value.given) & self.cells.applicable(value.of)
+        if value.against is not None:
+            for of in (value.of, value.against):
+                inside = inside & self.cells.known_outcome(of)
+        groups = self.cells.group_cells(value.given)
+        strata = (
+            [groups.within(value.stratum)]
+            if value.stratum is not None
+            else (groups.each(with_unknown=value.wide))
+        )
         for of in dict.fromkeys([value.of, value.against or value.of]):
             for metric in value.metrics:
                 regions = self.cells.metric_cells(metric, of, value.of_class)
-                for inside in self._strata(value):
-                    yield from self._in_stratum(value, regions, inside)
+                for stratum in strata:
+                    yield from self._in_stratum(value, regions, inside & stratum)
 
     def counts_of_excluded(
         self, by: Grouping, groups: Iterable[Group] | None = None
@@ -193,17 +201,6 @@ class Support:
         everybody = cells_by_group.of_known if is_of_known else self.cells.all_cells
         members = map(cells_by_group.within, cells_by_group.groups if groups is None else groups)
         return self.cells.register_all([everybody, *members])
-
-    def _strata(self, value: Value) -> Iterator[Marks]:
-        inside = self.cells.taking_part(value.by, value.given) & self.cells.applicable(value.of)
-        if value.against is not None:
-            for of in (value.of, value.against):
-                inside = inside & self.cells.known_outcome(of)
-        strata = self.cells.group_cells(value.given)
-        if value.stratum is not None:
-            yield inside & strata.within(value.stratum)
-            return
-        yield from (inside & cells for cells in strata.each(with_unknown=value.wide))
 
     def _in_stratum(self, value: Value, regions: MetricCells, inside: Marks) -> Iterator[Marks]:
         cells_by_group = self.cells.group_cells(value.by)
