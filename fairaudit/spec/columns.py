@@ -424,8 +424,22 @@ def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Co
             message = f"{quoted(name)} stands for another model already"
             hint = "declare both in columns.strata under different names"
             at.fault((), f"{message}: {hint}", key=True)
-    if any(stratum.model is not None for stratum in strata.values()):
-        _refuse_company(reader, shape)
+    if all(stratum.model is None for stratum in strata.values()):
+        return replace(columns, strata=tuple(strata.values()))
+    # What does not go together with models of people one by one.
+    whole = shape.columns
+    reasons = {
+        "count": ("a row that stands for several people", whole.has_counts),
+        "weight": ("a weighted sample", whole.weight is not None),
+        "cluster": ("rows that belong together", whole.cluster is not None),
+    }
+    for key, (what, is_there) in reasons.items():
+        if is_there:
+            message = f"strata from a model do not support {what}: remove one of the two"
+            reader.fault(("columns", key), message)
+    if shape.suppress_below is not None:
+        message = "strata from a model reveal small counts: remove the model or `suppress_below`"
+        reader.fault(("suppress_below",), message)
     return replace(columns, strata=tuple(strata.values()))
 
 
@@ -437,23 +451,6 @@ def _values(model: ModelledStrata | None) -> object:
     if isinstance(model, ClusterStrata):
         return features, model.k, model.seed
     return features, model.of, model.group and model.group.value, model.bins
-
-
-def _refuse_company(reader: SpecReader, shape: schema.AuditSpec) -> None:
-    """Faults of what models of people one by one do not go together with."""
-    reasons = {
-        "count": "a row that stands for several people",
-        "weight": "a weighted sample",
-        "cluster": "rows that belong together",
-    }
-    for key, what in reasons.items():
-        is_there = shape.columns.has_counts if key == "count" else getattr(shape.columns, key)
-        if is_there:
-            message = f"strata from a model do not support {what}: remove one of the two"
-            reader.fault(("columns", key), message)
-    if shape.suppress_below is not None:
-        message = "strata from a model reveal small counts: remove the model or `suppress_below`"
-        reader.fault(("suppress_below",), message)
 
 
 def _read_model(

@@ -8,7 +8,7 @@ of the option.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path as FilePath
 
@@ -181,7 +181,14 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
         inner = _put(tree[step], setting, value, depth + 1)
         return [*tree[:step], inner, *tree[step + 1 :]]
     if isinstance(tree, list):
-        what = f"`{here}` is {_describe(tree)}{_find_entry(tree, here, step)}"
+        # Entries have numbers, not names: the number to write.
+        hint = f", whose entries have numbers: `{here}[0]`"
+        hint += did_you_mean(step, [entry for entry in tree if isinstance(entry, str)])
+        for number, entry in enumerate(tree):
+            if step in ([*entry.values()] if isinstance(entry, Mapping) else [entry]):
+                hint = f": say `{here}[{number}]`"
+                break
+        what = f"`{here}` is {_describe(tree)}{hint}"
         raise SpecError([setting.fault(what, depth)])
     if isinstance(tree, str):
         what = f"`{here}` is {_describe(tree)}, which has no keys: set the whole value, `{here}=…`"
@@ -200,17 +207,6 @@ def _describe(tree: Tree) -> str:
             return "a mapping"
         case _:
             return "not in the spec"
-
-
-def _find_entry(entries: Sequence[Tree], here: str, name: str) -> str:
-    """The end of a message that entries have numbers, not names: the number to write."""
-    for number, entry in enumerate(entries):
-        names = [*entry.values()] if isinstance(entry, Mapping) else [entry]
-        if name in names:
-            return f": say `{here}[{number}]`"
-    known = [entry for entry in entries if isinstance(entry, str)]
-    hint = did_you_mean(name, known)
-    return f", whose entries have numbers: `{here}[0]`{hint}"
 
 
 def list_profiles() -> list[str]:
@@ -236,8 +232,20 @@ def add_profile(document: Document) -> Document:
 def _read_all(
     document: Document, path: Path, name: str, above: tuple[FilePath, ...]
 ) -> Iterator[tuple[Document, Profile]]:
-    """A profile and the profiles that it extends, with the highest precedence first."""
-    file = _find(document, path, name)
+    """A profile and the profiles that it extends, with the highest precedence first.
+
+    The name is that of a built-in profile, or a path relative to the spec.
+    """
+    shipped = list_profiles()
+    if name in shipped:
+        file = _FOLDER / f"{name}.yaml"
+    elif name.lower().endswith((".yaml", ".yml")):
+        # The name of a document is its path. Built-in profiles have no folder in their name.
+        file = FilePath(document.name).parent / name
+    else:
+        hint = suggest_known(name, shipped)
+        what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
+        raise SpecError([document.fault(path, what)])
     if file in above or len(above) >= _DEEPEST:
         raise SpecError([document.fault(path, f"{name} extends itself")])
     try:
@@ -291,19 +299,6 @@ def _find_faults(
             date.fromisoformat(day)
     except ValueError:
         yield profile.fault(("about", "date"), "expected a date, such as 2023-07-05")
-
-
-def _find(document: Document, path: Path, name: str) -> FilePath:
-    """The file of a profile: a built-in profile by its name, or a path relative to the spec."""
-    shipped = list_profiles()
-    if name in shipped:
-        return _FOLDER / f"{name}.yaml"
-    if name.lower().endswith((".yaml", ".yml")):
-        # The name of a document is its path. Built-in profiles have no folder in their name.
-        return FilePath(document.name).parent / name
-    hint = suggest_known(name, shipped)
-    what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
-    raise SpecError([document.fault(path, what)])
 
 
 def _listed(entries: Tree) -> list[Tree]:

@@ -294,16 +294,15 @@ def _check_number_or_median(value: object) -> object:
         raise ValueError(f"{error}, or `median`") from None
 
 
-def _check_reason(value: object) -> str:
-    if not (text := read_text(value)).strip():
-        raise ValueError("give a reason: every report prints it")
-    return text
+def _refuse_blank(message: str) -> Callable[[object], str]:
+    """The function that checks that a text is not blank."""
 
+    def check(value: object) -> str:
+        if not (text := read_text(value)).strip():
+            raise ValueError(message)
+        return text
 
-def _check_words(value: object) -> str:
-    if not (text := read_text(value)).strip():
-        raise ValueError("expected a text that is not empty")
-    return text
+    return check
 
 
 def _check_metric_name(value: object) -> str:
@@ -407,17 +406,14 @@ def expand_bound(value: object) -> object:
     """
     if value == "none":
         return None
-    if isinstance(value, str):
-        return _expand_limit_text(value.strip())
     if isinstance(value, dict) and "outside" in value:
         pair = value["outside"]
         if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
             raise ValueError("expected only `outside: [lowest, highest]`, without another bound")
         return {**value, "below": pair[0], "above": pair[1]}
-    return value
-
-
-def _expand_limit_text(text: str) -> dict[str, str]:
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
     limit = _LIMIT.fullmatch(text)
     if limit is None:
         hint = ""
@@ -436,9 +432,13 @@ def _expand_limit_text(text: str) -> dict[str, str]:
     return {"below": limit["low"], "above": limit["high"]}
 
 
-Words: TypeAlias = Annotated[str, Form(_check_words)]
+Words: TypeAlias = Annotated[str, Form(_refuse_blank("expected a text that is not empty"))]
 Reason: TypeAlias = Annotated[
-    str, Form(_check_reason, described={"type": "string", "minLength": 1})
+    str,
+    Form(
+        _refuse_blank("give a reason: every report prints it"),
+        described={"type": "string", "minLength": 1},
+    ),
 ]
 METRIC_NAME = {"$ref": "#/$defs/_metric_name"}
 METRIC_NAMES = {"enum": sorted(_METRIC_NAMES)}

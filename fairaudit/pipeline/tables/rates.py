@@ -141,8 +141,7 @@ def _rate_rows(
     terms = replace(request.terms_for(table.by), reference=None)
     evaluation = evaluate(rate, table, terms)
     reading = evaluation.group_values
-    if reading is None:
-        raise ValueError(f"{rate.id} is not one quantity")
+    assert reading is not None
     compared_terms = replace(terms, reference=reference)
     difference, ratio = (
         evaluate(build_disparity(rate, comparison), table, compared_terms)
