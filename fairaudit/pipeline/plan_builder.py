@@ -55,6 +55,17 @@ def plan(
         for attribute in (spec.protected if spec.describe else ())
         for name in spec.similarity.columns
     ]
+    searched: Iterable[tuple[Key, ...]] = ()
+    features = {feature.name: feature for feature in spec.features}
+    # Without a feature, all columns are columns of the cells: there the roll-ups are at hand.
+    if spec.subgroups is not None and not features.keys().isdisjoint(spec.subgroups.over):
+        key_of = {attribute.name: _find_key(all_keys, attribute) for attribute in spec.groupable}
+        key_of |= {name: feature_key(spec, feature) for name, feature in features.items()}
+        outcomes = [_find_key(all_keys, outcome) for outcome in spec.side_outcomes]
+        searched = dict.fromkeys(
+            tuple(dict.fromkeys([*map(key_of.__getitem__, names), *outcomes]))
+            for names in spec.subgroups.widest
+        )
     # The words that mean missing in a cut column, from all attributes that cut it.
     unknown: dict[str, tuple[str, ...]] = {}
     for attribute in (*spec.protected, *spec.strata, *spec.features):
@@ -77,7 +88,7 @@ def plan(
         ),
         scores=_score_keys(spec, all_keys),
         adding=_sum_cells(spec),
-        tables=(*_tables(spec, all_keys), *described),
+        tables=(*searched, *described),
         cluster=value_of(spec.cluster),
         sample_strata=value_of(spec.sample_strata),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
@@ -219,26 +230,6 @@ def plan_to_fit(
         medians=(),
         adding=NO_SUMS,
         rows=RowPlan(features, most=most),
-    )
-
-
-def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
-    """A table for each combination of columns that subgroups are looked for in.
-
-    None where all of them are columns of the cells: there the roll-ups are at hand.
-    """
-    if spec.subgroups is None or not {attribute.name for attribute in spec.features} & {
-        *spec.subgroups.over
-    }:
-        return ()
-    columns = {attribute.name: _find_key(keys, attribute) for attribute in spec.groupable}
-    columns |= {feature.name: feature_key(spec, feature) for feature in spec.features}
-    outcomes = [_find_key(keys, outcome) for outcome in spec.side_outcomes]
-    return tuple(
-        dict.fromkeys(
-            tuple(dict.fromkeys([*(columns[name] for name in names), *outcomes]))
-            for names in spec.subgroups.widest
-        )
     )
 
 

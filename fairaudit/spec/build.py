@@ -28,7 +28,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.spec import schema
 from fairaudit.spec.checks import read_metrics
-from fairaudit.spec.column_model import OutcomeKind, value_of
+from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, add_modelled_strata, read_columns
 from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import read_waivers, validate
@@ -43,7 +43,7 @@ from fairaudit.spec.model import MetricRequest, Spec, needed_quantiles
 from fairaudit.spec.reading import NO_REPLICATES
 from fairaudit.spec.schema import Missing, MissingPolicy
 from fairaudit.spec.searches import read_scan, read_subgroup_search
-from fairaudit.spec.text import Document, LocatedText, Path, SpecReader
+from fairaudit.spec.text import Document, LocatedText, SpecReader
 
 _SYMBOL = re.compile(r"[^\d\s.,+()-]+")
 _REPLICATE = re.compile(r"(.*rep_?w.*|.*brr.*|jk.*|p?wgtp|w_fstu?r.*)\d+$", re.IGNORECASE)
@@ -428,50 +428,44 @@ def find_ladders(
 def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
     """Adds faults of keys that exclude each other, and of replicate weights."""
     where, cluster = _find_cluster(shape)
-    is_clustered, hides = cluster is not None, shape.suppress_below is not None
     weight, features = shape.columns.weight, columns.similarity
-    is_weighted, searches = weight is not None, shape.subgroups is not None
-    numbers = [name for name, one in columns.outcomes.items() if one.kind is OutcomeKind.NUMBER]
-    weight_name = value_of(weight) or ""
-    reasons: dict[Path, dict[str, bool]] = {
-        ("columns", "weight"): {
-            f"the numbers of a weighted sample ({''.join(numbers[:1])}) are not supported: remove "
-            "the weight, or the numbers":
-                is_weighted and bool(numbers),
-            f"{quoted(weight_name)}: {NO_REPLICATES}":
-                bool(_REPLICATE.match(weight_name)),
-        },
-        ("subgroups",): {
-            "`subgroups` does not support weights: remove one of the two":
-                searches and is_weighted,
-        },
-        ("describe",): {
-            "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`":
-                shape.describe and not features.columns,
-            "features have levels with few people: remove `describe` or `suppress_below`":
-                shape.describe and hides,
-            "`describe` does not support survey weights for numbers: remove one of the two":
-                shape.describe and is_weighted and bool(features.numeric),
-        },
-        where: {
-            "the clusters are named twice: remove `columns: {cluster: …}`":
-                shape.columns.cluster not in {None, cluster},
-            "`subgroups` does not support clusters: remove one of the two":
-                is_clustered and searches,
-            "intervals with clusters reveal how similar the members of clusters are, which are "
-            "small counts: remove `cluster` or `suppress_below`":
-                is_clustered and hides,
-        },
-    }  # fmt: skip
-    for path, messages in reasons.items():
-        for message in [message for message, applies in messages.items() if applies]:
-            reader.fault(path, message)
-    if shape.design is not None and not is_clustered:
+    hides = shape.suppress_below is not None
+    searches, is_described = shape.subgroups is not None, shape.describe
+    numbers = (name for name, one in columns.outcomes.items() if one.kind is OutcomeKind.NUMBER)
+    if weight is not None and (number := next(numbers, None)) is not None:
+        what = f"the numbers of a weighted sample ({number}) are not supported: remove "
+        reader.fault(("columns", "weight"), f"{what}the weight, or the numbers")
+    if weight is not None and _REPLICATE.match(weight.value):
+        reader.fault(("columns", "weight"), f"{quoted(weight.value)}: {NO_REPLICATES}")
+    if searches and weight is not None:
+        what = "`subgroups` does not support weights: remove one of the two"
+        reader.fault(("subgroups",), what)
+    if is_described and not features.columns:
+        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
+        reader.fault(("describe",), what)
+    if is_described and hides:
+        what = "features have levels with few people: remove `describe` or `suppress_below`"
+        reader.fault(("describe",), what)
+    if is_described and weight is not None and features.numeric:
+        what = "`describe` does not support survey weights for numbers: remove one of the two"
+        reader.fault(("describe",), what)
+    if shape.columns.cluster not in {None, cluster}:
+        reader.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
+    if shape.design is not None and cluster is None:
         message = (
             "`design` needs the clusters that were drawn first in each stratum: add `cluster: "
             "column`. If rows were drawn one by one, name a column that numbers the rows"
         )
         reader.fault(("design",), message, key=True)
+    if searches and cluster is not None:
+        what = "`subgroups` does not support clusters: remove one of the two"
+        reader.fault(where, what)
+    if hides and cluster is not None:
+        message = (
+            "intervals with clusters reveal how similar the members of clusters are, which are "
+            "small counts: remove `cluster` or `suppress_below`"
+        )
+        reader.fault(where, message)
 
 
 def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText | None]:

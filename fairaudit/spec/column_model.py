@@ -254,7 +254,18 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
         rules=shape.rule,
         **{key: getattr(shape, key) for key in _SAME},
     )
-    _refuse_rules(reader, shape)
+    combined = [text.value for text in shape.combine or ()]
+    conditions = [(level, needed) for level, several in shape.rule.items() for needed in several]
+    if len(conditions) > _MOST_RULES:
+        what = f"`rule` has {len(conditions):,} conditions, and at most {_MOST_RULES} are possible"
+        reader.fault(("rule",), f"{what}; `merge` takes more levels")
+    for level, several in shape.rule.items():
+        if not several or not all(several):
+            reader.fault(("rule", level), "name a column and its level: `{race: White}`")
+    for level, needed in conditions:
+        for part in [part for part in needed if part not in combined]:
+            what = f"{part!r} is not one of the combined columns{did_you_mean(part, combined)}"
+            reader.fault(("rule", level, part), what, key=True)
     is_split = all(map(str.strip, shape.split)) and not (derivation or attribute.is_cut)
     if shape.split and not is_split:
         what = (
@@ -329,22 +340,6 @@ def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
     if age.day is None:
         reader.column(where, age.at)
     return age
-
-
-def _refuse_rules(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
-    """Adds faults of too many rules, rules without columns, and columns that are not combined."""
-    known = [text.value for text in shape.combine or ()]
-    conditions = [(level, needed) for level, several in shape.rule.items() for needed in several]
-    if len(conditions) > _MOST_RULES:
-        what = f"`rule` has {len(conditions):,} conditions, and at most {_MOST_RULES} are possible"
-        reader.fault(("rule",), f"{what}; `merge` takes more levels")
-    for level in shape.rule:
-        if not all(shape.rule[level]) or not shape.rule[level]:
-            reader.fault(("rule", level), "name a column and its level: `{race: White}`")
-    for level, needed in conditions:
-        for column in [column for column in needed if column not in known]:
-            message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
-            reader.fault(("rule", level, column), message, key=True)
 
 
 def reference_faults(column: Protected) -> list[Fault]:

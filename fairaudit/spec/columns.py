@@ -113,6 +113,23 @@ class Columns(Frozen):
 
 def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
     """The columns that a spec describes."""
+    # The columns that define similarity, by their kind.
+    similar: dict[str, tuple[str, ...]] = {}
+    listed = set[str]()
+    for kind, feature in shape.features.items():
+        path: Path = ("columns", "features", kind)
+        if feature.names is None:
+            continue
+        if kind not in key_schema.SIMILARITY:
+            hint = did_you_mean(kind, key_schema.SIMILARITY)
+            message = "list features under `numeric` or `categorical`"
+            reader.fault(path, message + hint, key=True)
+            continue
+        similar[kind] = tuple(text.value for text in feature.names)
+        for number, name in enumerate(similar[kind]):
+            if name in listed:
+                reader.fault((*path, number), f"the feature {name!r} is listed twice")
+            listed.add(name)
     columns = Columns(
         protected=read_attributes(reader, "protected", shape.protected),
         strata=read_attributes(reader, "strata", shape.strata),
@@ -121,7 +138,7 @@ def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
             "features",
             {n: feature for n, feature in shape.features.items() if feature.names is None},
         ),
-        similarity=_read_similarity(reader, shape),
+        similarity=SimilarityColumns(**similar),
         label=None
         if shape.label is None
         else read_outcome(reader.at("columns", "label"), "label", shape.label),
@@ -136,27 +153,6 @@ def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
         reader.fault(("columns",), "name an outcome: a label, a prediction or a decision")
     _refuse_names(reader, shape, columns)
     return columns
-
-
-def _read_similarity(reader: SpecReader, shape: key_schema.Columns) -> SimilarityColumns:
-    """The columns that define similarity; adds faults of repeated names."""
-    columns: dict[str, tuple[str, ...]] = {}
-    known = set[str]()
-    for kind, feature in shape.features.items():
-        path: Path = ("columns", "features", kind)
-        if feature.names is None:
-            continue
-        if kind not in key_schema.SIMILARITY:
-            hint = did_you_mean(kind, key_schema.SIMILARITY)
-            message = "list features under `numeric` or `categorical`"
-            reader.fault(path, message + hint, key=True)
-            continue
-        columns[kind] = tuple(text.value for text in feature.names)
-        for number, name in enumerate(columns[kind]):
-            if name in known:
-                reader.fault((*path, number), f"the feature {name!r} is listed twice")
-            known.add(name)
-    return SimilarityColumns(**columns)
 
 
 def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:

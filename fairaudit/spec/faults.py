@@ -267,24 +267,6 @@ class _WaiverEntry(Frozen):
     expires: date
 
 
-def _validate_entries(document: Document) -> tuple[dict[int, _WaiverEntry], list[Fault]]:
-    """The sound entries of a document that is a list, by their number, and every fault."""
-    if not isinstance(document.tree, list):
-        return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
-    entries: dict[int, _WaiverEntry] = {}
-    faults = Faults()
-    for number, tree in enumerate(document.tree):
-        empty: list[Path] = []
-        given = _prune(tree, empty, (number,))
-        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
-        entry, errors = _read(_WaiverEntry, document, given, (number,))
-        told = [error for error in errors if error.path not in empty]
-        faults += _faults(document, told, _WaiverEntry)
-        if entry is not None and not empty:
-            entries[number] = entry
-    return entries, faults
-
-
 def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
     """The waivers in the file that a spec names, relative to the spec; raises `SpecError`.
 
@@ -300,12 +282,23 @@ def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
         fault = path_text.fault(f"the file {path} is not UTF-8: save it as UTF-8")
         raise SpecError([fault]) from error
     document = read(content, str(path), "the file of waivers")
-    entries, faults = _validate_entries(document)
+    if not isinstance(document.tree, list):
+        what = f"expected a list, found {_kind_of(document.tree)}"
+        raise SpecError([document.fault((), what)])
+    faults = Faults()
     checks = {check.id: check for check in spec.checks}
     known = [attribute.name for attribute in spec.protected]
     over = () if spec.subgroups is None else spec.subgroups.over
     waivers: dict[tuple[str, Group], Waiver] = {}
-    for number, entry in entries.items():
+    for number, tree in enumerate(document.tree):
+        empty: list[Path] = []
+        pruned = _prune(tree, empty, (number,))
+        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
+        entry, errors = _read(_WaiverEntry, document, pruned, (number,))
+        told = [error for error in errors if error.path not in empty]
+        faults += _faults(document, told, _WaiverEntry)
+        if entry is None or empty:
+            continue
         group = tuple(sorted(entry.group.items()))
         check = checks.get(entry.check)
         columns = over if isinstance(check, SubgroupCheck) else known

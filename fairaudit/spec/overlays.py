@@ -96,9 +96,33 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
     faults: list[Fault] = []
     for number, text in enumerate(texts, 1):
         try:
-            document = _apply(document, _read(text, number))
+            setting = _read(text, number)
+            has_value = bool(setting.text[setting.start :].strip())
+            value = setting.read_value() if has_value else Document(OPTION, None)
+            tree = _put(document.tree, setting, value.tree, 0)
         except SpecError as error:
             faults += error.faults
+            continue
+        path, line = setting.path, setting.place.line
+        first = count_steps(document.tree, path)
+        spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
+        for end, column in enumerate(setting.columns, 1):
+            here = path[: end - 1]
+            if here in spots:  # its lines in the file are no longer all of it
+                spots[here] = spots[here]._replace(end=None)
+            if end > min(first, len(path) - 1):
+                step = Place(OPTION, line, column)
+                spots[path[:end]] = Spot(step, step)
+        start = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
+        within = {path: Spot(value=start), **value.spots_below((), path)}
+        spots |= {**within, path: within[path]._replace(key=spots[path].key)}
+        before = document.others.get(OPTION, ())
+        # The number of a setting is its line, even if an earlier setting is faulty.
+        lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
+        others = {**document.others, OPTION: lines}
+        document = replace(document, tree=tree, spots=spots, others=others)
+        if path == ("metrics",):  # makes all entries the spec's own, none the profile's
+            document = replace(document, own_metrics=None)
     if faults:
         raise SpecError(faults)
     return replace(document, settings=tuple(texts))
@@ -137,33 +161,6 @@ def _read(text: str, number: int) -> _Setting:
     if instead := _ELSEWHERE.get(str(path[0])):
         raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
     return setting
-
-
-def _apply(document: Document, setting: _Setting) -> Document:
-    """The document with one setting in it."""
-    path, line = setting.path, setting.place.line
-    has_value = bool(setting.text[setting.start :].strip())
-    value = setting.read_value() if has_value else Document(OPTION, None)
-    tree = _put(document.tree, setting, value.tree, 0)
-    first = count_steps(document.tree, path)
-    spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
-    for end, column in enumerate(setting.columns, 1):
-        here = path[: end - 1]
-        if here in spots:  # its lines in the file are no longer all of it
-            spots[here] = spots[here]._replace(end=None)
-        if end > min(first, len(path) - 1):
-            step = Place(OPTION, line, column)
-            spots[path[:end]] = Spot(step, step)
-    start = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
-    within = {path: Spot(value=start), **value.spots_below((), path)}
-    spots |= {**within, path: within[path]._replace(key=spots[path].key)}
-    before = document.others.get(OPTION, ())
-    # The number of a setting is its line, even if an earlier setting is faulty.
-    lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
-    others = {**document.others, OPTION: lines}
-    document = replace(document, tree=tree, spots=spots, others=others)
-    # A setting of the whole list makes all entries the spec's own, none the profile's.
-    return replace(document, own_metrics=None) if path == ("metrics",) else document
 
 
 def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
@@ -217,7 +214,9 @@ def list_profiles() -> list[str]:
 def add_profile(document: Document) -> Document:
     """The document merged with the profile that it names; raises `SpecError`.
 
-    `own_metrics` of the document is the number of entries of `metrics` in the spec itself.
+    The document overrides the profile. An entry of the profile is left out if the spec has one for
+    the same value, unless it has a limit. Faults still point into the profile. `own_metrics` of the
+    document is the number of entries of `metrics` in the spec itself.
     """
     tree = document.tree
     named = tree.get("profile") if isinstance(tree, dict) else None
@@ -225,7 +224,36 @@ def add_profile(document: Document) -> Document:
         return document  # validation reports it
     own = replace(document, own_metrics=len(_listed(tree.get("metrics"))))
     for profile, description in _read_all(document, ("profile",), named, ()):
-        own = _merge(own, profile, description)
+        own, under = own.with_entries(), profile.with_entries()
+        assert isinstance(own.tree, dict)
+        assert isinstance(under.tree, dict)
+        entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
+        asked = {_identify(entry) for entry in entries}
+        is_limited = _has_limit(under.tree.get("defaults"))
+        kept = [
+            number
+            for number, entry in enumerate(further)
+            if is_limited or _has_limit(entry) or _identify(entry) not in asked
+        ]
+        place_of = {number: len(entries) + place for place, number in enumerate(kept)}
+        merged = _merge_keys(own.tree, under.tree)
+        if kept:
+            merged["metrics"] = entries + [further[number] for number in kept]
+        spots = {}
+        for path, spot in under.spots.items():
+            match path:
+                case ("metrics", int(number), *rest):
+                    if number in place_of:
+                        spots["metrics", place_of[number], *rest] = spot
+                case _:
+                    spots[path] = spot
+        own = replace(
+            own,
+            tree=merged,
+            spots=spots | own.spots,
+            others={**own.others, under.name: under.lines},
+            profiles=(*own.profiles, description),
+        )
     return own
 
 
@@ -303,44 +331,6 @@ def _find_faults(
 
 def _listed(entries: Tree) -> list[Tree]:
     return entries if isinstance(entries, list) else [] if entries is None else [entries]
-
-
-def _merge(own: Document, under: Document, profile: Profile) -> Document:
-    """A document merged with a profile, which it overrides; faults still point into the profile.
-
-    An entry of the profile is left out if the spec has one for the same value, unless it has a
-    limit.
-    """
-    own, under = own.with_entries(), under.with_entries()
-    assert isinstance(own.tree, dict)
-    assert isinstance(under.tree, dict)
-    entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
-    asked = {_identify(entry) for entry in entries}
-    is_limited = _has_limit(under.tree.get("defaults"))
-    kept = [
-        number
-        for number, entry in enumerate(further)
-        if is_limited or _has_limit(entry) or _identify(entry) not in asked
-    ]
-    place_of = {number: len(entries) + place for place, number in enumerate(kept)}
-    tree = _merge_keys(own.tree, under.tree)
-    if kept:
-        tree["metrics"] = entries + [further[number] for number in kept]
-    spots = {}
-    for path, spot in under.spots.items():
-        match path:
-            case ("metrics", int(number), *rest):
-                if number in place_of:
-                    spots["metrics", place_of[number], *rest] = spot
-            case _:
-                spots[path] = spot
-    return replace(
-        own,
-        tree=tree,
-        spots=spots | own.spots,
-        others={**own.others, under.name: under.lines},
-        profiles=(*own.profiles, profile),
-    )
 
 
 def _merge_keys(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:

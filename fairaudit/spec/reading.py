@@ -116,7 +116,7 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # any annotation
     if annotation in SCALARS:
         return partial(_read_form, SCALARS[annotation].expand, None)
     if origin is Annotated:
-        read = _read_column if _COLUMN in parts else reader_of(parts[0])
+        read = partial(_read_located, is_column=True) if _COLUMN in parts else reader_of(parts[0])
         for form in forms_of(annotation):
             read = partial(_read_form, form.expand, read)
         return read
@@ -149,13 +149,11 @@ def _read_form(
     return expanded if read is None else read(expanded, path, document, errors)
 
 
-def _read_located(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
-    text = _read_form(read_text, None, value, path, document, errors)
-    return document.text(path, str(text))
-
-
-def _read_column(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
-    return document.column(_read_located(value, path, document, errors))
+def _read_located(
+    value: object, path: Path, document: Document, errors: Errors, *, is_column: bool = False
+) -> LocatedText:
+    text = document.text(path, str(_read_form(read_text, None, value, path, document, errors)))
+    return document.column(text) if is_column else text
 
 
 def _look_up(
@@ -294,15 +292,16 @@ def _check_number_or_median(value: object) -> object:
         raise ValueError(f"{error}, or `median`") from None
 
 
-def _refuse_blank(message: str) -> Callable[[object], str]:
-    """The function that checks that a text is not blank."""
+def _check_reason(value: object) -> str:
+    if not (text := read_text(value)).strip():
+        raise ValueError("give a reason: every report prints it")
+    return text
 
-    def check(value: object) -> str:
-        if not (text := read_text(value)).strip():
-            raise ValueError(message)
-        return text
 
-    return check
+def _check_words(value: object) -> str:
+    if not (text := read_text(value)).strip():
+        raise ValueError("expected a text that is not empty")
+    return text
 
 
 def _check_metric_name(value: object) -> str:
@@ -432,13 +431,9 @@ def expand_bound(value: object) -> object:
     return {"below": limit["low"], "above": limit["high"]}
 
 
-Words: TypeAlias = Annotated[str, Form(_refuse_blank("expected a text that is not empty"))]
+Words: TypeAlias = Annotated[str, Form(_check_words)]
 Reason: TypeAlias = Annotated[
-    str,
-    Form(
-        _refuse_blank("give a reason: every report prints it"),
-        described={"type": "string", "minLength": 1},
-    ),
+    str, Form(_check_reason, described={"type": "string", "minLength": 1})
 ]
 METRIC_NAME = {"$ref": "#/$defs/_metric_name"}
 METRIC_NAMES = {"enum": sorted(_METRIC_NAMES)}

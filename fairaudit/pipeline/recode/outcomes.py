@@ -357,9 +357,7 @@ class _Classes:
             for value in sorted({"0", "1"} - values):
                 problems.note(outcome.name, f"no row has a {value} in {column}", Subjects.ANYBODY)
             return set()
-        is_well_named = self._check_positive()
-        is_well_named &= self._check_negative()
-        rest = self.occurring - self.positive - self.negative if is_well_named else set()
+        rest = self.occurring - self.positive - self.negative if self._check_names() else set()
         if alike := self._hint_alike((self.negative & self.occurring) - self.positive):
             problems.fault(outcome.negative[0], f"among the `negative` values {alike}")
             return set()
@@ -389,11 +387,12 @@ class _Classes:
                 problems.fault(outcome.positive[0], f"{what}; {hint}would be `negative`")
         return set()
 
-    def _check_positive(self) -> bool:
-        """Whether the positives are named correctly; adds a fault of a positive without rows.
+    def _check_names(self) -> bool:
+        """Whether all classes are named correctly; adds a fault of a positive without rows.
 
         If a declared negative has rows, it is not a fault: a month without positives has a rate of
-        0. Neither is it for an outcome with `outside` values, which may apply to no people.
+        0. Neither is it for an outcome with `outside` values, which may apply to no people. A
+        negative with a typo is a fault.
         """
         outcome, problems, occurring = self.outcome, self.problems, self.occurring
         before = len(problems.faults)
@@ -414,21 +413,16 @@ class _Classes:
             if len(occurring) > 2 and all(map(is_value, occurring)):
                 tail += "; a threshold is written `positive: {at_least: 0.5}`"
             problems.fault(text, message + tail)
-        return len(problems.faults) == before
-
-    def _check_negative(self) -> bool:
-        """Whether the negatives are named correctly; adds a fault of a negative with a typo."""
-        before = len(self.problems.faults)
-        others = sorted(self.occurring - self.positive - self.negative)
-        for text in self.outcome.negative if others else ():
-            if self.find(text.value) in self.occurring:
+        others = sorted(occurring - self.positive - self.negative)
+        for text in outcome.negative if others else ():
+            if self.find(text.value) in occurring:
                 continue
             hint = did_you_mean(text.value, others)
-            if hint or not self.negative & self.occurring:
+            if hint or not self.negative & occurring:
                 message = f"the negative {quoted(text.value)} never occurs in {self.column}"
                 tail = hint or f"; {list_known(others, listing(others))}"
-                self.problems.fault(text, message + tail)
-        return len(self.problems.faults) == before
+                problems.fault(text, message + tail)
+        return len(problems.faults) == before
 
     def _hint_alike(self, others: Iterable[str]) -> str:
         """Advice on values with a spelling similar to a positive; empty without such values."""
