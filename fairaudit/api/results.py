@@ -88,12 +88,6 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
 
     __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled and copied as its JSON report: records of the catalogue hold functions."""
-        from fairaudit import codec
-
-        return load, (codec.write(codec.Result(self)),)
-
     def raise_for_failure(self) -> None:
         """Raises `AuditFailed`, a line for each check, where the verdict is fail or inconclusive.
 

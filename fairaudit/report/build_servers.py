@@ -188,6 +188,9 @@ def _suite(answer: Answer, name: str) -> ET.Element:
             names = {"name": printable(what), "value": printable(value)}
             ET.SubElement(properties, "property", names)
     suite.extend(cases)
+    if isinstance(result, AuditResult) and result.notices:
+        lines = [f"notice: {printable(notice)}" for notice in result.notices]
+        ET.SubElement(suite, "system-out").text = "\n".join(lines)
     return suite
 
 

@@ -98,7 +98,8 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     """The verdict, title and counts of an audit; `data` is audited in place of the spec's own."""
     origin = result.provenance
     title = names.line(origin.title) or names.copied(origin.spec_path)
-    title += "" if data is None else f", {names.copied(Path(data).name)}"
+    named = "" if data is None else names.copied(Path(data).name)
+    title += "" if named in title else f", {named}"
     counts = outcome(result) if result.findings else "No limits are set"
     if result.verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
         counts = f"passed with waivers: {counts}"

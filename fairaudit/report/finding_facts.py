@@ -311,8 +311,11 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
         only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
         if only_warned or before.status in _NO_FAILURE:
             return f"before: {before.status}, {created(before.earlier)}"
+        unknown = (
+            "these groups were within the limit before" if finding.spread else "no value before"
+        )
         earlier = [
-            "no value before" if value is None else f"{numbers.number(value)} before"
+            unknown if value is None else f"{numbers.number(value)} before"
             for value in before.own_worse
         ]
         pairs = zip(before.worse, earlier, strict=True)
