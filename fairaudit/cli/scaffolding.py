@@ -92,17 +92,11 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit.tools.init import Choices, Role, complete, is_like_count, pair_counts
 
     _refuse(data, output, force=force)
-    columns = {
-        Role.LABEL: label,
-        Role.PREDICTION: prediction,
-        Role.DECISION: decision,
-        Role.SCORE: score,
-        Role.COUNT: count,
-        Role.WEIGHT: weight,
-    }
+    named = (None, label, prediction, decision, score, count, weight)
+    columns = {role: name for role, name in zip(Role, named, strict=True) if name is not None}
     choices = Choices(
         protected=split_names(protected or ()),
-        columns={role: name for role, name in columns.items() if name is not None},
+        columns=columns,
         counts=_read_counts(counts or ()),
         positives=tuple(positive or ()),
         strata=split_names(strata or ()),

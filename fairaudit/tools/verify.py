@@ -11,7 +11,7 @@ import io
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
@@ -49,8 +49,6 @@ _ALL = frozenset({"", "all", "any", "everybody"})
 _MOST_STEPS = 20_000_000
 """Maximum number of steps to find the parts of groups: some 20 seconds."""
 _Ends: TypeAlias = tuple[Fraction, Fraction]
-_Columns: TypeAlias = frozenset[str]
-_Counts: TypeAlias = dict[str, tuple[int, int]]
 
 
 class Printed(Frozen):
@@ -116,6 +114,17 @@ class TableRow(Frozen):
         if self.n is None or self.rate is None:
             return None
         return max(ceil(self.n * self.rate.low), 0), min(floor(self.n * self.rate.high), self.n)
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """The bounds of the numbers of people, selected people and others, as far as known."""
+        n, selected = self.n, self.selected_ends
+        counts = {} if n is None else {"people": (n, n)}
+        if selected is not None:
+            counts["selected"] = selected
+            if n is not None:
+                counts["not selected"] = (n - selected[1], n - selected[0])
+        return counts
 
 
 class ColumnNames(Frozen):
@@ -244,17 +253,6 @@ def _read_count(place: Place, text: str) -> int | None:
         what = f"{place.file}:{place.line}: {names.quoted(text)} is not a count of people"
         raise DataError(what, "correct the line, or name the count columns: --n, --selected")
     return int(value)
-
-
-def _list_counts(row: TableRow) -> _Counts:
-    """The bounds of the number of people, selected people and other people, if they are known."""
-    n, selected = row.n, row.selected_ends
-    counts = {} if n is None else {"people": (n, n)}
-    if selected is not None:
-        counts["selected"] = selected
-        if n is not None:
-            counts["not selected"] = (n - selected[1], n - selected[0])
-    return counts
 
 
 def find_faults(
@@ -403,17 +401,15 @@ def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
             continue
         if other.place.file == row.place.file:
             yield _fault("repeated", row, f"the group also appears in line {other.place.line}")
-        elif _differ(row, other):
+            continue
+        # Numbers differ only where both rows have one.
+        pairs = ((row.n, other.n), (row.selected, other.selected))
+        differs = any(None not in pair and pair[0] != pair[1] for pair in pairs)
+        if row.rate and other.rate and not row.rate.holds(other.rate.low, other.rate.high):
+            differs = True
+        if differs:
             what = f"{_counts(row)} here, and {_counts(other)} in {other.place.file}"
             yield _fault("repeated", row, f"the same group has {what}")
-
-
-def _differ(row: TableRow, other: TableRow) -> bool:
-    """Whether two rows of a group have different numbers, where both have one."""
-    counts = ((row.n, other.n), (row.selected, other.selected))
-    if any(one is not None and two is not None and one != two for one, two in counts):
-        return True
-    return bool(row.rate and other.rate and not row.rate.holds(other.rate.low, other.rate.high))
 
 
 def _counts(row: TableRow) -> str:
@@ -425,57 +421,41 @@ def _counts(row: TableRow) -> str:
 
 
 def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of groups with fewer people, selected or not selected, than their parts."""
-    groupings: dict[_Columns, list[int]] = defaultdict(list)
+    """Faults of groups with fewer people, selected or not selected, than their parts.
+
+    Raises `DataError` if the comparison of all groupings would take too long.
+    """
+    groupings: dict[frozenset[str], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         groupings[frozenset(row.by)].append(number)
     groups = [dict(row.group) for row in rows]
-    counts = [*map(_list_counts, rows)]
+    counts = [row.counts for row in rows]
     faults: dict[int, TableFault] = {}
-    for columns, finer in _list_finer(groupings) if any(counts) else ():
+    steps = len(groupings) ** 2
+    for columns, finer in product(groupings, repeat=2) if any(counts) else ():
+        steps += (1 + len(columns)) * len(groupings[finer]) if columns < finer else 0
+        if steps > _MOST_STEPS:
+            what = f"the groups of {len(groupings):,} sets of columns contain each other too often"
+            raise DataError(f"{what} to be compared", "verify a table with fewer columns of groups")
+        if not columns < finer:
+            continue
         # A group that appears twice counts once.
         once = {frozenset(rows[part].group): part for part in groupings[finer]}.values()
         parts: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for part in once:
             parts[tuple(groups[part][name] for name in columns)].append(part)
         for margin in groupings[columns]:
-            inside = parts.get(tuple(groups[margin][name] for name in columns))
-            if inside and margin not in faults:
-                found = _exceed(counts[margin], [counts[part] for part in inside])
-                if found:
+            inside = parts.get(tuple(groups[margin][name] for name in columns), [])
+            for kind, (least, most) in counts[margin].items() if inside else ():
+                ends = [counts[part][kind] for part in inside if kind in counts[part]]
+                total = sum(low for low, _ in ends)
+                if total > most and margin not in faults:
                     by = " × ".join(map(names.name, rows[inside[0]].by))
-                    what = f"{found[0]}, and its groups by {by} have {found[1]}"
-                    faults[margin] = _fault("margin", rows[margin], what)
+                    own = f"{'' if least == most else 'at most '}{most:,} {kind}"
+                    is_exact = all(low == high for low, high in ends)
+                    what = f"its groups by {by} have {'' if is_exact else 'at least '}{total:,}"
+                    faults[margin] = _fault("margin", rows[margin], f"{own}, and {what}")
     yield from (faults[margin] for margin in sorted(faults))
-
-
-def _list_finer(groupings: Mapping[_Columns, Sequence[int]]) -> Iterator[tuple[_Columns, _Columns]]:
-    """All pairs of groupings in which the second has the columns of the first and more.
-
-    Raises `DataError` if the comparison of their rows would take too long.
-    """
-    steps = len(groupings) ** 2
-    for columns, finer in product(groupings, repeat=2):
-        steps += (1 + len(columns)) * len(groupings[finer]) if columns < finer else 0
-        if steps > _MOST_STEPS:
-            what = f"the groups of {len(groupings):,} sets of columns contain each other too often"
-            raise DataError(f"{what} to be compared", "verify a table with fewer columns of groups")
-        if columns < finer:
-            yield columns, finer
-
-
-def _exceed(counts: _Counts, parts: Sequence[_Counts]) -> tuple[str, str] | None:
-    """The first count that is larger in the parts of a group than in the group: both, as texts."""
-    for what, (least, most) in counts.items():
-        ends = [part[what] for part in parts if what in part]
-        total = sum(low for low, _ in ends)
-        if total > most:
-            is_exact = all(low == high for low, high in ends)
-            return (
-                f"{f'{most:,}' if least == most else f'at most {most:,}'} {what}",
-                f"{total:,}" if is_exact else f"at least {total:,}",
-            )
-    return None
 
 
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:

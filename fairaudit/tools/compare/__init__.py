@@ -112,8 +112,18 @@ def _compare_results(
     paired: Sequence[RateChange] = (),
     outcomes: tuple[str | None, str | None] = (None, None),
 ) -> Changes:
-    terms, is_paired = _find_terms(before, after, sampling), sampling is Sampling.PAIRED
-    inference = terms.inference
+    earlier, later, is_paired = before.provenance, after.provenance, sampling is Sampling.PAIRED
+    inference, are_same_people = later.inference, sampling is not Sampling.INDEPENDENT
+    differ = earlier.inference.confidence != inference.confidence
+    barred = _BARRED[sampling] or (_CONFIDENCE if differ else "")
+    barred = barred or (_CLUSTERED if earlier.cluster or later.cluster else "")
+    terms = ChangeTerms(
+        inference,
+        barred,
+        same_people=are_same_people,
+        unpaired=are_same_people and not differ,
+        mean=not (earlier.weight or later.weight),
+    )
     compared, otherwise = compare_checks(before, after, terms, renamed=outcomes[1] is not None)
     then, now = ({rate_key(row): row for row in side.rates} for side in (before, after))
     for rate in paired:
@@ -122,7 +132,7 @@ def _compare_results(
     if not (compared or otherwise or rates):
         what = "the results have no check and no rate in common"
         raise NothingToAudit(what, "compare results from specs with the same metrics")
-    people = () if is_paired else compare_people(before, after, barred=terms.barred)
+    people = () if is_paired else compare_people(before, after, barred=barred)
     conditions = () if is_paired else list_conditions(before, after, compared, rates)
     new_notices, gone_notices = compare_notices(before.notices, after.notices)
     ids = [{finding.check.id for finding in side.findings} for side in (before, after)]
@@ -154,24 +164,6 @@ def _compare_results(
         conditions=tuple(conditions),
         new_notices=new_notices,
         gone_notices=gone_notices,
-    )
-
-
-def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> ChangeTerms:
-    """The terms for testing the numbers of both results, or the reason not to test."""
-    then, now = before.provenance, after.provenance
-    barred = _BARRED[sampling]
-    differ = then.inference.confidence != now.inference.confidence
-    if differ:
-        barred = barred or _CONFIDENCE
-    if then.cluster or now.cluster:
-        barred = barred or _CLUSTERED
-    return ChangeTerms(
-        now.inference,
-        barred,
-        same_people=sampling is not Sampling.INDEPENDENT,
-        unpaired=sampling is not Sampling.INDEPENDENT and not differ,
-        mean=not (then.weight or now.weight),
     )
 
 
