@@ -172,9 +172,10 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     assert texts[0].startswith("Review the decisions behind this: female × Black is selected 62 %")
     assert texts[1].startswith("Before you act on gaps by age, compare people with the same branch")
     # A gap that strata explain is first compared within them.
-    admitted = [one for one in tree_of("berkeley_admissions").all("section")]
-    (steps,) = [one for one in admitted if one.attributes.get("id") == "next"]
-    assert "compare people with the same department" in [one.text for one in steps.all("li")][0]
+    sections = tree_of("berkeley_admissions").all("section")
+    (steps,) = [one for one in sections if one.attributes.get("id") == "next"]
+    first, *_ = steps.all("li")
+    assert "compare people with the same department" in first.text
     heads = [one.text for one in tree.all("h2")]
     order = [heads.index(word) for word in ("For the auditor", "Findings", "For the record")]
     assert order == sorted(order)
