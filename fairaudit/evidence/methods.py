@@ -174,7 +174,8 @@ METHODS = (
     Method(
         "MOVER",
         "Interval of a sum, difference, ratio or mean of estimates, made from their intervals "
-        "(method of variance estimates recovery).",
+        "(method of variance estimates recovery). By each share: from the values at the ends of "
+        "the interval of each share.",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
@@ -185,9 +186,10 @@ METHODS = (
     ),
     Method(
         "exact if few",
-        "With fewer than five hits or misses (simultaneous over pairs: than two thirds of z²) the "
+        "With fewer than 13 hits or misses (simultaneous over pairs: than two thirds of z²) the "
         "interval of a share is Clopper–Pearson's, and a difference, ratio or odds ratio is made "
-        "of these intervals (MOVER).",
+        "of these intervals (MOVER). Such an interval can include the value at parity although p "
+        "is below .05, because it is wider than z and mid-p tests require.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
