@@ -82,7 +82,7 @@ def count_people_affected(
     `allowed` is the gap that the check's limit allows, None for a value within it. If the rate is a
     `burden`, both sides count the people who are spared.
     """
-    sides = [side.estimate for side in (part.first, part.second) if side is not None]
+    sides = [side.estimate for side in part.sides]
     known = [_count_people(estimate) for estimate in sides]
     if len(known) < 2 or None in known:
         return None
