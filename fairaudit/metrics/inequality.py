@@ -71,7 +71,7 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
 
     They are the share without benefit, with which GE rises, and among the others the share with a
     benefit of 2, with which it rises up to `top` and then falls. An order of 0 or less is infinite
-    as soon as somebody has no benefit: it has the interval of a group in which nobody can.
+    as soon as somebody has no benefit: it has the interval of a group in which no person can.
     """
     none, double = ("fn", "fp") if counts.favourable else ("fp", "fn")
     wronged, right, favoured = (np.asarray(level, dtype=np.float64) for level in _levels(counts))
