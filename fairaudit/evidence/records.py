@@ -60,6 +60,9 @@ IsBeyond: TypeAlias = Callable[[Floats], Marks]
 PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
 """A function that marks the pairs of values that may decide: those beyond a limit."""
 
+SignificanceAt: TypeAlias = Callable[[int, int], Significance | None]
+"""Returns the test of the value at a stratum and a place; None without a test."""
+
 StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 """A test statistic: its letter, its value, its degrees of freedom."""
 
@@ -138,28 +141,19 @@ class Tests(Frozen, eq=False):
             correction, letter, value, freedom, beside,
         )  # fmt: skip
 
-    def correct_strata(self, among: Marks, correction: Correction) -> CorrectedTests:
-        """The tests of the values `among`; those of a stratum are one family."""
+    def correct_strata(self, among: Marks, correction: Correction) -> SignificanceAt:
+        """Returns the tests of the values `among`; those of a stratum are one family."""
         p = np.where(among, self.p, np.nan)
         adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
         families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
-        return CorrectedTests(self, adjusted, tuple(families), correction.words)
 
+        def significance_at(z: int, w: int) -> Significance | None:
+            if np.isnan(adjusted[z, w]):
+                return None
+            corrected = float(adjusted[z, w])
+            return self.significance_at(z, w, corrected, families[z], correction.words)
 
-class CorrectedTests(Frozen, eq=False):
-    """Tests that are adjusted in each stratum, [Z, W], for the size of its family."""
-
-    tests: Tests
-    adjusted: Floats
-    families: tuple[int, ...]
-    correction: str
-
-    def at(self, z: int, w: int) -> Significance | None:
-        """The test of one value; None without a test."""
-        adjusted = float(self.adjusted[z, w])
-        if math.isnan(adjusted):
-            return None
-        return self.tests.significance_at(z, w, adjusted, self.families[z], self.correction)
+        return significance_at
 
 
 class JointTest(Frozen):
