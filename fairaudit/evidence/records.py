@@ -20,7 +20,7 @@ from fairaudit.evidence.metric_bounds import find_rate_ranges
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, is_over_classes
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, SecondTest, Significance
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, TableValue
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import NO_GROUP, Correction
 from fairaudit.stats import multiplicity
 
@@ -403,31 +403,24 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
     whole = evaluation.table_value
     assert whole is not None
     parts = []
+    is_counted = evaluation.table.squares is None
     for name, table_value in whole.parts or ((evaluation.metric.id, whole),):
-        y = int(table_value.outcome[z])
+        value, y = float(table_value.value[z]), int(table_value.outcome[z])
         if y == NO_GROUP:
             if whole.parts:
-                parts.append(ComparisonPart(name, float(table_value.value[z])))
+                parts.append(ComparisonPart(name, value))
             continue
-        high, low = (
-            Side(evaluation.table.groups[g], _estimate_outcome(evaluation, table_value, (z, y, g)))
-            for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z]))
-        )
-        value, outcome = float(table_value.value[z]), table_value.outcomes[y]
-        parts.append(ComparisonPart(name, value, high, low, outcome))
+        sides = []
+        for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z])):
+            count = float(table_value.counts[z, y, g])
+            total = float(table_value.counts[z, :, g].sum())
+            share = Estimate(
+                value=count / total if total else math.nan,
+                n=int(table_value.n[z, g]),
+                numerator=round(count) if is_counted else None,
+                denominator=round(total) if is_counted else None,
+            )
+            sides.append(Side(evaluation.table.groups[g], share))
+        highest, lowest = sides
+        parts.append(ComparisonPart(name, value, highest, lowest, table_value.outcomes[y]))
     return tuple(parts)
-
-
-def _estimate_outcome(
-    evaluation: Evaluation, table_value: TableValue, place: tuple[int, int, int]
-) -> Estimate:
-    """The share of one outcome in one group, with its counts of whole people."""
-    z, y, g = place
-    count, total = float(table_value.counts[z, y, g]), float(table_value.counts[z, :, g].sum())
-    is_counted = evaluation.table.squares is None
-    return Estimate(
-        value=count / total if total else math.nan,
-        n=int(table_value.n[z, g]),
-        numerator=round(count) if is_counted else None,
-        denominator=round(total) if is_counted else None,
-    )
