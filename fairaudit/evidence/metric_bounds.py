@@ -290,6 +290,7 @@ def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
+@memoize
 @np.errstate(all="ignore")  # undefined is NaN
 def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of each value. Raises `NoBounds` with the reason if it has none."""
