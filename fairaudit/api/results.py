@@ -88,12 +88,6 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
 
     __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled and copied as its JSON report: records of the catalogue hold functions."""
-        from fairaudit import codec
-
-        return load, (codec.write(codec.Result(self)),)
-
     def raise_for_failure(self) -> None:
         """Raises `AuditFailed`, a line for each check, where the verdict is fail or inconclusive.
 
@@ -201,7 +195,8 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """A frame of one kind of rows, each with its value, interval, test and p.
 
         `of` is `rates`, `comparisons`, `lattice`, `reversals`, `subgroups` or `checks`. A frame
-        without rows still has its columns. Raises `UsageError` for other kinds.
+        without rows still has its columns; it comes with a warning if nothing was searched. Raises
+        `UsageError` for other kinds.
         """
         from fairaudit.api import result_frames
 

@@ -67,7 +67,15 @@ def run_line(arguments: list[str]) -> int:
             if interrupts.noticed() or isinstance(error, KeyboardInterrupt | typer.Abort):
                 streams.write_line(interrupts.WORDS)
                 return interrupts.CODE
-            code = end_by_error(_as_ours(error, request), request)
+            if isinstance(error, typer.TyperException):
+                if request.command == "run":
+                    from fairaudit.cli.auditing import clear_earlier
+
+                    clear_earlier(request)
+                ours: FairauditError = UsageError(error.format_message(), request.help)
+            else:  # also panics of Polars, which do not derive from `Exception`
+                ours = FairauditError.crashed(error)
+            code = end_by_error(ours, request)
         finally:
             inputs.forget_stdin()
     if interrupts.noticed():
@@ -96,17 +104,6 @@ def _call(arguments: list[str], request: Request) -> int:
     except SystemExit:  # how completions are installed and shown
         return 0
     return 0
-
-
-def _as_ours(error: BaseException, request: Request) -> FairauditError:
-    """An error as a `FairauditError`; panics of Polars do not derive from `Exception`."""
-    if isinstance(error, typer.TyperException):
-        if request.command == "run":
-            from fairaudit.cli.auditing import clear_earlier
-
-            clear_earlier(request)
-        return UsageError(error.format_message(), request.help)
-    return FairauditError.crashed(error)
 
 
 def _print_version(is_asked: bool) -> None:  # noqa: FBT001  # as Typer calls it

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -94,19 +94,14 @@ def merge(
         paths, _ = find_files(parts, Path())
     except FairauditError:
         # There will be no new sum: an earlier one must not pass for it.
-        _clear(output, lambda: _find_each(parts))
+        there: list[Path] = []
+        for part in parts:
+            with contextlib.suppress(FairauditError):
+                there += find_files([part], Path())[0]
+        _clear(output, lambda: there)
         raise
     request.outputs = _clear(output, lambda: paths)
     _write(counts_file.add(paths, repeated=repeated), output, request.outputs)
-
-
-def _find_each(parts: Iterable[str]) -> Iterator[Path]:
-    """The files of the parts that are there."""
-    from fairaudit.counting.sources.files import find_files
-
-    for part in parts:
-        with contextlib.suppress(FairauditError):
-            yield from find_files([part], Path())[0]
 
 
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:

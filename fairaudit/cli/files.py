@@ -14,7 +14,7 @@ import os
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import chain, count
 from pathlib import Path
@@ -28,8 +28,6 @@ from fairaudit.base.processes import THIS_PROCESS, Workers
 from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
-    from fairaudit.base.disclosure_marks import Notice
-    from fairaudit.codec.records import Tree
     from fairaudit.result import Answer
 
 
@@ -180,7 +178,6 @@ def write_folder(
 
     The index is written last, so that everything that it lists exists.
     """
-    from fairaudit import codec
     from fairaudit.report import export, summary
     from fairaudit.report import json as report_json
 
@@ -193,10 +190,7 @@ def write_folder(
     now = {name for entry in listed for name in entry.files.values()}
     before = outputs.earlier.get(path, frozenset())
     others = sum((path / name).is_file() for name in before - now)
-    rendered: Iterable[list[str | bytes]] = map(_render, answers)
-    if workers.jobs > 1:
-        packed = ((one.spec, one.data, codec.pack(one.result), one.notices) for one in answers)
-        rendered = workers.map(_render_elsewhere, packed)
+    rendered = workers.map(_render, answers)
     for entry, reports in zip(listed, rendered, strict=True):
         for form, content in zip(_REPORTS, reports, strict=True):
             outputs.write(path / entry.files[form.name], content)
@@ -221,17 +215,6 @@ def write_pictures(path: Path, answers: Sequence[Answer], outputs: Outputs) -> N
             for name, figure in html.pictures(answer.result).items():
                 file = f"{audit}-{name}.svg" if len(answers) > 1 else f"{name}.svg"
                 outputs.write(path / file, svg.draw(figure))
-
-
-def _render_elsewhere(
-    packed: tuple[str, str | None, Tree | FairauditError, tuple[Notice, ...]],
-) -> list[str | bytes]:
-    """The reports of an answer that another process packed."""
-    from fairaudit import codec
-    from fairaudit.result import Answer
-
-    spec, data, outcome, notices = packed
-    return _render(Answer(spec, data, codec.unpack(outcome), notices))
 
 
 def _render(answer: Answer) -> list[str | bytes]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -230,8 +230,19 @@ def print_report(  # what the options of a command say
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)
     elif quiet:
-        lines = _headlines(answers) if quiet == 1 else ()
-        print_text("".join(f"{line}\n" for line in lines), form)
+        from fairaudit.report.diagnostics import Level, diagnose
+        from fairaudit.result import AuditResult
+
+        lines = []
+        for answer in answers if quiet == 1 else ():
+            of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
+            found = diagnose(answer.result) if isinstance(answer.result, AuditResult) else ()
+            lines += [
+                f"{of}{row.level}[{row.code}]: {row.headline}\n"
+                for row in found
+                if row.level is not Level.PASS
+            ]
+        print_text("".join(lines), form)
     elif full or all_rows:
         from fairaudit.report import summary
 
@@ -241,18 +252,6 @@ def print_report(  # what the options of a command say
 
         terminal.print_answers(answers, sys.stdout, color=is_colored(color))
         sys.stdout.flush()
-
-
-def _headlines(answers: Sequence[Answer]) -> Iterator[str]:
-    """A line for each check that is not passed; of several answers it says whose it is."""
-    from fairaudit.report.diagnostics import Level, diagnose
-    from fairaudit.result import AuditResult
-
-    for answer in answers:
-        of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
-        for row in diagnose(answer.result) if isinstance(answer.result, AuditResult) else ():
-            if row.level is not Level.PASS:
-                yield f"{of}{row.level}[{row.code}]: {row.headline}"
 
 
 def print_document(document: Document, color: Color = "auto") -> None:
@@ -333,7 +332,7 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
     from fairaudit.report.checks import tally
     from fairaudit.report.headlines import most_left_out
-    from fairaudit.report.numbers import whole
+    from fairaudit.report.numbers import counted, whole
     from fairaudit.result import exit_code, list_notices
 
     append_summary(answers, request.files())
@@ -344,7 +343,8 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
             streams.write_line(f"{error_text(result)}\n{_verdict(result)}  {subject}")
             continue
         rows = f"rows={whole(result.provenance.rows)}"
-        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings)]))
+        notices = counted(len(result.notices), "notice") if result.notices else ""
+        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings), notices]))
         streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict

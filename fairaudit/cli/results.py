@@ -36,7 +36,6 @@ from fairaudit.cli.streams import write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
-    from fairaudit.judge import Finding
     from fairaudit.report.blocks import Document
     from fairaudit.result import Answer, AuditResult
     from fairaudit.tools.compare.records import Changes
@@ -95,14 +94,22 @@ def show(
     lists all checks, the worst first.
     """
     from fairaudit.report import check_page
+    from fairaudit.report import json as report_json
 
     request: Request = context.obj
     paths = check_page_outputs(format_name, output or [], "a single check")
     audit = _chosen_result(_open(request, paths, result), data)
     finding = None if check is None else check_page.find(audit, check)
+
+    def json() -> str:
+        rows = report_json.document(audit)["checks"]
+        if finding is None:
+            return report_json.written({"checks": rows})
+        (row,) = [row for row in rows if row["id"] == finding.check.id]
+        return report_json.written({**row, "working": check_page.steps(audit, finding)})
+
     page = Page(
-        lambda: check_page.document(audit, finding) if finding else check_page.listing(audit),
-        lambda: _rows(audit, finding),
+        lambda: check_page.document(audit, finding) if finding else check_page.listing(audit), json
     )
     page.write(request.outputs)
     form = format_named(format_name)
@@ -173,7 +180,12 @@ def _result_of(answer: Answer) -> AuditResult:
 
 def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
     """The result of a data file or a spec; raises the error that there is in its place."""
-    chosen = [answer for answer in answers if data is None or _is_of(answer, data)]
+    chosen = []
+    for answer in answers:
+        paths = [path for path in (answer.data, answer.spec) if path is not None]
+        short = {name for path in map(Path, paths) for name in (path.name, path.stem)}
+        if data is None or data in {answer.title, *paths, *short}:
+            chosen.append(answer)
     if len(chosen) == 1:
         return _result_of(chosen[0])
     known = [answer.data or answer.spec for answer in (chosen or answers)]
@@ -186,25 +198,6 @@ def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
     if chosen:
         raise UsageError(f"{len(chosen)} results match {names.quoted(data)}", there)
     raise UsageError(f"no result of {names.quoted(data)}{did_you_mean(data, known)}", there)
-
-
-def _is_of(answer: Answer, data: str) -> bool:
-    """Whether an answer is that of a file, or of a spec: by its path, its name, or its stem."""
-    paths = [path for path in (answer.data, answer.spec) if path is not None]
-    short = {name for path in map(Path, paths) for name in (path.name, path.stem)}
-    return answer.title == data or data in paths or data in short
-
-
-def _rows(result: AuditResult, finding: Finding | None) -> str:
-    """A finding, or the list of all, as rows of the JSON report."""
-    from fairaudit.report import check_page
-    from fairaudit.report import json as report_json
-
-    rows = report_json.document(result)["checks"]
-    if finding is None:
-        return report_json.written({"checks": rows})
-    (row,) = [row for row in rows if row["id"] == finding.check.id]
-    return report_json.written({**row, "working": check_page.steps(result, finding)})
 
 
 _Before = Annotated[Path, typer.Argument(help="The earlier JSON report.")]

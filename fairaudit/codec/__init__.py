@@ -151,19 +151,6 @@ def _document_of(outcome: ResultOrError, question: Asked | None = None) -> Resul
     return Failure(Summary(outcome.exit_code, "error"), error, question)
 
 
-def pack(outcome: ResultOrError) -> Tree | FairauditError:
-    """The outcome as a message to another process: the document of a result, or the error.
-
-    A result cannot be pickled, because records of the catalogue hold functions.
-    """
-    return outcome if isinstance(outcome, FairauditError) else write(Result(outcome))
-
-
-def unpack(packed: Tree | FairauditError) -> ResultOrError:
-    """The result or error that another process packed."""
-    return packed if isinstance(packed, FairauditError) else read_result(packed)
-
-
 def parse(text: str | bytes) -> Tree:
     """The document in a JSON text; raises `UsageError` if the text is not a JSON object."""
     try:

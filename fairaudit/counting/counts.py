@@ -1,14 +1,17 @@
-"""`Counts`: what a pass gives by raw levels; adding two up; notices on blank lines, empty files."""
+"""`PartialCounts` of files and `Counts` of a pass, by raw levels; adding up; notices on files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
-from fairaudit.base.arrays import SQUARE_SCALES, TINY, WEIGHT_SCALES, Ints
+from fairaudit.base.arrays import MOST_PEOPLE, SQUARE_SCALES, TINY, WEIGHT_SCALES, Ints
 from fairaudit.base.disclosure_marks import Notice, Subjects
+from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import DataFile
 from fairaudit.counting.columns import COUNTED_LEVEL
@@ -18,8 +21,6 @@ from fairaudit.counting.raw_counts import (
     RawKey,
     RawScores,
     RawTable,
-    add_scores,
-    add_tables,
     gather,
     unite_keys,
     unite_levels,
@@ -100,33 +101,95 @@ class Median(Frozen):
     people: int
 
 
-class Counts(Frozen, eq=False):
-    """The result of all passes for a plan: counts by raw levels, in one entry or several.
+class PartialCounts(Frozen, eq=False):
+    """The counts of some files: a cell for each combination of raw levels, in one entry or several.
 
-    No later stage reads the data again. `kept` is 1 if the filter keeps the rows, 0 if not, -1 if
-    it cannot decide, and `MASKED` for people who may exist by a masked count. `read` is the control
-    total: the records of the files, counted separately from the pass. `medians` are the medians of
-    scores that their bins do not determine. `rows_read` are people one by one, if the plan asks for
-    them. `amounts` are the sums of the plan in each cell, as Python's integers; missing values add
-    nothing. Numbers and distances are at the fixed point `ADDED_SCALE`, products at its square.
-    `hidden` people are in no cell, and neither are `repeated` rows, which repeat a person.
+    `kept` is 1 if the filter keeps the rows, 0 if not, -1 if it cannot decide, and `MASKED` for
+    people who may exist by a masked count. `amounts` are the sums of the plan in each cell, as
+    Python's integers; missing values add nothing. Numbers and distances are at the fixed point
+    `ADDED_SCALE`, products at its square.
     """
 
-    plan: Plan
     keys: tuple[RawKey, ...]
     kept: Ints
     rows: Ints
     people: Ints
+    weights: RawWeights | None = None
+    scores: Mapping[str, RawScores] = field(default_factory=dict)
+    amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
+    tables: tuple[RawTable, ...] = ()
+
+    @property
+    def table_levels(self) -> dict[Key, tuple[str | None, ...]]:
+        """The levels of each key of the extra tables that is counted as text."""
+        keys = (key for table in self.tables for key in table.keys)
+        return {key.key: key.levels for key in keys if not key.key.is_cut}
+
+    @classmethod
+    def join(cls, plan: Plan, parts: Sequence[PartialCounts]) -> dict[str, Any]:
+        """The fields of the counts of all parts, each of a thread, a file or several.
+
+        Equal texts are the same level.
+        """
+        keys = tuple(map(unite_keys, zip(*(part.keys for part in parts), strict=True)))
+        levels = {key.key: key.levels for key in keys}
+        tabled = [key for part in parts for table in part.tables for key in table.keys]
+        for key in plan.table_keys:
+            if key not in levels:
+                levels[key] = unite_levels(own.levels for own in tabled if own.key == key)
+        weights = [part.weights for part in parts if part.weights is not None]
+        return {
+            "keys": keys,
+            "kept": np.concatenate([part.kept for part in parts]),
+            "rows": np.concatenate([part.rows for part in parts]),
+            "people": np.concatenate([part.people for part in parts]),
+            "weights": RawWeights.join(weights) if weights else None,
+            "scores": {
+                column: RawScores.join(
+                    [part.scores[column] for part in parts],
+                    [part.keys for part in parts],
+                    keys,
+                    MOST_ENTRIES // len(plan.scores),
+                )
+                for column in plan.scores
+            },
+            "amounts": {
+                name: [n for part in parts for n in part.amounts[name]] for name in plan.adding.sums
+            },
+            "tables": tuple(
+                RawTable(
+                    tuple(
+                        unite_keys(several, levels[several[0].key])
+                        for several in zip(*(table.keys for table in tables), strict=True)
+                    ),
+                    np.concatenate([table.people for table in tables]),
+                )
+                for tables in zip(*(part.tables for part in parts), strict=True)
+            ),
+        }
+
+
+def check_people(people: int) -> None:
+    """Raises `DataError` where counts add up to more than 64 bits hold."""
+    if people >= MOST_PEOPLE:
+        raise DataError("the sum of the counts does not fit into 64 bits", "check the count column")
+
+
+class Counts(PartialCounts, eq=False, kw_only=True):
+    """The result of all passes for a plan: counts by raw levels.
+
+    No later stage reads the data again. `read` is the control total: the records of the files,
+    counted separately from the pass. `medians` are the medians of scores that their bins do not
+    determine. `rows_read` are people one by one, if the plan asks for them. `hidden` people are in
+    no cell, and neither are `repeated` rows, which repeat a person.
+    """
+
+    plan: Plan
     read: int
     sources: tuple[CountedFile, ...]
     route: str
-    weights: RawWeights | None = None
-    scores: Mapping[str, RawScores] = field(default_factory=dict)
     medians: Mapping[str, Median] = field(default_factory=dict)
-    amounts: Mapping[SumName, Sequence[int]] = field(default_factory=dict)
     notices: tuple[Notice, ...] = ()
-    tables: tuple[RawTable, ...] = ()
-    table_levels: Mapping[Key, tuple[str | None, ...]] = field(default_factory=dict)
     rows_read: RawRows | None = None
     hidden: tuple[HiddenCells, ...] = ()
     repeated: int = 0
@@ -204,61 +267,29 @@ class Counts(Frozen, eq=False):
         """
         if self.plan.counted() != other.plan.counted():
             raise ValueError("counts of different plans do not add up")
-        keys = tuple(map(unite_keys, zip(self.keys, other.keys, strict=True)))
-        levels = {
-            key: unite_levels((texts, other.table_levels[key]))
-            for key, texts in self.table_levels.items()
-        }
         routes = (*self.route.split("; "), *other.route.split("; "))
         rows = self.rows_read and self.rows_read.placed(0, len(other.rows), 0)
         others = other.rows_read and other.rows_read.placed(len(self.rows), 0, self.read)
+        # The hidden cells of one threshold together, in ascending order.
+        hidden: dict[int, HiddenCells] = {}
+        for cells in sorted((*self.hidden, *other.hidden), key=attrgetter("below")):
+            own = hidden.get(cells.below, HiddenCells(cells.below, 0, 0))
+            hidden[cells.below] = HiddenCells(
+                cells.below, own.rows + cells.rows, own.people + cells.people
+            )
         return replace(
             self,
-            keys=keys,
-            kept=np.concatenate([self.kept, other.kept]),
-            rows=np.concatenate([self.rows, other.rows]),
-            people=np.concatenate([self.people, other.people]),
+            **PartialCounts.join(self.plan, (self, other)),
             read=self.read + other.read,
             sources=(*self.sources, *other.sources),
             route="; ".join(dict.fromkeys(routes)),
-            weights=self.weights
-            and other.weights
-            and RawWeights.join([self.weights, other.weights]),
-            scores={
-                column: add_scores(
-                    (scores, other.scores[column]),
-                    (self.keys, other.keys),
-                    keys,
-                    MOST_ENTRIES // len(self.scores),
-                )
-                for column, scores in self.scores.items()
-            },
             medians={
                 column: median
                 for column, median in self.medians.items()
                 if other.medians.get(column) == median
             },
-            amounts={name: [*sums, *other.amounts[name]] for name, sums in self.amounts.items()},
             rows_read=rows + others if rows and others else rows or others,
-            hidden=_add_hidden(self.hidden, other.hidden),
+            hidden=tuple(hidden.values()),
             repeated=self.repeated + other.repeated,
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
-            tables=tuple(
-                add_tables(pair, (self.table_levels, other.table_levels), levels)
-                for pair in zip(self.tables, other.tables, strict=True)
-            ),
-            table_levels=levels,
         )
-
-
-def _add_hidden(
-    first: Sequence[HiddenCells], second: Sequence[HiddenCells]
-) -> tuple[HiddenCells, ...]:
-    """Those of one threshold together, in ascending order."""
-    total: dict[int, HiddenCells] = {}
-    for cells in (*first, *second):
-        own = total.get(cells.below, HiddenCells(cells.below, 0, 0))
-        total[cells.below] = HiddenCells(
-            cells.below, own.rows + cells.rows, own.people + cells.people
-        )
-    return tuple(total[below] for below in sorted(total))

@@ -98,21 +98,6 @@ def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec 
     return cls(value)
 
 
-def _read_header(document: bytes, name: str) -> Header:
-    """The header of the file `name`; `DataError` for that of another version."""
-    found = json.loads(document).get("version")
-    if found != VERSION:
-        what = (
-            f"{name} has version {found} of the counts format, and this program reads "
-            f"version {VERSION}"
-        )
-        raise DataError(what, "count and audit with the same version")
-    try:
-        return msgspec.json.decode(document, type=Header, dec_hook=_read_fraction)
-    except msgspec.MsgspecError as error:
-        raise ValueError(f"no header: {error}") from error
-
-
 def write(counts: Counts) -> bytes:
     """The content of a file of counts; raises `UsageError` for counts that no file may hold."""
     if counts.plan.rows is not None:
@@ -180,9 +165,8 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
             coded = zip(keys, histogram.cells.T, strict=True)
             yield _table(_name("score range", column, number), _write_keys(coded) | cells)
     for number, table in enumerate(counts.tables):
-        keys = [RawKey(key, table.codes, counts.table_levels.get(key, ())) for key in table.keys]
-        coded = zip(keys, table.codes.T, strict=True)
-        yield _table(_name("table", number), _write_keys(coded) | {"people": table.people})
+        columns = _write_keys((key, key.codes) for key in table.keys)
+        yield _table(_name("table", number), columns | {"people": table.people})
 
 
 def _name(kind: str, *of: str | int) -> str:
@@ -244,14 +228,19 @@ def read(path: Path) -> Counts:
         header = (table.schema.metadata or {}).get(_HEADER)
         if header is None:
             raise DataError(f"{name} is not a counts file", hint)
-        described = _read_header(header, name)
+        version = json.loads(header).get("version")
+        if version != VERSION:
+            what = f"{name} has version {version} of the counts format, and this program reads "
+            raise DataError(f"{what}version {VERSION}", "count and audit with the same version")
+        described = msgspec.json.decode(header, type=Header, dec_hook=_read_fraction)
         if _digest(header, table.combine_chunks()) != described.digest:
             raise DataError(f"{name} is damaged: the fingerprint does not match", hint)
         return _Reader(described, table).counts()
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     except (
-        pa.ArrowException, ValueError, KeyError, TypeError, AttributeError, RecursionError,
+        pa.ArrowException, msgspec.MsgspecError, ValueError, KeyError, TypeError, AttributeError,
+        RecursionError,
     ) as error:  # fmt: skip
         raise DataError(f"{name} is damaged or not a counts file", hint) from error
 
@@ -275,7 +264,7 @@ class _Reader:
         """All that was written."""
         header, plan, table = self._header, self._plan, self._part(_CELLS)
         side = header.side
-        keys = tuple(self._key(table, key) for key in plan.keys)
+        keys = tuple(_read_key(table, key) for key in plan.keys)
         levels = {key.key: key.levels for key in keys} | dict(header.table_levels)
         weights = None
         if plan.weight:
@@ -291,14 +280,18 @@ class _Reader:
             sources=side.sources,
             route=side.route,
             weights=weights,
-            scores={column: self._scores(column, levels) for column in plan.scores},
+            scores={column: self._read_scores(column, levels) for column in plan.scores},
             medians=header.medians,
             amounts={name: _digits(table, _name(*name)) for name in plan.adding.sums},
             notices=tuple(Notice(told.text, told.subjects, told.rates) for told in side.notices),
             tables=tuple(
-                self._table(number, keys, levels) for number, keys in enumerate(plan.tables)
+                RawTable(
+                    tuple(_read_key(part, key, levels.get(key, ())) for key in table_keys),
+                    _ints(part, "people"),
+                )
+                for number, table_keys in enumerate(plan.tables)
+                for part in [self._part(_name("table", number))]
             ),
-            table_levels={key: levels[key] for key in plan.table_keys if not key.is_cut},
             hidden=header.hidden,
             repeated=side.repeated,
         )
@@ -306,14 +299,7 @@ class _Reader:
     def _part(self, name: str) -> pa.Table:
         return self._parts.get(name, self._empty)
 
-    def _key(self, table: pa.Table, key: Key) -> RawKey:
-        if key.is_cut:
-            return RawKey(key, _ints(table, _title(key)))
-        texts = table[_title(key)].combine_chunks()
-        levels = unite_levels([pc.unique(texts).to_pylist()])
-        return RawKey(key, _codes(texts, levels), levels)
-
-    def _scores(self, column: str, levels: Mapping[Key, Sequence[str | None]]) -> RawScores:
+    def _read_scores(self, column: str, levels: Mapping[Key, Sequence[str | None]]) -> RawScores:
         table = self._part(_name("bins", column))
         bins = Bins(_ints(table, "bin"), _floats(table, "low"), _floats(table, "high"))
         histograms = []
@@ -323,10 +309,10 @@ class _Reader:
             has_sums = not len(cells) or not cells[_MOMENTS[0]].null_count
             histogram = RawHistogram(
                 keys=tuple(map(self._plan.keys.index, grouping)),
-                codes=_coded(entries, grouping, levels),
+                codes=_read_codes(entries, grouping, levels),
                 bins=np.searchsorted(bins.codes, _ints(entries, "bin")),
                 people=_ints(entries, "people"),
-                cells=_coded(cells, grouping, levels),
+                cells=_read_codes(cells, grouping, levels),
                 low=_floats(cells, "low"),
                 high=_floats(cells, "high"),
                 sums=tuple(_digits(cells, name) for name in _MOMENTS) if has_sums else None,
@@ -334,24 +320,26 @@ class _Reader:
             histograms.append(histogram)
         return RawScores(tuple(histograms), bins, self._header.shifts[column])
 
-    def _table(
-        self, number: int, keys: tuple[Key, ...], levels: Mapping[Key, Sequence[str | None]]
-    ) -> RawTable:
-        table = self._part(_name("table", number))
-        return RawTable(keys, _coded(table, keys, levels), _ints(table, "people"))
 
-
-def _coded(
+def _read_codes(
     table: pa.Table, keys: Sequence[Key], levels: Mapping[Key, Sequence[str | None]]
 ) -> Ints:
     """Codes [E, K] of entries by keys with these levels."""
-    columns = [
-        _ints(table, _title(key))
-        if key.is_cut
-        else _codes(table[_title(key)].combine_chunks(), levels.get(key, ()))
-        for key in keys
-    ]
+    columns = [_read_key(table, key, levels.get(key, ())).codes for key in keys]
     return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
+
+
+def _read_key(table: pa.Table, key: Key, known: Sequence[str | None] | None = None) -> RawKey:
+    """A key by the known levels, or by those that occur; `KeyError` for another level."""
+    if key.is_cut:
+        return RawKey(key, _ints(table, _title(key)))
+    texts = table[_title(key)].combine_chunks().dictionary_encode(null_encoding="encode")
+    found = texts.dictionary.to_pylist()
+    levels = unite_levels([found]) if known is None else tuple(known)
+    place = {level: code for code, level in enumerate(levels)}
+    lookup = np.array([place[text] for text in found], dtype=np.int64)
+    codes = lookup[np.asarray(texts.indices)] if len(lookup) else np.zeros(0, dtype=np.int64)
+    return RawKey(key, codes, levels)
 
 
 def _ints(table: pa.Table, name: str) -> Ints:
@@ -366,34 +354,6 @@ def _digits(table: pa.Table, name: str) -> list[int]:
     """Whole numbers of any size; none where no part of the file has the column."""
     has_column = name in table.column_names and not table[name].null_count
     return [int(text) for text in table[name].to_pylist()] if has_column else []
-
-
-def _codes(texts: pa.Array, levels: Sequence[str | None]) -> Ints:
-    """The place of each text among the levels; `KeyError` for another text."""
-    place = {level: code for code, level in enumerate(levels)}
-    encoded = texts.dictionary_encode(null_encoding="encode")
-    lookup = np.array([place[text] for text in encoded.dictionary.to_pylist()], dtype=np.int64)
-    return lookup[np.asarray(encoded.indices)] if len(lookup) else np.zeros(0, dtype=np.int64)
-
-
-def _refuse_twice(counted: Sequence[CountedFile], more: Sequence[CountedFile], path: Path) -> None:
-    """Raises `DataError` if two parts count files of the same content.
-
-    If small cells are hidden, the hash is not the hash of the data; path and time show it.
-    """
-    known = {source.sha256: source.file.path for source in counted if source.sha256}
-    written = {(source.file.path, source.file.modified): source for source in counted}
-    for source in more:
-        same = written.get((source.file.path, source.file.modified))
-        is_hidden = same is not None and None in {same.records, source.records}
-        if source.sha256 in known or (is_hidden and source.file.modified is not None):
-            other = known.get(source.sha256 or "", source.file.path)
-            why = "the same content" if source.sha256 in known else "the same path and time"
-            raise DataError(
-                f"{copied(str(path))}: {source.file.path} is already counted, as {other}: {why}",
-                "remove one; if they are equal by chance, use merge --repeated, or "
-                "`repeated_files: allow`",
-            )
 
 
 def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
@@ -415,8 +375,21 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
                     "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
                 )
             raise DataError(f"{what}: {', '.join(names)}", hint)
-        if not repeated:
-            _refuse_twice(total.sources, part.sources, path)
+        # If small cells are hidden, the hash is not the hash of the data; path and time show it.
+        known = {source.sha256: source.file.path for source in total.sources if source.sha256}
+        written = {(source.file.path, source.file.modified): source for source in total.sources}
+        for source in () if repeated else part.sources:
+            same = written.get((source.file.path, source.file.modified))
+            is_hidden = same is not None and None in {same.records, source.records}
+            if source.sha256 in known or (is_hidden and source.file.modified is not None):
+                other = known.get(source.sha256 or "", source.file.path)
+                why = "the same content" if source.sha256 in known else "the same path and time"
+                what = f"{source.file.path} is already counted, as {other}: {why}"
+                raise DataError(
+                    f"{copied(str(path))}: {what}",
+                    "remove one; if they are equal by chance, use merge --repeated, or "
+                    "`repeated_files: allow`",
+                )
         total = (total + part).compact()
     return total
 

@@ -23,8 +23,7 @@ from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting import load_kernel, refuse_other_routes
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
-from fairaudit.counting.counts import Counts
-from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.counts import Counts, PartialCounts
 from fairaudit.counting.plan import MOST_CELLS, Plan, merge_plans
 from fairaudit.counting.routes.merging import merge_counts
 from fairaudit.counting.sources import (

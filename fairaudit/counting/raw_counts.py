@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import chain
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen, replace
@@ -34,19 +35,45 @@ class RawKey(Frozen):
 
 
 class RawTable(Frozen, eq=False):
-    """The people that the filter keeps by some keys: [E] entries of codes [E, K].
+    """The people that the filter keeps by some keys: [E] entries; an entry may occur several times.
 
-    A code is a place in `Counts.table_levels`, or an interval; an entry may occur several times.
+    Texts that are levels of the cells, too, have the codes that they have there.
     """
 
-    keys: tuple[Key, ...]
-    codes: Ints
+    keys: tuple[RawKey, ...]
     people: Ints
+
+    @classmethod
+    def of(
+        cls, keys: Sequence[Key], levels: Mapping[Key, Iterable[Level]], people: Ints
+    ) -> RawTable:
+        """The table from the people of all combinations of levels, the last key changing first."""
+        known = [tuple(levels[key]) for key in keys]
+        cells = np.flatnonzero(people)
+        codes = np.unravel_index(cells, tuple(map(len, known)))
+        return cls(tuple(map(raw_key, keys, known, codes)), people[cells])
+
+    def codes_of(self, key: Key) -> Ints:
+        """The codes of one of its keys."""
+        return next(own.codes for own in self.keys if own.key == key)
 
     def compact(self) -> RawTable:
         """The same people, an entry for each combination."""
-        codes, index = distinct_rows(self.codes)
-        return replace(self, codes=codes, people=add_up(self.people, index, len(codes)))
+        codes, index = distinct_rows(np.stack([key.codes for key in self.keys], axis=1))
+        keys = (replace(key, codes=own) for key, own in zip(self.keys, codes.T, strict=True))
+        return RawTable(tuple(keys), add_up(self.people, index, len(codes)))
+
+
+def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKey:
+    """A key by the levels that some row has: a dictionary may hold more."""
+    if key.edges is not None:
+        return RawKey(key, np.array(levels, dtype=np.int64)[codes])
+    # Codes are places: counting them takes a twentieth of the time of sorting them.
+    used = np.flatnonzero(np.bincount(codes, minlength=len(levels)))
+    place_of = np.zeros(len(levels), dtype=np.int64)
+    place_of[used] = np.arange(len(used))
+    texts = cast("Sequence[str | None]", levels)
+    return RawKey(key, place_of[codes], tuple(texts[place] for place in used.tolist()))
 
 
 def find_starts(key: Key, *, single: bool) -> Floats:
@@ -73,12 +100,12 @@ def places(levels: Sequence[Level], united: Sequence[Level]) -> Ints:
     return np.array([place.get(level, -2) for level in levels], dtype=np.int64)
 
 
-def unite_keys(keys: Sequence[RawKey]) -> RawKey:
-    """The codes of one key in several parts, one after the other; levels are united by text."""
+def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = None) -> RawKey:
+    """The codes of one key in several parts, one after the other, by the levels of all or these."""
     key = keys[0].key
     if key.edges is not None:
         return RawKey(key, np.concatenate([part.codes for part in keys]))
-    levels = unite_levels(part.levels for part in keys)
+    levels = tuple(unite_levels(part.levels for part in keys) if levels is None else levels)
     codes = [places(part.levels, levels)[part.codes] for part in keys]
     return RawKey(key, np.concatenate(codes), levels)
 
@@ -94,20 +121,6 @@ def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> I
                 own[:, column] = np.where(old < 0, old, lookup[np.maximum(old, 0)])
         recoded.append(own)
     return np.concatenate(recoded)
-
-
-def add_tables(
-    pair: tuple[RawTable, RawTable],
-    levels: tuple[Mapping[Key, Sequence[str | None]], Mapping[Key, Sequence[str | None]]],
-    united: Mapping[Key, Sequence[str | None]],
-) -> RawTable:
-    """The people of both tables, by the united levels of each key."""
-    keys = pair[0].keys
-    lookups = [
-        [places(own[key], united[key]) if key in own else None for key in keys] for own in levels
-    ]
-    codes = recode([part.codes for part in pair], lookups)
-    return RawTable(keys, codes, np.concatenate([part.people for part in pair]))
 
 
 def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
@@ -157,10 +170,34 @@ class RawHistogram(Frozen, eq=False):
         )
 
     @classmethod
-    def empty(cls, keys: tuple[int, ...]) -> RawHistogram:
-        """The histogram of a score without values."""
-        codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-        return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
+    def join(
+        cls,
+        keys: tuple[int, ...],
+        parts: Sequence[RawHistogram],
+        lookups: Sequence[Sequence[Ints | None]],
+        bins: Sequence[Ints],
+    ) -> RawHistogram:
+        """Histograms of a score as one: `lookups` unite their codes, `bins` are those of the whole.
+
+        Of no histograms it is that of a score without values.
+        """
+        if not parts:
+            codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
+            return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
+        sums = None
+        if all(part.sums is not None for part in parts):
+            sums_of_parts = zip(*(part.sums or () for part in parts), strict=True)
+            sums = tuple([*chain(*several)] for several in sums_of_parts)
+        return cls(
+            keys=keys,
+            codes=recode([part.codes for part in parts], lookups),
+            bins=np.concatenate(bins),
+            people=np.concatenate([part.people for part in parts]),
+            cells=recode([part.cells for part in parts], lookups),
+            low=np.concatenate([part.low for part in parts]),
+            high=np.concatenate([part.high for part in parts]),
+            sums=sums,
+        )
 
 
 class RawScores(Frozen, eq=False):
@@ -172,6 +209,52 @@ class RawScores(Frozen, eq=False):
     histograms: tuple[RawHistogram, ...]
     bins: Bins
     shift: int = 0
+
+    @classmethod
+    def join(
+        cls,
+        parts: Sequence[RawScores],
+        keys: Sequence[Sequence[RawKey]],
+        united: Sequence[RawKey],
+        most: int,
+    ) -> RawScores:
+        """The histograms of a score in all parts; `keys` are those of each part.
+
+        All share bins, whose width is equal however the rows were split: as narrow as a dense
+        histogram of at most `most` entries allows.
+        """
+        groupings = [histogram.keys for histogram in parts[0].histograms]
+        filled = [part for part in parts if len(part.bins.codes)]
+        ends = [int(code) << part.shift for part in filled for code in part.bins.codes[[0, -1]]]
+        shift = max(part.shift for part in parts)
+        cells = sum(math.prod(united[n].size for n in grouping) for grouping in groupings)
+        # No part needs coarser bins than the whole.
+        low, high = min(ends, default=0), max(ends, default=0)
+        while ends and cells * ((high >> shift) - (low >> shift) + 1) > most:
+            shift += 1
+        codes = [part.bins.codes >> (shift - part.shift) for part in parts]
+        bins = Bins.gather(
+            np.concatenate(codes),
+            np.concatenate([part.bins.low for part in parts]),
+            np.concatenate([part.bins.high for part in parts]),
+        )
+        bins_of_parts = [np.searchsorted(bins.codes, own) for own in codes]
+        histograms = []
+        for number, grouping in enumerate(groupings):
+            pieces = [part.histograms[number] for part in parts]
+            # The codes of intervals stay what they are.
+            lookups = [
+                [
+                    None if own[n].key.is_cut else places(own[n].levels, united[n].levels)
+                    for n in grouping
+                ]
+                for own in keys
+            ]
+            own_bins = [
+                of_part[piece.bins] for of_part, piece in zip(bins_of_parts, pieces, strict=True)
+            ]
+            histograms.append(RawHistogram.join(grouping, pieces, lookups, own_bins))
+        return cls(tuple(histograms), bins, shift)
 
     def compact(self) -> RawScores:
         """The same histograms, an entry for each combination of codes and bin."""
@@ -186,83 +269,3 @@ class RawScores(Frozen, eq=False):
         histogram = self.histograms[0]
         people = add_up(histogram.people, histogram.bins, len(self.bins.codes))
         return quantile(people, self.bins, Fraction(1, 2))
-
-
-def add_scores(
-    parts: tuple[RawScores, RawScores],
-    keys: tuple[Sequence[RawKey], Sequence[RawKey]],
-    united: Sequence[RawKey],
-    most: int,
-) -> RawScores:
-    """The histograms of a score in both, in bins that the room for both chooses."""
-    groupings = [histogram.keys for histogram in parts[0].histograms]
-    shift, bins = join_bins([(part.bins, part.shift) for part in parts], groupings, united, most)
-    histograms = []
-    for pair in zip(*(part.histograms for part in parts), strict=True):
-        # The codes of intervals stay what they are.
-        lookups = [
-            [
-                None if own[n].key.is_cut else places(own[n].levels, united[n].levels)
-                for n in pair[0].keys
-            ]
-            for own in keys
-        ]
-        bins_of_pair = [
-            np.searchsorted(bins.codes, own.bins.codes >> (shift - own.shift))[part.bins]
-            for own, part in zip(parts, pair, strict=True)
-        ]
-        histograms.append(join_histograms(pair[0].keys, pair, lookups, bins_of_pair))
-    return RawScores(tuple(histograms), bins, shift)
-
-
-def join_histograms(
-    keys: tuple[int, ...],
-    parts: Sequence[RawHistogram],
-    lookups: Sequence[Sequence[Ints | None]],
-    bins: Sequence[Ints],
-) -> RawHistogram:
-    """Histograms of a score as one: `lookups` unite their codes, `bins` are those of the whole."""
-    sums = None
-    if all(part.sums is not None for part in parts):
-        sums_of_parts = zip(*(part.sums or () for part in parts), strict=True)
-        sums = tuple([*chain(*several)] for several in sums_of_parts)
-    return RawHistogram(
-        keys=keys,
-        codes=recode([part.codes for part in parts], lookups),
-        bins=np.concatenate(bins),
-        people=np.concatenate([part.people for part in parts]),
-        cells=recode([part.cells for part in parts], lookups),
-        low=np.concatenate([part.low for part in parts]),
-        high=np.concatenate([part.high for part in parts]),
-        sums=sums,
-    )
-
-
-def join_bins(
-    parts: Sequence[tuple[Bins, int]],
-    groupings: Sequence[Sequence[int]],
-    keys: Sequence[RawKey],
-    most: int,
-) -> tuple[int, Bins]:
-    """By how many bits the finest bins of a score are joined, and the bins of all parts as one.
-
-    Each part are bins, and by how many bits they were joined before. The width is equal however the
-    rows were split: a dense histogram has at most `most` entries.
-    """
-    ends = [
-        int(code) << shift
-        for bins, shift in parts
-        if len(bins.codes)
-        for code in bins.codes[[0, -1]]
-    ]
-    joined = max((shift for _, shift in parts), default=0)
-    cells = sum(math.prod(keys[place].size for place in grouping) for grouping in groupings)
-    # No part needs coarser bins than the whole.
-    low, high = min(ends, default=0), max(ends, default=0)
-    while ends and cells * ((high >> joined) - (low >> joined) + 1) > most:
-        joined += 1
-    return joined, Bins.gather(
-        np.concatenate([bins.codes >> (joined - shift) for bins, shift in parts]),
-        np.concatenate([bins.low for bins, _ in parts]),
-        np.concatenate([bins.high for bins, _ in parts]),
-    )

@@ -83,15 +83,17 @@ def count_people_affected(
     `burden`, both sides count the people who are spared.
     """
     counts = []
-    for side in (part.first, part.second):
-        share = None if side is None else side.estimate
+    for side in part.sides:
+        share = side.estimate
         # Only shares of whole people are counts: no other values, and no survey weights.
-        if share is None or share.numerator is None or not share.denominator or share.scale != 1:
+        if share.numerator is None or not share.denominator or share.scale != 1:
             return None
         if share.numerator > share.denominator:
             return None
         hits = share.denominator - share.numerator if burden else share.numerator
         counts.append((hits, share.denominator))
+    if len(counts) < 2:
+        return None
     (a, n), (c, m) = sorted(counts, key=lambda estimate: Fraction(*estimate))
     pooled = Fraction(a + c, n + m)
     to_limit = None

@@ -261,6 +261,11 @@ class ComparisonPart(Frozen):
     outcome: str | None = None
     of: Annotated[str | None, RARE] = None
 
+    @property
+    def sides(self) -> list[Side]:
+        """The sides that it has, in their order."""
+        return [side for side in (self.first, self.second) if side is not None]
+
 
 @memoize
 def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimate:

@@ -69,8 +69,8 @@ def judge_subgroups(
         is_beyond = size > bound
         # Floats cannot decide this close to the bound.
         for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
-            exact = abs(tested.exact_divergence(number))
-            is_beyond[number] = limit.is_crossed(float(size[number]), exact)
+            fraction = abs(tested.exact_divergence(number))
+            is_beyond[number] = limit.is_crossed(float(size[number]), fraction)
         beyond = _exclude_waived(tested, np.flatnonzero(is_beyond), waived)
         proven = beyond
         if limit.significant:
@@ -78,9 +78,20 @@ def judge_subgroups(
         if not len(beyond):
             return None
         status, backing = _weaken(status, is_proven=bool(len(proven)), asks=limit.significant)
-        listed = beyond[:0] if status is Status.PASS else beyond
-        finding = Finding(check, status, None, limit, "", backing=backing)
-        finding = replace(finding, crossed=_list_breaches(tested, listed, limit))
+        order = beyond[np.lexsort((beyond, -size[beyond]))].tolist()  # the farthest first
+        breaches = []
+        for number in () if status is Status.PASS else order:
+            group = tested.entries.group(number)
+            exact = abs(tested.exact_divergence(number)) if len(order) <= _MOST_EXACT else None
+            own = EvidenceStatus.UNASKED
+            if limit.significant:
+                is_proven = tested.adjusted[number] < tested.inference.alpha
+                own = EvidenceStatus.SUPPORTED if is_proven else EvidenceStatus.NOT_SIGNIFICANT
+            is_lower = bool(tested.divergence[number] < 0)
+            far = float(size[number])
+            breaches.append(Breach(group, (), far, exact, (group,), own, is_lower))
+        crossed = tuple(breaches)
+        finding = Finding(check, status, None, limit, "", crossed=crossed, backing=backing)
         deciding = _find_farthest(tested, proven if len(proven) else beyond)
         return _add_deciding_subgroup(finding, tested, deciding, family)
 
@@ -170,23 +181,6 @@ def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
     size = np.abs(tested.divergence[numbers])
     order = np.lexsort((numbers, -tested.entries.under[numbers], -size))
     return int(numbers[order[0]])
-
-
-def _list_breaches(tested: TestedSubgroups, beyond: Ints, limit: Limit) -> tuple[Breach, ...]:
-    """All subgroups beyond the limit, the farthest first."""
-    size = np.abs(tested.divergence)
-    order = beyond[np.lexsort((beyond, -size[beyond]))].tolist()
-    breaches = []
-    for number in order:
-        group = tested.entries.group(number)
-        exact = abs(tested.exact_divergence(number)) if len(order) <= _MOST_EXACT else None
-        sure = tested.adjusted[number] < tested.inference.alpha
-        backing = EvidenceStatus.UNASKED
-        if limit.significant:
-            backing = EvidenceStatus.SUPPORTED if sure else EvidenceStatus.NOT_SIGNIFICANT
-        lower = bool(tested.divergence[number] < 0)
-        breaches.append(Breach(group, (), float(size[number]), exact, (group,), backing, lower))
-    return tuple(breaches)
 
 
 def _add_deciding_subgroup(

@@ -11,18 +11,18 @@ from decimal import Decimal
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import numpy as np
 
 from fairaudit.base import names
 from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.errors import Place, Quote, UsageError, did_you_mean, list_known
-from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field, field_names
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
-from fairaudit.metrics import Disparity, Metric
+from fairaudit.metrics import Disparity, Metric, find_record, name_record
 from fairaudit.metrics.definitions import Bounds
 from fairaudit.metrics.evaluation_record import MetricRecord
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference, MetricOptions, ReferencePolicy
@@ -202,6 +202,11 @@ class Check(Frozen, tag=True):
     accept_left_out: AcceptedShare = None
     burden: Annotated[bool, RARE] = False
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with the names of its metric, whose record holds functions."""
+        values = {name: getattr(self, name) for name in field_names(self)}
+        return _make_check, (values | {"metric": name_record(self.metric)},)
+
     @property
     def metric_id(self) -> Annotated[str, "metric"]:
         """The id of its measure."""
@@ -228,6 +233,11 @@ class Check(Frozen, tag=True):
     def fails(self) -> bool:
         """Whether it can fail, not only warn; its family depends on it (`evidence/__init__.py`)."""
         return self.fail is not None
+
+
+def _make_check(values: dict[str, Any]) -> Check:
+    """The check that was pickled as these values."""
+    return Check(**values | {"metric": find_record(values["metric"])})
 
 
 def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | None) -> Bounds:

@@ -23,7 +23,6 @@ from fairaudit.metrics import (
     Eligibility,
     Evaluation,
     GroupMetric,
-    Metric,
     Requirement,
     evaluate,
 )
@@ -78,17 +77,17 @@ def collect_entries(
         return [], [*missing, NotEvaluated((), (), reason, blocks=True)]
     if evaluation.strata is not None:
         missing += _list_off_support(evaluation, evaluation.strata)
-    values, people = evaluation.value.tolist(), _find_people(evaluation).tolist()
-    # Values close to a bound are compared as fractions.
-    is_near = np.zeros(evaluation.value.shape, dtype=np.bool_)
-    for bound in _list_bounds(check):
-        is_near |= np.abs(evaluation.value - bound) <= NEAR
-    settled = ~np.isnan(evaluation.value)
+    value, people = evaluation.value, _find_people(evaluation).tolist()
+    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
+    bounds = [float(bound) for limit in limits for bound in limit.bounds]
+    distance = np.min([np.abs(value - bound) for bound in bounds], axis=0)
+    off, error = np.zeros((2, *value.shape))
     if evaluation.averaged is not None:
-        settled &= evaluation.averaged.off_support[:, : settled.shape[1]] <= _MOST_OFF
+        off[:] = evaluation.averaged.off_support[:, : off.shape[1]]
     if evaluation.error is not None:
-        settled &= evaluation.error == 0
-    groups = () if evaluation.spread else table.groups
+        error[:] = evaluation.error
+    is_open = (error > 0) & (distance <= error)
+    settled = ~np.isnan(value) & (off <= _MOST_OFF) & ~is_open
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = _explain_unknown_stratum(table, z)
@@ -99,23 +98,27 @@ def collect_entries(
             missing.append(alone)
             continue
         missing += _list_too_small(evaluation, z)
-        judged = evaluation.judged[z]
-        unsettled = {
-            w: _explain_unsettled(check, evaluation, groups[w] if groups else (), z, w)
-            for w in np.flatnonzero(judged & ~settled[z]).tolist()
-        }
-        missing += filter(None, unsettled.values())
+        for w in np.flatnonzero(evaluation.judged[z] & ~settled[z]).tolist():
+            if math.isnan(value[z, w]):
+                reason = explain_undefined(evaluation, z, w)
+            elif off[z, w] > _MOST_OFF:
+                reason = f"{off[z, w]:.1%} of the people are in strata where one side is missing"
+            else:
+                how_much = f" by {error[z, w]:.1g}" if math.isfinite(error[z, w]) else ""
+                reason = f"the bins of the score leave open{how_much} what the value is"
+            group = () if evaluation.spread else table.groups[w]
+            missing.append(NotEvaluated(group, stratum, reason, blocks=True))
         entries += [
             JudgedValue(
-                z, w, values[z][w], evaluation.exact(z, w) if is_near[z, w] else None, people[z][w]
+                z, w, float(value[z, w]),
+                # Values close to a bound are compared as fractions.
+                evaluation.exact(z, w) if distance[z, w] <= NEAR else None, people[z][w],
             )
-            for w in np.flatnonzero(judged).tolist()
-            if unsettled.get(w) is None
-        ]
+            for w in np.flatnonzero(evaluation.judged[z] & settled[z]).tolist()
+        ]  # fmt: skip
     if not entries and not any(item.blocks for item in missing):
         reason = explain_undefined(evaluation, 0, 0) if table.strata and not check.given else ""
-        reason = reason or "no group could be judged"
-        missing.append(NotEvaluated((), (), reason, blocks=True))
+        missing.append(NotEvaluated((), (), reason or "no group could be judged", blocks=True))
     return entries, missing
 
 
@@ -130,25 +133,6 @@ def _list_groups_left_out(check: Check, evaluation: Evaluation) -> Iterator[NotE
         group, blocks = table.groups[g], not minimum
         why = f"no people to count in {describe_group(group)}"
         yield NotEvaluated(group, (), why, blocks=blocks, standing=standing)
-
-
-def _explain_unsettled(
-    check: Check, evaluation: Evaluation, group: Group, z: int, w: int
-) -> NotEvaluated | None:
-    """The reason why the value of a group cannot be compared with a limit; None if it can."""
-    stratum, value = evaluation.table.strata[z], float(evaluation.value[z, w])
-    if math.isnan(value):
-        return NotEvaluated(group, stratum, explain_undefined(evaluation, z, w), blocks=True)
-    off = 0.0 if evaluation.averaged is None else evaluation.averaged.off_support[0, w]
-    if off > _MOST_OFF:
-        reason = f"{off:.1%} of the people are in strata where one side is missing"
-        return NotEvaluated(group, (), reason, blocks=True)
-    doubt = 0.0 if evaluation.error is None else float(evaluation.error[z, w])
-    if doubt and any(abs(value - bound) <= doubt for bound in _list_bounds(check)):
-        how_much = f" by {doubt:.1g}" if math.isfinite(doubt) else ""
-        reason = f"the bins of the score leave open{how_much} what the value is"
-        return NotEvaluated(group, stratum, reason, blocks=True)
-    return None
 
 
 def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
@@ -255,12 +239,6 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
                 yield NotEvaluated(group, stratum, reason, blocks=False)
 
 
-def _list_bounds(check: Check) -> list[float]:
-    """The bounds of both limits."""
-    limits = [limit for limit in (check.fail, check.warn) if limit is not None]
-    return [float(bound) for limit in limits for bound in limit.bounds]
-
-
 def _find_people(evaluation: Evaluation) -> Ints:
     """The people in the denominator of every value, [Z, W]; for a spread, of all its groups."""
     among = evaluation.takes_part
@@ -350,9 +328,18 @@ def find_opposite_strata(
     """
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
-        if table is None or leaf.averaged is None or not _compares_shares(metric):
+        if (
+            table is None
+            or leaf.averaged is None
+            or not isinstance(metric, Disparity)
+            # These strata only adjust for propensity.
+            or metric.id == PROPENSITY_STRATIFIED_DIFFERENCE.id
+            or len(metric.parts) > 1
+            or not isinstance(metric.parts[0][0], Rate)
+            or metric.comparison.contrast is not None
+            or metric.comparison.one_sided
+        ):
             continue
-        assert isinstance(metric, Disparity)
         within = evaluate(replace(metric, averages=()), table, replace(leaf.terms, average=None))
         own, other = within.group_values, within.reference_values
         if within.spread:
@@ -386,18 +373,6 @@ def find_opposite_strata(
                 f"test, p = {p[at]:.2g}), which the average over strata does not show"
             )
             yield NotEvaluated((), (), reason, blocks=True)
-
-
-def _compares_shares(metric: Metric) -> bool:
-    """Whether it compares two shares, and its strata are more than an adjustment for propensity."""
-    return (
-        isinstance(metric, Disparity)
-        and metric.id != PROPENSITY_STRATIFIED_DIFFERENCE.id
-        and len(metric.parts) == 1
-        and isinstance(metric.parts[0][0], Rate)
-        and metric.comparison.contrast is None
-        and not metric.comparison.one_sided
-    )
 
 
 def _mark_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:

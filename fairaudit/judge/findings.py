@@ -228,7 +228,7 @@ class Finding(Frozen):
             yield Unreadable("is neither limit of the check", "limit")
         if self.estimate is not None and isinstance(check, ReversalCheck):
             yield Unreadable("is not a state of a check on reversals", "state")
-        sides = [side for part in self.parts[:1] for side in (part.first, part.second) if side]
+        sides = [side for part in self.parts[:1] for side in part.sides]
         has_sides = isinstance(check, Check) and self.estimate is not None and len(sides) > 1
         if self.practice is not None and not has_sides:
             yield Unreadable("is said of a check without a value and its sides", "practice")

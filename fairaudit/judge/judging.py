@@ -69,17 +69,30 @@ def apply_limits(
             for entry, far in zip(entries, excess, strict=True)
             if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
         ]
-        backings = _find_backings(beyond, limit, evidence)
+        tested = significant = np.ones(evidence.adjusted.shape, dtype=np.bool_)
+        if limit.significant and beyond:
+            tested = ~np.isnan(evidence.adjusted)
+            significant = evidence.mark_significant_beyond(limit.mark_reached)
+        proven = EvidenceStatus.SUPPORTED if limit.asks else EvidenceStatus.UNASKED
+        backings = []
+        for entry in beyond:
+            place = entry.z, entry.w
+            ends = evidence.intervals.all_at(*place) if limit.conclusive else []
+            if not tested[place] or (limit.conclusive and not ends):
+                backings.append(EvidenceStatus.UNTESTED)
+            elif not significant[place]:
+                is_open = evidence.side_test_leaves_open(*place)
+                only_together, alone = EvidenceStatus.ONLY_TOGETHER, EvidenceStatus.NOT_SIGNIFICANT
+                backings.append(only_together if is_open else alone)
+            elif not all(limit.excludes(*pair) for pair in ends):
+                backings.append(EvidenceStatus.NOT_CONCLUSIVE)
+            else:
+                backings.append(proven)
         pairs = list(zip(beyond, backings, strict=True))
-        supported = [
-            entry
-            for entry, kind in pairs
-            if kind in {EvidenceStatus.SUPPORTED, EvidenceStatus.UNASKED}
-        ]
+        supported = [entry for entry, kind in pairs if kind is proven]
         if supported:
-            backing = EvidenceStatus.SUPPORTED if limit.asks else EvidenceStatus.UNASKED
             untested = [entry for entry, kind in pairs if kind is EvidenceStatus.UNTESTED]
-            return LimitOutcome(status, limit, beyond, supported, untested, backing, backings)
+            return LimitOutcome(status, limit, beyond, supported, untested, proven, backings)
         outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
         if any(kind is EvidenceStatus.ONLY_TOGETHER for _, kind in pairs):
             return outcome
@@ -136,33 +149,6 @@ def _apply_in_doubt(
     return LimitOutcome(
         backing=EvidenceStatus.SUPPORTED if limit.asks and entries else EvidenceStatus.UNASKED
     )
-
-
-def _find_backings(
-    entries: Sequence[JudgedValue], limit: Limit, evidence: Evidence
-) -> list[EvidenceStatus]:
-    """The evidence for each value beyond a limit."""
-    if not limit.asks or not entries:
-        return [EvidenceStatus.UNASKED] * len(entries)
-    places = tuple(np.array([(entry.z, entry.w) for entry in entries]).T)
-    tested = significant = np.ones(len(entries), dtype=np.bool_)
-    if limit.significant:
-        tested = ~np.isnan(evidence.adjusted[places])
-        significant = evidence.mark_significant_beyond(limit.mark_reached)[places]
-    backings = []
-    for entry, is_tested, is_significant in zip(entries, tested, significant, strict=True):
-        ends = evidence.intervals.all_at(entry.z, entry.w) if limit.conclusive else []
-        if not is_tested or (limit.conclusive and not ends):
-            backings.append(EvidenceStatus.UNTESTED)
-        elif not is_significant:
-            is_open = evidence.side_test_leaves_open(entry.z, entry.w)
-            only_together, alone = EvidenceStatus.ONLY_TOGETHER, EvidenceStatus.NOT_SIGNIFICANT
-            backings.append(only_together if is_open else alone)
-        elif not all(limit.excludes(*pair) for pair in ends):
-            backings.append(EvidenceStatus.NOT_CONCLUSIVE)
-        else:
-            backings.append(EvidenceStatus.SUPPORTED)
-    return backings
 
 
 BEYOND, UNAVAILABLE = "over the limit", "is unavailable"
@@ -225,8 +211,7 @@ def judge(
     fails the run. So does a value beyond its limit if the required evidence is unavailable.
     """
     limit = check.fail or check.warn
-    if limit is None:
-        raise ValueError(f"{check.id} has no limit")
+    assert limit is not None, f"{check.id} has no limit"
     if evidence is None:
         evidence = correct_families({check.id: (evaluation, check.fails)})[check.id]
     entries, not_evaluated = collect_entries(check, evaluation)
@@ -237,9 +222,6 @@ def judge(
         explain_untested(evaluation, entry, outcome.limit, evidence) for entry in outcome.untested
     ]
     chosen = farthest(outcome.deciding or entries, outcome.limit or limit)
-    missing = None
-    if chosen is not None:
-        missing = judge_missing(evaluation, chosen.z, chosen.w, check.fail, check.warn)
     if outcome.status is not Status.FAIL:
         doubts = [*doubts, *find_hidden_by_few(limit, evaluation)]
         doubts += find_hidden_by_smoothing(limit, evaluation, entries, evidence)
@@ -267,11 +249,10 @@ def judge(
         backing=outcome.backing,
         not_enough_evidence=status is not Status.FAIL
         and _is_beyond_unproven(check, entries, evidence),
-        missing=missing,
     )
     if chosen is None:
         return finding
-    finding = _add_deciding_value(finding, evaluation, chosen, evidence)
+    finding = _add_deciding_value(finding, check, evaluation, chosen, evidence)
     return _add_people_affected(finding, evaluation, evidence.family)
 
 
@@ -363,25 +344,46 @@ def worst_status(*statuses: Status) -> Status:
 
 
 def _add_deciding_value(
-    finding: Finding, evaluation: Evaluation, entry: JudgedValue, evidence: Evidence
+    finding: Finding, check: Check, evaluation: Evaluation, entry: JudgedValue, evidence: Evidence
 ) -> Finding:
-    """The finding with the deciding value and its groups."""
+    """The finding with the deciding value, its groups, and the effect of unknown values."""
     z, w = entry.z, entry.w
-    parts = find_parts(evaluation, z, w)
+    values = evaluation.group_values
+    estimate = replace(
+        evidence.intervals.estimate(entry.value, z, w),
+        n=entry.n,
+        exact=evaluation.exact(z, w),
+        significance=evidence.significance_at(z, w),
+        unsmoothed=write_unsmoothed(evaluation, z),
+    )
+    if values is not None and isinstance(evaluation.metric, GroupMetric):
+        own = estimate_group(evaluation, values, z, w)
+        estimate = replace(
+            estimate,
+            numerator=own.numerator,
+            denominator=own.denominator,
+            numerators=own.numerators,
+            denominators=own.denominators,
+            scale=own.scale,
+            weighted=own.weighted,
+            error=own.error,
+            borrows=own.borrows,
+        )
     first, second = (
         group_at(evaluation.table, side[z, w]) for side in (evaluation.first, evaluation.second)
     )
     return replace(
         finding,
-        estimate=_write_estimate(evaluation, entry, evidence),
+        estimate=estimate,
         stratum=evaluation.table.strata[z],
         first=first,
         second=second,
         worse_off=_find_worse_off(evaluation, entry, first, second),
         spread=evaluation.spread,
         decided_by=evaluation.decided_by(z, w),
-        parts=parts,
+        parts=find_parts(evaluation, z, w),
         why=finding.why or (_INFINITE if math.isinf(entry.value) else ""),
+        missing=judge_missing(evaluation, z, w, check.fail, check.warn),
     )
 
 
@@ -449,50 +451,20 @@ def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
 
 def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> AllowedGap | None:
     """The gap that the crossed bound allows between two rates; None if no bound is crossed."""
-    comparison, value, exact = metric.comparison, estimate.value, estimate.exact
+    comparison = metric.comparison
     if comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO} or not comparison.rational:
         return None
-    sides = ((limit.below, -1), (limit.above, 1))
-    for bound, side in sides:
-        one_sided = replace(
-            limit, below=bound if side < 0 else None, above=bound if side > 0 else None
-        )
-        if bound is None or not one_sided.is_crossed(value, exact):
+    for one_sided in (Limit(below=limit.below), Limit(above=limit.above)):
+        if not one_sided.bounds or not one_sided.is_crossed(estimate.value, estimate.exact):
             continue
-        apart, is_above = Fraction(comparison.unscale(Fraction(bound))), side > 0
-        is_above = is_above == comparison.rescaling.is_increasing
+        apart = Fraction(comparison.unscale(Fraction(one_sided.bounds[0])))
+        is_above = (one_sided.above is not None) == comparison.rescaling.is_increasing
         if comparison.scale is Scale.DIFFERENCE:
             gap = apart if is_above else -apart
             return AllowedGap(gap, is_ratio=False) if gap >= 0 else None
         ratio = 1 / apart if is_above and apart else apart
         return AllowedGap(ratio, is_ratio=True) if 0 <= ratio <= 1 else None
     return None
-
-
-def _write_estimate(evaluation: Evaluation, entry: JudgedValue, evidence: Evidence) -> Estimate:
-    z, w = entry.z, entry.w
-    estimate = replace(
-        evidence.intervals.estimate(entry.value, z, w),
-        n=entry.n,
-        exact=evaluation.exact(z, w),
-        significance=evidence.significance_at(z, w),
-        unsmoothed=write_unsmoothed(evaluation, z),
-    )
-    values = evaluation.group_values
-    if values is None or not isinstance(evaluation.metric, GroupMetric):
-        return estimate
-    own = estimate_group(evaluation, values, z, w)
-    return replace(
-        estimate,
-        numerator=own.numerator,
-        denominator=own.denominator,
-        numerators=own.numerators,
-        denominators=own.denominators,
-        scale=own.scale,
-        weighted=own.weighted,
-        error=own.error,
-        borrows=own.borrows,
-    )
 
 
 def _find_worse_off(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 
@@ -155,6 +155,55 @@ class Outsiders(NamedTuple):
     by_group: GroupTable
 
 
+class _Losses:
+    """The people and the weight [2] that each reason takes away: in `total`, and `of_groups`.
+
+    Fewer than `threshold` people count as one less than it.
+    """
+
+    def __init__(self, threshold: int) -> None:
+        self.threshold = threshold
+        self.total = {reason: np.zeros(2) for reason in LeftOutReason}
+        self.of_groups: dict[LeftOutReason, dict[Group, Floats]] = {
+            reason: {} for reason in LeftOutReason
+        }
+
+    def name(self, reason: LeftOutReason, groups: Sequence[Group], both: Ints) -> Floats:
+        """Adds the losses of groups [2, G], and returns them all together."""
+        raised, of_group = _raise(both, self.threshold), self.of_groups[reason]
+        for g in np.flatnonzero(raised[0]).tolist():
+            of_group[groups[g]] = of_group.get(groups[g], 0) + raised[:, g]
+        return np.asarray(raised.sum(axis=1))
+
+    def find_worst_groups(
+        self, remaining: Mapping[Group, Ints], *, is_weighted: bool
+    ) -> tuple[LeftOutGroup, ...]:
+        """The groups that lose the largest share, with and without people of unknown outcome.
+
+        `remaining` are the judged people and the weight [2] of each group. Fewer than the threshold
+        of them count as one person, so that a status does not show how few they are.
+        """
+        if not remaining:
+            return ()
+        judged, lost = np.array([*remaining.values()]), self.of_groups
+        is_small = are_small(judged[:, 0], self.threshold)
+        kept = judged / np.where(is_small, judged[:, 0], 1)[:, None]
+        gone = np.array([[of.get(group, (0, 0)) for group in remaining] for of in lost.values()])
+        worst = dict[int, LeftOutGroup]()
+        for but in (None, LeftOutReason.UNKNOWN_OUTCOME):
+            counts = gone[[reason is not but for reason in lost]].sum(axis=0)
+            whole = kept + gone.sum(axis=0)
+            g = int((counts / np.where(whole > 0, whole, 1)).max(axis=1).argmax())
+            parts = [
+                _make_part(reason, both[g], whole[g, 1] if is_weighted else None, {})
+                for reason, both in zip(lost, gone, strict=True)
+                if both[g, 0]
+            ]
+            if parts:
+                worst[g] = LeftOutGroup([*remaining][g], int(whole[g, 0]), tuple(parts))
+        return tuple(worst.values())
+
+
 def count_left_out(
     evaluation: Evaluation,
     passed_over: Marks,
@@ -182,23 +231,12 @@ def count_left_out(
 
     left = count(table)
     about = left[0].sum(axis=0)
-    lost = {reason: np.zeros(2) for reason in LeftOutReason}
-    of_groups: LostByGroup = {reason: {} for reason in LeftOutReason}
-
-    def name(reason: LeftOutReason, groups: Sequence[Group], raised: Floats) -> None:
-        of_group = of_groups[reason]
-        for g in np.flatnonzero(raised[0]).tolist():
-            of_group[groups[g]] = of_group.get(groups[g], 0) + raised[:, g]
-
-    def add(reason: LeftOutReason, groups: Sequence[Group], both: Ints) -> None:
-        raised = _raise(both, threshold)
-        lost[reason] += raised.sum(axis=1)
-        name(reason, groups, raised)
-
+    losses = _Losses(threshold)
+    lost, of_groups = losses.total, losses.of_groups
     removed = _list_parts(evaluation, left, passed_over, threshold, excludes=excludes)
     for reason, part in removed:
         out = np.minimum(part, left)
-        add(reason, table.groups, out.sum(axis=1))
+        lost[reason] += losses.name(reason, table.groups, out.sum(axis=1))
         left = left - out
     judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left[0].sum(axis=0)).tolist()}
     compared = judged.difference(map(frozenset, waived))
@@ -215,21 +253,26 @@ def count_left_out(
         ungrouped = table.ungrouped.people, table.ungrouped.mass
         both = _count_about(evaluation, table, *ungrouped)
         inside += both.sum(axis=(1, 2))
-        add(LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups, both.sum(axis=1))
+        reason, groups = LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups
+        lost[reason] += losses.name(reason, groups, both.sum(axis=1))
     if counted is not None:
-        (everybody, by_group), reason = counted, _explain_absent(evaluation, table)
+        everybody, by_group = counted
+        needs_more = evaluation.subtracts or evaluation.terms.at is not None
+        reason = LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
+        reason = LeftOutReason.STRATUM if table.given else reason
         absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
         lost[reason] += _raise(absent[:, None], threshold)[:, 0]
         inside += absent
         if absent[0]:
-            gone = _subtract_groups(by_group, count(by_group), table, count(table))
-            name(reason, by_group.groups, _raise(gone, threshold))
+            of_group = dict(zip(table.groups, count(table).sum(axis=1).T, strict=True))
+            present = np.array([of_group.get(group, [0, 0]) for group in by_group.groups]).T
+            gone = np.maximum(count(by_group).sum(axis=1) - present, 0) * by_group.known
+            losses.name(reason, by_group.groups, gone)
     for reason, everybody, by_group in outsiders:
         raised = _raise(count(everybody).sum(axis=1), threshold).sum(axis=1)
         lost[reason] += raised
         inside += raised
-        people = count(by_group).sum(axis=1) * by_group.known
-        name(reason, by_group.groups, _raise(people, threshold))
+        losses.name(reason, by_group.groups, count(by_group).sum(axis=1) * by_group.known)
         known_groups |= {*map(frozenset, of_groups[reason])}
     lost[LeftOutReason.HIDDEN] += hidden * np.array([1, table.scale])
     of_people, of_weight = (inside + lost[LeftOutReason.HIDDEN]).tolist()
@@ -250,12 +293,8 @@ def count_left_out(
         len(known_groups - judged),
         len(known_groups),
         tuple(parts),
-        _find_worst_groups(remaining, of_groups, threshold, is_weighted=is_weighted),
+        losses.find_worst_groups(remaining, is_weighted=is_weighted),
     )
-
-
-LostByGroup: TypeAlias = dict[LeftOutReason, dict[Group, Floats]]
-"""The people and the weight [2] that each group loses, by reason."""
 
 
 def _make_part(
@@ -266,41 +305,6 @@ def _make_part(
     groups = sorted(filter(None, of_groups if is_named else ()), key=lambda g: -of_groups[g][0])
     weight = None if of_weight is None else float(both[1] / (of_weight or 1))
     return LeftOutPart(reason, int(both[0]), tuple(groups), weight)
-
-
-def _find_worst_groups(
-    remaining: Mapping[Group, Ints], lost: LostByGroup, threshold: int, *, is_weighted: bool
-) -> tuple[LeftOutGroup, ...]:
-    """The groups that lose the largest share, with and without people of unknown outcome.
-
-    `remaining` are the judged people and the weight [2] of each group. Fewer than `threshold` of
-    them count as one person, so that a status does not show how few they are.
-    """
-    if not remaining:
-        return ()
-    judged = np.array([*remaining.values()])
-    kept = judged / np.where(are_small(judged[:, 0], threshold), judged[:, 0], 1)[:, None]
-    gone = np.array([[of.get(group, (0, 0)) for group in remaining] for of in lost.values()])
-    worst = dict[int, LeftOutGroup]()
-    for but in (None, LeftOutReason.UNKNOWN_OUTCOME):
-        counts = gone[[reason is not but for reason in lost]].sum(axis=0)
-        whole = kept + gone.sum(axis=0)
-        g = int((counts / np.where(whole > 0, whole, 1)).max(axis=1).argmax())
-        parts = [
-            _make_part(reason, both[g], whole[g, 1] if is_weighted else None, {})
-            for reason, both in zip(lost, gone, strict=True)
-            if both[g, 0]
-        ]
-        if parts:
-            worst[g] = LeftOutGroup([*remaining][g], int(whole[g, 0]), tuple(parts))
-    return tuple(worst.values())
-
-
-def _subtract_groups(whole: GroupTable, of_whole: Ints, part: GroupTable, of_part: Ints) -> Ints:
-    """The people and the weight [2, G] of known groups of a table who are not in another."""
-    of_group = dict(zip(part.groups, of_part.sum(axis=1).T, strict=True))
-    present = np.array([of_group.get(group, [0, 0]) for group in whole.groups]).T
-    return np.asarray(np.maximum(of_whole.sum(axis=1) - present, 0) * whole.known)
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
@@ -353,11 +357,3 @@ def _raise(both: Ints, threshold: int) -> Floats:
     """
     raised = raise_small(both[0], threshold)
     return np.stack([raised, both[1] * (raised / np.maximum(both[0], 1))])
-
-
-def _explain_absent(evaluation: Evaluation, table: GroupTable) -> LeftOutReason:
-    """Why people of the audit are not in the table of an evaluation."""
-    if table.given:
-        return LeftOutReason.STRATUM
-    needs_more = evaluation.subtracts or evaluation.terms.at is not None
-    return LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP

@@ -360,46 +360,43 @@ class Discovery(Frozen, eq=False):
 def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery:
     """The subgroups of cubes that have each combination of columns in one of them."""
     rates, inference = count_subgroups(cubes, search), search.inference
-    tests = [_test_against_others(entries, inference) for entries in rates]
+    tests: list[tuple[Floats, Marks]] = []
+    for counted in rates:
+        # Equal counts are tested once: thousands of small subgroups, for which Fisher's test is
+        # slow, share a few tables.
+        integers = np.stack([counted.over, counted.under], axis=1)
+        _, first, place = np.unique(integers, axis=0, return_index=True, return_inverse=True)
+        p, is_exact = compare_shares(*_sample_with_others(counted, first), inference)
+        tests.append((p[place.reshape(-1)], is_exact[place.reshape(-1)]))
     ends = np.cumsum([len(p) for p, _ in tests])[:-1]
     # One family: every subgroup of every rate, listed or not.
     adjusted = inference.correction.adjust(np.concatenate([p for p, _ in tests]))
-    tested = tuple(
-        TestedSubgroups(entries, inference, p, is_exact, levels)
-        for entries, (p, is_exact), levels in zip(
-            rates, tests, np.split(adjusted, ends), strict=True
+    all_tested, searched = [], []
+    for counted, (p, is_exact), levels in zip(rates, tests, np.split(adjusted, ends), strict=True):
+        tested = TestedSubgroups(counted, inference, p, is_exact, levels)
+        everybody, entries = counted.everybody, np.arange(len(p))
+        significant = entries[levels < inference.alpha]
+        explained = tested.find_explained(significant)
+        ranked = tested.rank(significant[~explained])
+        of_rate = SearchedRate(
+            rate=counted.rate.id,
+            of=search.of,
+            over=everybody.over,
+            under=everybody.under,
+            n=everybody.n,
+            looked_at=len(entries),
+            significant=len(significant),
+            explained=int(explained.sum()),
+            listed=tuple(map(tested.describe, ranked[: search.top].tolist())),
+            widest=tested.describe(tested.find_widest()) if len(entries) else None,
+            unfairest=tested.describe(tested.find_unfairest()) if len(entries) else None,
+            too_small=counted.too_small,
         )
-    )
-    reported = Subgroups(
-        search.over,
-        search.depth,
-        search.min_size,
-        search.top,
-        len(adjusted),
-        tuple(_summarize_rate(subgroups, search) for subgroups in tested),
-    )
-    return Discovery(reported, tested)
-
-
-def _summarize_rate(tested: TestedSubgroups, search: SubgroupSearch) -> SearchedRate:
-    everybody, entries = tested.entries.everybody, np.arange(len(tested.p))
-    significant = entries[tested.adjusted < search.inference.alpha]
-    explained = tested.find_explained(significant)
-    ranked = tested.rank(significant[~explained])
-    return SearchedRate(
-        rate=tested.entries.rate.id,
-        of=search.of,
-        over=everybody.over,
-        under=everybody.under,
-        n=everybody.n,
-        looked_at=len(entries),
-        significant=len(significant),
-        explained=int(explained.sum()),
-        listed=tuple(map(tested.describe, ranked[: search.top].tolist())),
-        widest=tested.describe(tested.find_widest()) if len(entries) else None,
-        unfairest=tested.describe(tested.find_unfairest()) if len(entries) else None,
-        too_small=tested.entries.too_small,
-    )
+        all_tested.append(tested)
+        searched.append(of_rate)
+    scope = search.over, search.depth, search.min_size, search.top
+    reported = Subgroups(*scope, len(adjusted), tuple(searched))
+    return Discovery(reported, tuple(all_tested))
 
 
 class TestedSubgroups(Frozen, eq=False, dict=True):
@@ -480,6 +477,11 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         low, high = self.find_intervals(np.array([entry]))
         over, under = int(entries.over[entry]), int(entries.under[entry])
         unfairness = abs(over * everybody.under - under * everybody.over)
+        # The groups of one condition less, where they are less than everybody.
+        names = entries.combination(entry)
+        fewer = [*combinations(names, len(names) - 1)]
+        larger = _find_parents(entries, np.array([entry]), fewer)
+        parents = [parent for _, found in larger for parent in found.tolist()]
         return Subgroup(
             group=entries.group(entry),
             over=over,
@@ -495,32 +497,16 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
             test=name_share_test(exact=bool(self.is_exact[entry]), inference=self.inference),
             unfairness=unfairness / (everybody.n * everybody.under),
             significant=bool(self.adjusted[entry] < self.inference.alpha),
-            parts=tuple(self._list_parents(entry)),
+            parts=tuple(
+                ParentGroup(
+                    entries.group(parent),
+                    int(entries.over[parent]),
+                    int(entries.under[parent]),
+                    float(self.divergence[parent]),
+                )
+                for parent in parents
+            ),
         )
-
-    def _list_parents(self, entry: int) -> Iterator[ParentGroup]:
-        """The groups of one condition less, where they are less than everybody."""
-        entries, names = self.entries, self.entries.combination(entry)
-        fewer = [*combinations(names, len(names) - 1)]
-        for _, parents in _find_parents(entries, np.array([entry]), fewer):
-            for parent in parents.tolist():
-                over, under = int(entries.over[parent]), int(entries.under[parent])
-                divergence = float(self.divergence[parent])
-                yield ParentGroup(entries.group(parent), over, under, divergence)
-
-
-def _test_against_others(entries: CountedSubgroups, inference: Inference) -> tuple[Floats, Marks]:
-    """The test of every subgroup against all others; equal counts are tested once.
-
-    Thousands of small subgroups, for which Fisher's test is slow, share a few tables.
-    """
-    if not len(entries.keys):
-        return np.zeros(0), np.zeros(0, dtype=np.bool_)
-    integers = np.stack([entries.over, entries.under], axis=1)
-    _, first, place = np.unique(integers, axis=0, return_index=True, return_inverse=True)
-    p, is_exact = compare_shares(*_sample_with_others(entries, first), inference)
-    place = place.reshape(-1)
-    return p[place], is_exact[place]
 
 
 def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample, Sample]:

@@ -82,6 +82,7 @@ class Exclusion(Frozen):
 
 NO_EXCLUSION = Exclusion()
 
+_OPEN = {Status.INCONCLUSIVE, Status.SKIPPED}
 _NOBODY_LEFT = "fewer than two groups are left to compare once the waived groups are set aside"
 
 Rejudge = Callable[[Exclusion], Finding | None]
@@ -153,9 +154,30 @@ def report_waivers(
 ) -> tuple[WaiverOutcome, ...]:
     """The state of each waiver; `checks` are the ids of the spec, `findings` the judged ones."""
     by_check = {finding.check.id: finding for finding in findings}
-    return tuple(
-        _report_waiver(waiver, by_check.get(waiver.check), checks, today) for waiver in waivers
-    )
+    outcomes = []
+    for waiver in waivers:
+        finding, state, why = by_check.get(waiver.check), WaiverState.UNUSED, ""
+        if not waiver.holds(today):
+            state, why = WaiverState.EXPIRED, f"it held until {waiver.expires}"
+        elif waiver.check not in checks:
+            why = f"the spec has no such check{did_you_mean(waiver.check, checks)}"
+        elif finding is None:
+            state, why = WaiverState.NOT_JUDGED, "the check was not judged"
+        elif any(_is_same(waived.group, waiver.group) for waived in finding.waived):
+            state = WaiverState.APPLIED
+        elif finding.status is Status.PASS:
+            why = "the check passes without it"
+        elif not (finding.crossed or finding.reversals) or finding.status in _OPEN:
+            why = "the check could not be evaluated, and that cannot be waived"
+        elif not waiver.group:
+            why = "waivers of single groups cover all of it"
+        else:
+            over = (group for breach in finding.crossed for group in breach.between)
+            levels = [level for group in over for _, level in group]
+            hints = (did_you_mean(name, levels) for _, name in waiver.group if name not in levels)
+            why = "no value of this group is over the limit" + next(filter(None, hints), "")
+        outcomes.append(WaiverOutcome(waiver, state, why))
+    return tuple(outcomes)
 
 
 def write_notices(outcomes: Sequence[WaiverOutcome], created: date) -> Iterator[Notice]:
@@ -185,7 +207,18 @@ def _is_beyond_limit(finding: Finding) -> bool:
 
 def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, ...]) -> Finding:
     """The finding of the remaining values, with the reasons of both findings."""
-    lost = [*_find_lost(finding, remaining, waived)]
+    # Strata in which waivers leave a single group, which cannot be compared in a spread.
+    alone: list[Group] = []
+    if finding.spread and all(waiver.group for waiver in waived):
+        if remaining is None:
+            alone.append(())
+        else:
+            before, now = (
+                [part.stratum for part in side.not_evaluated if not part.group]
+                for side in (finding, remaining)
+            )
+            alone += [stratum for stratum in now if stratum and stratum not in before]
+    lost = [NotEvaluated((), stratum, _NOBODY_LEFT, blocks=True) for stratum in alone]
     reasons = (finding.why, *(part.reason for part in lost))
     why = "; ".join(dict.fromkeys(filter(None, reasons)))
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *lost), why=why)
@@ -199,52 +232,6 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
         waived=waived,
         not_evaluated=tuple(dict.fromkeys((*finding.not_evaluated, *blocking))),
     )
-
-
-def _find_lost(
-    finding: Finding, remaining: Finding | None, waived: Sequence[Waived]
-) -> Iterator[NotEvaluated]:
-    """Strata in which waivers leave a single group, which cannot be compared.
-
-    This does not apply to metrics with a value for each group.
-    """
-    if not finding.spread or not all(waiver.group for waiver in waived):
-        return
-    if remaining is None:
-        yield NotEvaluated((), (), _NOBODY_LEFT, blocks=True)
-        return
-    before = {part.stratum for part in finding.not_evaluated if not part.group}
-    for part in remaining.not_evaluated:
-        if part.stratum and not part.group and part.stratum not in before:
-            yield NotEvaluated((), part.stratum, _NOBODY_LEFT, blocks=True)
-
-
-def _report_waiver(
-    waiver: Waiver, finding: Finding | None, checks: Sequence[str], today: date
-) -> WaiverOutcome:
-    if not waiver.holds(today):
-        return WaiverOutcome(waiver, WaiverState.EXPIRED, f"it held until {waiver.expires}")
-    if waiver.check not in checks:
-        hint = did_you_mean(waiver.check, checks)
-        return WaiverOutcome(waiver, WaiverState.UNUSED, f"the spec has no such check{hint}")
-    if finding is None:
-        return WaiverOutcome(waiver, WaiverState.NOT_JUDGED, "the check was not judged")
-    if any(_is_same(waived.group, waiver.group) for waived in finding.waived):
-        return WaiverOutcome(waiver, WaiverState.APPLIED, "")
-    return WaiverOutcome(waiver, WaiverState.UNUSED, _why_unused(waiver, finding))
-
-
-def _why_unused(waiver: Waiver, finding: Finding) -> str:
-    if finding.status is Status.PASS:
-        return "the check passes without it"
-    nothing_beyond = not finding.crossed and not finding.reversals
-    if nothing_beyond or finding.status in {Status.INCONCLUSIVE, Status.SKIPPED}:
-        return "the check could not be evaluated, and that cannot be waived"
-    if not waiver.group:
-        return "waivers of single groups cover all of it"
-    levels = [level for breach in finding.crossed for group in breach.between for _, level in group]
-    hints = [did_you_mean(level, levels) for _, level in waiver.group if level not in levels]
-    return "no value of this group is over the limit" + next(filter(None, hints), "")
 
 
 def _is_same(group: Group, other: Group) -> bool:

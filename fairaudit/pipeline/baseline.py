@@ -10,13 +10,13 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from itertools import chain
+from itertools import chain, product
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -51,7 +51,7 @@ from fairaudit.metrics import (
     TableMetric,
     find_metric,
 )
-from fairaudit.metrics.definitions import Bounds, CatalogueEntry
+from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compare_values
@@ -190,13 +190,15 @@ class PreviousFinding(Frozen):
     """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
 
     `own` are the values of all judged groups, beyond the limit or not; a spread has one value for
-    each stratum. `worse_off` are the groups that were worse off by more than the limit of a spread.
+    each stratum. `worse_off` are the groups that were worse off by more than the limit of a spread;
+    `lists_all` says whether they are all known.
     """
 
     finding: Finding
     crossed: Mapping[_BreachKey, Breach]
     own: Mapping[_Place, float]
     worse_off: AbstractSet[_Place]
+    lists_all: bool
 
 
 class Baseline(Frozen):
@@ -242,7 +244,10 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
         )
     return Baseline(
         Earlier(path, created.isoformat(), days, allowed),
-        {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
+        {
+            finding.check.id: _read_finding(finding, rows, result.burdens)
+            for finding in result.findings
+        },
         {reversal_key(reversal): reversal for reversal in result.reversals},
         {definition.id: definition.version for definition in result.definitions},
     )
@@ -306,7 +311,7 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
         raise UsageError(f"{what}({limit}{whose})", "give a smaller one: 0.01 is 1 point of a rate")
 
 
-def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
+def _read_finding(finding: Finding, rows: _Rows, burdens: Collection[str]) -> PreviousFinding:
     waived = [breach for waiver in finding.waived for breach in waiver.crossed]
     # In a spread all values share a key: their groups distinguish the waived pair from the other.
     spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
@@ -314,45 +319,49 @@ def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
     unspared = [
         breach for breach in crossed if (breach_key(breach), groups_of(breach)) not in spared
     ]
+    crossed_values = {breach_key(breach): breach for breach in unspared}
+    worse_off = {
+        (group, frozenset(breach.stratum))
+        for breach in unspared
+        if (group := _find_worse_off(breach, finding))
+    }
+    more = _list_worse_off(finding, rows, burdens)
+    own = _own_values(finding, rows)
     return PreviousFinding(
-        finding,
-        {breach_key(breach): breach for breach in unspared},
-        _own_values(finding, rows),
-        _list_worse_off(finding, unspared, rows),
+        finding, crossed_values, own, worse_off | (more or set()), more is not None
     )
 
 
-def _list_worse_off(finding: Finding, crossed: Iterable[Breach], rows: _Rows) -> set[_Place]:
-    """The groups that were worse off in a spread by more than its limit.
+def _list_worse_off(finding: Finding, rows: _Rows, burdens: Collection[str]) -> set[_Place] | None:
+    """The groups that were worse off in a spread by more than its limit; None if unknown.
 
-    For a spread of one rate, each group is compared with the best one.
+    By each rate of the spread, each group is compared with the best one, or with both ends if no
+    direction is better. They are unknown if the report does not have these rates.
     """
-    places = {
-        (group, frozenset(breach.stratum))
-        for breach in crossed
-        if (group := _find_worse_off(breach, finding))
-    }
-    check = finding.check
+    check, places = finding.check, set[_Place]()
     if not (finding.spread and isinstance(check, Check) and isinstance(check.metric, Disparity)):
-        return places
-    (rate, comparison), *others = check.metric.parts
+        return None
     plain = MetricOptions(minimum=check.terms.minimum, inference=check.inference)
-    if others or check.fail is None or check.terms != plain:
-        return places
-    is_lower = finding.worse_off == finding.second
-    values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
-    for row in rows.get((rate.id, check.of), ()):
-        if isinstance(row, RateRow) and {*row.by} == {*check.by} and not row.parameters:
-            stratum = values.setdefault(frozenset(row.stratum), {})
-            stratum[frozenset(row.group or ())] = row.estimate.value
-    for where, of_groups in values.items():
-        best = (max if is_lower else min)(of_groups.values())
-        for group, own in of_groups.items():
-            first, second = sorted((best, own), reverse=comparison.highest_first)
-            with np.errstate(all="ignore"):  # 0 of 0 crosses no limit
-                value = compare_values(rate, comparison, np.asarray(first), np.asarray(second))
-            if own != best and check.fail.is_crossed(float(value), None):
-                places.add((group, where))
+    if check.fail is None or check.terms != plain:
+        return None
+    for rate, comparison in check.metric.parts:
+        better = rate.better.given(favourable=check.of not in burdens)
+        values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
+        for row in rows.get((rate.id, check.of), ()):
+            if isinstance(row, RateRow) and {*row.by} == {*check.by} and not row.parameters:
+                stratum = values.setdefault(frozenset(row.stratum), {})
+                stratum[frozenset(row.group or ())] = row.estimate.value
+        if not values:
+            return None
+        ends = {Better.HIGHER: (max,), Better.LOWER: (min,), Better.NEITHER: (max, min)}[better]
+        for (where, of_groups), end in product(values.items(), ends):
+            best = end(of_groups.values())
+            for group, own in of_groups.items():
+                first, second = sorted((best, own), reverse=comparison.highest_first)
+                with np.errstate(all="ignore"):  # 0 of 0 crosses no limit
+                    value = compare_values(rate, comparison, np.asarray(first), np.asarray(second))
+                if own != best and check.fail.is_crossed(float(value), None):
+                    places.add((group, where))
     return places
 
 
@@ -437,6 +446,7 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
     """
     previous, check = baseline.checks[finding.check.id], finding.check
     worse: tuple[Breach, ...] = ()
+    others: dict[Breach, Finding] = {}
     new: tuple[Reversal, ...] = ()
     if finding.status is Status.FAIL and isinstance(check, ReversalCheck):
         new = tuple(
@@ -450,6 +460,10 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
         worse = tuple(
             breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
         )
+        others = {} if worse else _judge_others(finding, failed, previous, rejudge)
+        if others:
+            worse, shown = tuple(others), next(iter(others.values()))
+            finding = replace(shown, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
         if worse and place_of(finding) not in {breach_key(breach)[:2] for breach in worse}:
             accepted = tuple(breach for breach in failed if breach not in worse)
             groups = tuple(row.group for row in finding.waived) if finding.spread else ()
@@ -459,8 +473,11 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
             assert decided is not None
             finding = replace(decided, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
     was, own = previous.finding, previous.own.get(place_of(finding))
-    own_worse = []
+    own_worse: list[float | None] = []
     for breach in worse:
+        if breach in others:
+            own_worse.append(None)
+            continue
         crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
         own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
     # The groups of a spread before, if it is between other groups now.
@@ -487,6 +504,30 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
     if status is Status.FAIL and not worse and not new:
         status = worst_status(Status.WARN, status_of_unevaluated(finding))
     return replace(finding, status=status, before=before)
+
+
+def _judge_others(
+    finding: Finding, failed: Iterable[Breach], previous: PreviousFinding, rejudge: Rejudge
+) -> dict[Breach, Finding]:
+    """The values of a spread over its limit among the groups that were within it before.
+
+    The value of a spread is that of its farthest pair, behind which others may have fallen.
+    """
+    waived, found = tuple(row.group for row in finding.waived), dict[Breach, Finding]()
+    for breach in failed if previous.lists_all else ():
+        stratum, worst = frozenset(breach.stratum), _find_worse_off(breach, finding)
+        for best in map(frozenset, breach.between):
+            known = sorted(
+                tuple(sorted(group))
+                for group, where in previous.worse_off
+                if where == stratum and group != best
+            )
+            rest = rejudge(Exclusion((*waived, *known))) if known and best != worst else None
+            for other in () if rest is None else rest.crossed:
+                if frozenset(other.stratum) == stratum and other.backing in PROVEN:
+                    assert rest is not None
+                    found[other] = rest
+    return found
 
 
 def _is_new(

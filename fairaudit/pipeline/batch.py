@@ -8,14 +8,12 @@ from functools import cache, partial
 from itertools import chain
 from pathlib import Path
 
-from fairaudit import codec
 from fairaudit import spec as spec_files
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
-from fairaudit.codec.records import Tree
 from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import CountsOrError, Data, Engine
 from fairaudit.counting.plan import Key, Plan, is_finite_number
@@ -187,7 +185,7 @@ def _answer_each(
     results: Iterator[ResultOrError]
     if engine is polars_engine and workers.jobs > 1:
         judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
-        results = map(codec.unpack, workers.map(judge, counts.items()))
+        results = workers.map(judge, counts.items())
     else:
         results = (judge_file(task, name, counts[name], engine) for name in counts)
     progress.start("judging files", len(counts), "audits")
@@ -203,12 +201,12 @@ def _judge_elsewhere(
     sha256: str,
     options: RunOptions,
     counted: tuple[str, CountsOrError | None],
-) -> Tree | FairauditError:
-    """The packed answer for a file, in another process, which reads the spec again, once."""
+) -> ResultOrError:
+    """The answer for a file, in another process, which reads the spec again, once."""
     task = _read_once(spec, options)
     if task.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
-    return codec.pack(judge_file(task, *counted))
+    return judge_file(task, *counted)
 
 
 _read_once = cache(AuditTask.read)

@@ -85,17 +85,11 @@ def plan(
 _GREATEST = Decimal("3.4028234663852886e38")
 """The greatest number of a Float32 column."""
 
-SENTINELS = tuple(map(Decimal, (-9999, -999, -99, -9, -1, 99, 999, 9999, 99999)))
+SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 99, 999, 9999, 99999, 999999, 9999999)
 """Numbers that often stand for a missing value."""
 
-_OTHER_SENTINELS = frozenset(map(Decimal, (-8, -7, 999999, 9999999)))
-"""Further ones, without scores only: each edge multiplies the cells of their histograms."""
-
 AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
-    **{
-        number: (Edge(number), Edge(number, beyond=True))
-        for number in (*SENTINELS, *sorted(_OTHER_SENTINELS))
-    },
+    **{number: (Edge(number), Edge(number, beyond=True)) for number in map(Decimal, SENTINELS)},
     Decimal("Infinity"): (Edge(_GREATEST),),
     Decimal("-Infinity"): (Edge(-_GREATEST),),
 }
@@ -156,7 +150,6 @@ def _edges_around(plan: Plan, column: str, cuts: Sequence[Decimal]) -> set[Edge]
         number
         for number in AROUND
         if float(number) not in words
-        and not (number in _OTHER_SENTINELS and any(plan.scores.values()))
         and (
             not cuts or (number >= _FAR * largest if number > 0 else largest > 1 and min(cuts) >= 0)
         )

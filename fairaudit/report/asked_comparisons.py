@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
@@ -13,7 +13,7 @@ from fairaudit.base import names
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import Side
-from fairaudit.judge import AnyCheck, Check, Finding, Limit
+from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import Disparity, find_comparison_id, find_metric
 from fairaudit.metrics.other_names import find_ranges
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
@@ -66,7 +66,19 @@ def tables(
         if first.reference == "declared" and first.second:
             title += ", the declared reference"
         title += numbers.in_stratum(first.stratum, ", ")
-        findings = [finding for finding in result.findings if _is_about(finding, rows)]
+        # The checks that one of these values decides.
+        asked = (first.metric, first.of, first.by, first.stratum)
+        findings = [
+            finding
+            for finding in result.findings
+            if (finding.check.metric_id, finding.check.of, finding.check.by, finding.stratum)
+            == asked
+            and finding.estimate is not None
+            and any(
+                row.group == finding.first and row.estimate.value == finding.estimate.value
+                for row in rows
+            )
+        ]
         limits = "; ".join(map(headlines.limits, findings))
         level = result.provenance.inference.percent
         yield _table(f"{title}{f': {limits}' if limits else ''}", rows, findings, level, most)
@@ -85,10 +97,7 @@ def _table(
     one = seconds[0] if all(side == seconds[0] for side in seconds) else None
     has_row = one is not None and one.crowd is None and one.group not in {r.group for r in rows}
     has_column = not has_row and any(seconds)
-    estimates = [
-        [side.estimate for side in (row.parts[0].first, row.parts[0].second) if side is not None]
-        for row in rows
-    ]
+    estimates = [[side.estimate for side in row.parts[0].sides] for row in rows]
     metric = first.parts[0].metric
     digits = metric_titles.digits_of_rates(metric, estimates)
     bounds = [bound for finding in findings for bound in headlines.bounds(finding)]
@@ -160,8 +169,7 @@ def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | N
     """A line for each stratum of one comparison, and for each group in it, worst first."""
     first, inference = rows[0], result.provenance.inference
     rows = sorted(rows, key=lambda row: -_departure(row))
-    sides = [side for row in rows for part in row.parts for side in (part.first, part.second)]
-    estimates = [[side.estimate] for side in sides if side is not None]
+    estimates = [[side.estimate] for row in rows for part in row.parts for side in part.sides]
     metric = first.parts[0].metric if first.parts else first.metric
     digits = metric_titles.digits_of_rates(metric, estimates)
     value_digits = numbers.digits_of_values([row.estimate for row in rows])
@@ -220,12 +228,6 @@ def _who(row: ComparisonRow) -> str:
     return (pair if row.group is None else numbers.group(row.group)) or "all groups"
 
 
-def _where(row: ComparisonRow) -> str:
-    over = f", over {numbers.subset(row.averaged)}" if row.averaged else ""
-    stratum = f", {numbers.group(row.stratum)}" if row.stratum else ""
-    return f"by {numbers.subset(row.by)}{over}{stratum}"
-
-
 def _digits(row: ComparisonRow) -> int:
     return numbers.digits_of_values([row.estimate], least=4)
 
@@ -239,7 +241,14 @@ _OVERVIEW: tuple[Column[ComparisonRow], ...] = (
         ),
     ),
     text_column("who", _who),
-    text_column("where", _where),
+    text_column(
+        "where",
+        lambda row: (
+            f"by {numbers.subset(row.by)}"
+            + (f", over {numbers.subset(row.averaged)}" if row.averaged else "")
+            + (f", {numbers.group(row.stratum)}" if row.stratum else "")
+        ),
+    ),
     Column("value", lambda row: numbers.estimate_beside(row.estimate, [], _digits(row))),
     Column(
         "interval", lambda row: numbers.interval(row.estimate, share=False, digits=_digits(row))
@@ -249,7 +258,18 @@ _OVERVIEW: tuple[Column[ComparisonRow], ...] = (
 
 def without_limit(result: AuditResult) -> list[ComparisonRow]:
     """The values of the entries that no check judges."""
-    judged = {_question_of(finding.check) for finding in result.findings}
+    judged = set()
+    for finding in result.findings:
+        if isinstance(check := finding.check, Check):
+            at, aggregate = check.terms.at, getattr(check.metric, "over_groups", None)
+            judged.add(
+                (
+                    *(check.metric_id, find_comparison_id(check.metric)),
+                    *(check.of, check.by, check.given),
+                    *(None if at is None else float(at), check.terms.of_class, check.against),
+                    aggregate and str(aggregate),
+                )
+            )
     return [
         row
         for row in result.comparisons
@@ -260,18 +280,6 @@ def without_limit(result: AuditResult) -> list[ComparisonRow]:
         )
         not in judged
     ]
-
-
-def _question_of(check: AnyCheck) -> tuple[object, ...]:
-    """The question of a check, in the terms of comparison rows."""
-    if not isinstance(check, Check):
-        return ()
-    at, aggregate = check.terms.at, getattr(check.metric, "over_groups", None)
-    return (
-        *(check.metric_id, find_comparison_id(check.metric), check.of, check.by, check.given),
-        *(None if at is None else float(at), check.terms.of_class, check.against),
-        aggregate and str(aggregate),
-    )
 
 
 def compared_groups(result: AuditResult) -> Compared:
@@ -314,17 +322,6 @@ def _reference(row: ComparisonRow) -> str:
     return words.get(str(row.reference), f"the {row.reference} group")
 
 
-def _is_about(finding: Finding, rows: Sequence[ComparisonRow]) -> bool:
-    """Whether a finding decides by one of these values."""
-    check, first = finding.check, rows[0]
-    same = (check.metric_id, check.of, check.by, finding.stratum)
-    if same != (first.metric, first.of, first.by, first.stratum) or finding.estimate is None:
-        return False
-    return any(
-        row.group == finding.first and row.estimate.value == finding.estimate.value for row in rows
-    )
-
-
 _LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
 """No models: the label, and what a spec without `models` calls its one prediction."""
 
@@ -332,10 +329,40 @@ _LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The grid of models, where there are several, and the table of flags, where it is asked."""
     yield from models(result, most)
-    flags = list(_flags(result, most))
-    if flags:
-        yield Heading("Groups and fair ranges")
-        yield from flags
+    ranges = find_ranges(result.provenance.flags)
+    rows = [row for row in result.comparisons if not row.parameters and not row.averaged]
+    if ranges is None or not rows:
+        return
+    yield Heading("Groups and fair ranges")
+    # For each subset and outcome a table of groups by measures, those out of range marked.
+    for (of, by, stratum), run in groupby(
+        sorted(rows, key=lambda row: (row.of, len(row.by), row.by, row.stratum)),
+        key=lambda row: (row.of, row.by, row.stratum),
+    ):
+        cells = {
+            (row.group, (row.metric, row.compare)): numbers.value_of(row.estimate)
+            if row.flag is None
+            else Cell(f"{numbers.value_of(row.estimate)} !", Tone.WARN)
+            for row in run
+        }
+        titles = {
+            (name, how): f"{metric_titles.short_name(name)} {how or ''}".strip()
+            for _, (name, how) in cells
+        }
+        who: Column[Group | None] = text_column(
+            "", lambda group: "all groups" if group is None else numbers.group(group)
+        )
+        caption = f"{names.name(of)} by {numbers.subset(by)}{numbers.in_stratum(stratum, ', ')}"
+        yield from cross_table(caption, who, titles, cells, most)
+    low, high = ranges.ratio
+    yield Paragraph(
+        f"!: outside the range that {ranges.source.authors} ({ranges.source.year}) call fair: "
+        f"ratios from {low} to {high}, differences of up to {ranges.part} of their possible "
+        "range. A mark is not a limit and does not change the verdict. A ratio of small rates "
+        "leaves the range at a few points of difference: read both. Differences of unbounded "
+        "numbers are not marked.",
+        Tone.MUTED,
+    )
 
 
 def models(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -356,12 +383,12 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
         for entry in of_models:
             title = "".join(entry.title.rsplit(f" of {entry.of}", 1))
             measures.setdefault(title, {})[entry.of] = entry
-        cells = {
-            (title, of): _value(entry, values.values())
-            for title, values in measures.items()
-            if len(values) > 1
-            for of, entry in values.items()
-        }
+        cells = {}
+        for title, values in measures.items():
+            departures = {one.departure for one in values.values() if not math.isnan(one.departure)}
+            for of, entry in values.items() if len(values) > 1 else ():
+                is_nearest = len(departures) > 1 and entry.departure == min(departures)
+                cells[title, of] = numbers.value_of(entry.estimate) + " ‹" * is_nearest
         titles = {of: names.name(of) for _, of in cells}
         measure: Column[str] = text_column("measure", lambda title: title)
         tables += cross_table(f"By {numbers.subset(row.by)}", measure, titles, cells)
@@ -375,49 +402,3 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
             "them on the same people."
         )
         yield Paragraph(text, Tone.MUTED)
-
-
-def _value(entry: LatticeEntry, entries: Collection[LatticeEntry]) -> str:
-    """The value of one model, marked if it is the nearest to parity."""
-    departures = {one.departure for one in entries if not math.isnan(one.departure)}
-    is_nearest = len(departures) > 1 and entry.departure == min(departures)
-    return numbers.value_of(entry.estimate) + (" ‹" if is_nearest else "")
-
-
-def _flags(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """For each subset and outcome a table of groups by measures, those out of range marked."""
-    ranges = find_ranges(result.provenance.flags)
-    if ranges is None:
-        return
-    rows = [row for row in result.comparisons if not row.parameters and not row.averaged]
-    if not rows:
-        return
-    for (of, by, stratum), run in groupby(
-        sorted(rows, key=lambda row: (row.of, len(row.by), row.by, row.stratum)),
-        key=lambda row: (row.of, row.by, row.stratum),
-    ):
-        where = numbers.in_stratum(stratum, ", ")
-        cells = {(row.group, (row.metric, row.compare)): _flag(row) for row in run}
-        titles = {
-            (name, how): f"{metric_titles.short_name(name)} {how or ''}".strip()
-            for _, (name, how) in cells
-        }
-        who: Column[Group | None] = text_column(
-            "", lambda group: "all groups" if group is None else numbers.group(group)
-        )
-        caption = f"{names.name(of)} by {numbers.subset(by)}{where}"
-        yield from cross_table(caption, who, titles, cells, most)
-    low, high = ranges.ratio
-    yield Paragraph(
-        f"!: outside the range that {ranges.source.authors} ({ranges.source.year}) call fair: "
-        f"ratios from {low} to {high}, differences of up to {ranges.part} of their possible "
-        "range. A mark is not a limit and does not change the verdict. A ratio of small rates "
-        "leaves the range at a few points of difference: read both. Differences of unbounded "
-        "numbers are not marked.",
-        Tone.MUTED,
-    )
-
-
-def _flag(row: ComparisonRow) -> Cell:
-    text = numbers.value_of(row.estimate)
-    return Cell(text) if row.flag is None else Cell(f"{text} !", Tone.WARN)

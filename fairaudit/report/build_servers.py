@@ -183,30 +183,28 @@ def _suite(answer: Answer, name: str) -> ET.Element:
     if isinstance(result, AuditResult):
         # In UTC, as the format has it: without a zone.
         suite.set("timestamp", result.provenance.created.removesuffix("+00:00"))
-        properties = ET.SubElement(suite, "properties")
-        for what, value in _properties(result):
+        properties, origin = ET.SubElement(suite, "properties"), result.provenance
+        for what, value in (
+            ("fairaudit", origin.version),
+            ("title", origin.title),
+            ("spec", origin.spec_path),
+            ("spec_sha256", origin.spec_sha256),
+            *(("set", setting) for setting in origin.settings),
+            *(("data", file.path) for file in origin.files),
+            ("rows", numbers.SUPPRESSED if origin.rows is None else str(origin.rows)),
+            ("counts_sha256", origin.cube_sha256 or numbers.SUPPRESSED),
+            ("verdict", str(result.verdict)),
+            ("fail_on", str(result.fail_on)),
+            ("not_enough_evidence", str(result.not_enough_evidence)),
+            *origin.context.items(),
+        ):
             names = {"name": printable(what), "value": printable(value)}
             ET.SubElement(properties, "property", names)
     suite.extend(cases)
+    if isinstance(result, AuditResult) and result.notices:
+        lines = [f"notice: {printable(notice)}" for notice in result.notices]
+        ET.SubElement(suite, "system-out").text = "\n".join(lines)
     return suite
-
-
-def _properties(result: AuditResult) -> Iterator[tuple[str, str]]:
-    provenance = result.provenance
-    yield "fairaudit", provenance.version
-    yield "title", provenance.title
-    yield "spec", provenance.spec_path
-    yield "spec_sha256", provenance.spec_sha256
-    for setting in provenance.settings:
-        yield "set", setting
-    for file in provenance.files:
-        yield "data", file.path
-    yield "rows", numbers.SUPPRESSED if provenance.rows is None else str(provenance.rows)
-    yield "counts_sha256", provenance.cube_sha256 or numbers.SUPPRESSED
-    yield "verdict", str(result.verdict)
-    yield "fail_on", str(result.fail_on)
-    yield "not_enough_evidence", str(result.not_enough_evidence)
-    yield from provenance.context.items()
 
 
 def _cases(result: AuditResult, suite: str) -> list[ET.Element]:

@@ -38,10 +38,7 @@ from fairaudit.tools.compare.records import (
     CheckChange,
     ComparedResult,
     Direction,
-    GroupChange,
-    PeopleChange,
     RateChange,
-    ReversalChange,
     Sampling,
     Scale,
     ShareChange,
@@ -105,7 +102,8 @@ def _verdict(changes: Changes) -> Iterator[Block]:
     yield Entries([(Cell(word, tone), summary(changes))])
     moved = [change for change in changes.checks if _is_shown_first(change)]
     if moved:
-        yield _entries(moved, changes.alpha)
+        rows = [_state_check(change, changes.alpha) for change in moved]
+        yield Entries(rows, is_titled=True)
     yield Facts(
         [
             ("before", _origin(before)),
@@ -156,7 +154,7 @@ def _origin(compared: ComparedResult) -> str:
 
 def _checks(changes: Changes) -> Iterator[Block]:
     rest = [change for change in changes.checks if not _is_shown_first(change)]
-    rows = [*_entries(rest, changes.alpha).rows]
+    rows = [_state_check(change, changes.alpha) for change in rest]
     for other in changes.otherwise:
         statuses = f"{other.before.status.upper()} → {other.after.status.upper()}"
         text = f"{other.after.check.id}: {statuses}; {other.why} changed"
@@ -178,10 +176,6 @@ def _is_shown_first(check: CheckChange) -> bool:
     return is_moved or bool(check.unjudged) or check.leaves_out_more
 
 
-def _entries(rows: Sequence[CheckChange], alpha: float) -> Entries:
-    return Entries([(_word(change), _check(change, alpha)) for change in rows], is_titled=True)
-
-
 def _word(check: CheckChange) -> Cell:
     """What became of a check in one word."""
     if check.is_worse:
@@ -195,8 +189,8 @@ def _word(check: CheckChange) -> Cell:
     return Cell("UNSURE" if check.is_tested else "UNTESTED", Tone.MUTED)
 
 
-def _check(check: CheckChange, alpha: float) -> str:
-    """A check in one sentence: its statuses, its values, the change with its test."""
+def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
+    """What became of a check, and its sentence: statuses, values, the change with its test."""
     then, now = check.before, check.after
     status = f"{then.status.upper()} → {now.status.upper()}"
     text = f"{checks.title(now)}: {status}"
@@ -222,7 +216,13 @@ def _check(check: CheckChange, alpha: float) -> str:
         and (row.decided or row.decides or row.change.significant)
     ]
     told.sort(key=lambda row: not (row.decided or row.decides))
-    text += "".join(f"; {_group(row, alpha, check.check)}" for row in told[:_FEW_GROUPS])
+    for row in told[:_FEW_GROUPS]:
+        # `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`
+        values = [numbers.value_of(one) for one in (row.change.before, row.change.after)]
+        text += f"; {names.describe_group(row.group) if row.group else 'all groups'}"
+        text += f"{numbers.in_stratum(row.stratum)} {' → '.join(values)}"
+        words = changed(row.change, alpha, check.check)
+        text += f": {words}" if words else ""
     if (omitted := len(told) - _FEW_GROUPS) > 0:
         text += f"; and {omitted} more changed significantly"
     if check.newly_beyond:
@@ -235,17 +235,7 @@ def _check(check: CheckChange, alpha: float) -> str:
         text += f"; people left out: {' → '.join(shares)}"
     if check.recast:
         text += "; its columns, people or tests are defined differently"
-    return f"{text} ({now.check.id})"
-
-
-def _group(row: GroupChange, alpha: float, check: AnyCheck) -> str:
-    """A group in both results: `sex=F 0.5000 → 0.3790: -0.1210 [...], worse: p = .0001`."""
-    named = names.describe_group(row.group) if row.group else "all groups"
-    where = numbers.in_stratum(row.stratum)
-    change = row.change
-    values = " → ".join(numbers.value_of(estimate) for estimate in (change.before, change.after))
-    words = changed(change, alpha, check)
-    return f"{named}{where} {values}" + (f": {words}" if words else "")
+    return _word(check), f"{text} ({now.check.id})"
 
 
 def changed(change: Change, alpha: float, check: AnyCheck) -> str:
@@ -267,22 +257,13 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     if change.low is not None and change.high is not None:
         text += f" {numbers.bounds(change.low, change.high)}"
         text += f" {UNPAIRED}" if change.method == UNPAIRED else ""
-    return f"{text}{turned}, {_surely(change, alpha)}"
-
-
-def _surely(change: Change, alpha: float) -> str:
-    """How strong the evidence of a change is."""
-    way = str(change.way)
-    test = change.significance
-    if test is None:
+    text += f"{turned}, {change.way}"
+    if (test := change.significance) is None:
         # The top of the report says once that the people are the same.
-        return f"{way}; {change.why}" if change.why and not change.certain else way
-    p = f"p {numbers.probability(test.p, alpha)} ({test.test}"
-    if test.family > 1:
-        p += f"; {numbers.family(test, alpha)}"
-    if change.significant:
-        return f"{way}: {p})"
-    return f"{way}, not significant: {p})"
+        return text + (f"; {change.why}" if change.why and not change.certain else "")
+    text += "" if change.significant else ", not significant"
+    text += f": p {numbers.probability(test.p, alpha)} ({test.test}"
+    return text + (f"; {numbers.family(test, alpha)})" if test.family > 1 else ")")
 
 
 def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
@@ -291,7 +272,22 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         return
     yield Heading("Changed reversals")
     shown = changed_reversals[:_FEW_REVERSALS] if is_short else changed_reversals
-    yield Entries([_reversal(change) for change in shown])
+    rows = []
+    for change in shown:
+        word, tone = "other", Tone.WARN
+        if change.before is None:
+            word, tone = ("only after", Tone.MUTED) if change.unknown else ("new", Tone.WARN)
+        elif change.unknown or change.after is None:
+            word, tone = "only before" if change.unknown else "gone", Tone.MUTED
+        kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
+        pair = " against ".join(map(names.name, change.pair))
+        text = f"{metric_titles.title(change.rate)} of the {change.of} by "
+        text += f"{names.name(change.attribute)}, {pair}, given {numbers.subset(change.given)}: "
+        text += f"{' → '.join(kinds)}{'' if change.significant else ', not significant'}"
+        when = "before" if change.before is None else "after"
+        text += f"; {when}, {change.unknown}" if change.unknown else ""
+        rows.append((Cell(word, tone), text))
+    yield Entries(rows)
     if omitted := changed_reversals[len(shown) :]:
         sure = sum(change.significant for change in omitted)
         yield Paragraph(
@@ -299,24 +295,6 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
             "significant): --verbose or -o changes.json lists them",
             Tone.MUTED,
         )
-
-
-def _reversal(change: ReversalChange) -> tuple[Cell, str]:
-    """What became of a reversal in one word, and whose it is."""
-    word, tone = "other", Tone.WARN
-    if change.before is None:
-        word, tone = ("only after", Tone.MUTED) if change.unknown else ("new", Tone.WARN)
-    elif change.unknown or change.after is None:
-        word, tone = "only before" if change.unknown else "gone", Tone.MUTED
-    kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
-    pair = " against ".join(map(names.name, change.pair))
-    chance = "" if change.significant else ", not significant"
-    rate = f"{metric_titles.title(change.rate)} of the {change.of}"
-    where = f"{rate} by {names.name(change.attribute)}, {pair}"
-    when = "before" if change.before is None else "after"
-    unknown = f"; {when}, {change.unknown}" if change.unknown else ""
-    text = f"{where}, given {numbers.subset(change.given)}: {' → '.join(kinds)}{chance}{unknown}"
-    return Cell(word, tone), text
 
 
 def _meaning(changes: Changes) -> Iterator[Block]:
@@ -545,7 +523,23 @@ def _people(changes: Changes, most: int | None) -> Iterator[Block]:
     if not changes.people:
         return
     yield Heading("Who is in the data")
-    yield Entries([_moved_people(change, changes.alpha) for change in changes.people])
+    rows = []
+    for change in changes.people:
+        # Whether people are spread as before, and who is new or gone.
+        test, word, tone = change.significance, "untested", Tone.MUTED
+        largest = f"the largest change of a share is {numbers.gap(change.most_moved)}"
+        text = f"by {numbers.subset(change.by)}: "
+        if test is None:
+            text += change.why + (f"; {largest}" if change.most_moved else "")
+        else:
+            is_sure = change.significant
+            word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
+            text += f"{largest}, {'' if is_sure else 'not significant, '}"
+            text += f"p {numbers.probability(test.p, changes.alpha)} ({test.test})"
+        for groups, what in ((change.new, "new"), (change.gone, "gone")):
+            text += f"; {what}: {', '.join(map(numbers.group, groups))}" if groups else ""
+        rows.append((Cell(word, tone), text))
+    yield Entries(rows)
     for change in changes.people:
         if most is not None and not (change.new or change.gone or change.significant):
             continue
@@ -554,24 +548,6 @@ def _people(changes: Changes, most: int | None) -> Iterator[Block]:
         group: Column[ShareChange] = text_column(by, lambda row: numbers.group(row.group))
         caption = f"People by {by}; shares of those whose group is known"
         yield tabulate(caption, (group, *_SHARES), ordered, most=most, more=_more)
-
-
-def _moved_people(change: PeopleChange, alpha: float) -> tuple[Cell, str]:
-    """Whether people are spread as before, and who is new or gone."""
-    test, word, tone = change.significance, "untested", Tone.MUTED
-    largest = f"the largest change of a share is {numbers.gap(change.most_moved)}"
-    text = f"by {numbers.subset(change.by)}: "
-    if test is None:
-        text += change.why + (f"; {largest}" if change.most_moved else "")
-    else:
-        is_sure = change.significant
-        word, tone = ("moved", Tone.WARN) if is_sure else ("unsure", Tone.MUTED)
-        text += f"{largest}, {'' if is_sure else 'not significant, '}"
-        text += f"p {numbers.probability(test.p, alpha)} ({test.test})"
-    for groups, what in ((change.new, "new"), (change.gone, "gone")):
-        if groups:
-            text += f"; {what}: {', '.join(map(numbers.group, groups))}"
-    return Cell(word, tone), text
 
 
 def _written(share: float | None, write: Callable[[float], str] = numbers.percent) -> str:

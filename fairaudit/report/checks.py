@@ -98,7 +98,8 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     """The verdict, title and counts of an audit; `data` is audited in place of the spec's own."""
     origin = result.provenance
     title = names.line(origin.title) or names.copied(origin.spec_path)
-    title += "" if data is None else f", {names.copied(Path(data).name)}"
+    named = "" if data is None else names.copied(Path(data).name)
+    title += "" if named in title else f", {named}"
     counts = outcome(result) if result.findings else "No limits are set"
     if result.verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
         counts = f"passed with waivers: {counts}"
@@ -206,22 +207,20 @@ def averages_classes(finding: Finding) -> bool:
     return isinstance(metric, Disparity) and is_over_classes(metric)
 
 
-def _numerator_first(part: ComparisonPart, finding: Finding) -> ComparisonPart:
-    """The part with the numerator of a quotient first: the lower side, for a least ratio."""
-    comparison = comparison_of(finding)
-    first, second = part.first, part.second
-    if comparison is None or comparison.highest_first or first is None or second is None:
-        return part
-    is_swapped = first.estimate.value > second.estimate.value
-    return replace(part, first=second, second=first) if is_swapped else part
-
-
 def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
     """The parts to print: the part that attains the value, or all parts if all count.
 
-    The numerator of a quotient comes first.
+    The numerator of a quotient comes first: the lower side, for a least ratio.
     """
-    return tuple(_numerator_first(part, finding) for part in attaining_parts(finding))
+    parts, comparison = attaining_parts(finding), comparison_of(finding)
+    if comparison is None or comparison.highest_first:
+        return parts
+    return tuple(
+        replace(part, first=part.second, second=part.first)
+        if part.first and part.second and part.first.estimate.value > part.second.estimate.value
+        else part
+        for part in parts
+    )
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:

@@ -233,9 +233,29 @@ def presumed(result: AuditResult) -> Iterator[Block]:
 
 def _imbalance(result: AuditResult) -> str:
     """The share of positives, or of negatives, in each outcome where it is very small."""
+    everybody = {
+        (row.metric, row.of): row.estimate
+        for row in result.rates
+        if not (row.by or row.stratum or row.parameters) and row.estimate.state is State.DEFINED
+    }
+    rarer: dict[str, float] = {}
+    for (metric, of), rate in everybody.items():
+        words, share = "is positive by the label", rate.value
+        if metric == SELECTION_RATE.id and not metric_titles.heading(metric, of, ""):
+            words = f"is selected by {names.name(of)}"
+        elif metric == TRUE_POSITIVE_RATE.id and (FALSE_POSITIVE_RATE.id, of) in everybody:
+            positives = rate.denominator or 0
+            people = positives + (everybody[FALSE_POSITIVE_RATE.id, of].denominator or 0)
+            if not people:
+                continue
+            share = positives / people
+        elif metric not in {SELECTION_RATE.id, BASE_RATE.id}:
+            continue
+        side = words if share <= 1 - share else words.replace("is ", "is not ", 1)
+        rarer.setdefault(f"everybody {side}", min(share, 1 - share))
     texts = [
         f"{numbers.percent(share)} of {words}"
-        for words, share in _shares(result).items()
+        for words, share in rarer.items()
         if 0 < share < _IMBALANCED
     ]
     if not texts:
@@ -246,39 +266,6 @@ def _imbalance(result: AuditResult) -> str:
         "the common class has a high accuracy: read counts and intervals, and balanced_accuracy or "
         "average_precision in addition to accuracy."
     )
-
-
-def _shares(result: AuditResult) -> dict[str, float]:
-    """The rarer share of each outcome and label, as far as the rates of all people show it."""
-    everybody = {
-        (row.metric, row.of): row
-        for row in result.rates
-        if not (row.by or row.stratum or row.parameters) and row.estimate.state is State.DEFINED
-    }
-    shares: dict[str, float] = {}
-    for (metric, of), row in everybody.items():
-        value = row.estimate.value
-        if metric == SELECTION_RATE.id:
-            named = metric_titles.heading(metric, of, "")
-            words = "is positive by the label" if named else f"is selected by {names.name(of)}"
-            _add(shares, words, value)
-        elif metric == BASE_RATE.id:
-            _add(shares, "is positive by the label", value)
-        elif metric == TRUE_POSITIVE_RATE.id and (FALSE_POSITIVE_RATE.id, of) in everybody:
-            positives, negatives = (
-                everybody[rate.id, of].estimate.denominator or 0
-                for rate in (TRUE_POSITIVE_RATE, FALSE_POSITIVE_RATE)
-            )
-            if positives + negatives:
-                _add(shares, "is positive by the label", positives / (positives + negatives))
-    return shares
-
-
-def _add(shares: dict[str, float], words: str, share: float) -> None:
-    """Notes the rarer side of a share."""
-    is_rarer = share <= 1 - share
-    side = words if is_rarer else words.replace("is ", "is not ", 1)
-    shares.setdefault(f"everybody {side}", min(share, 1 - share))
 
 
 def _validity(result: AuditResult) -> str:
@@ -500,15 +487,17 @@ def features(result: AuditResult, most: int | None) -> Iterator[Block]:
     )
 
 
-def _missing(row: FeatureRow) -> str:
-    share = numbers.percent(row.missing / (row.n + row.missing))
-    return f"{numbers.whole(row.missing)} ({share})" if row.missing else "0"
-
-
 _FEATURES: tuple[Column[FeatureRow], ...] = (
     text_column("", lambda row: _name(row.group, known=row.known)),
     Column("people", lambda row: numbers.whole(row.n)),
-    Column("missing", _missing),
+    Column(
+        "missing",
+        lambda row: (
+            f"{numbers.whole(row.missing)} ({numbers.percent(row.missing / (row.n + row.missing))})"
+            if row.missing
+            else "0"
+        ),
+    ),
 )
 _OF_NUMBERS: tuple[Column[FeatureRow], ...] = (
     Column("mean", lambda row: _number(row.mean)),

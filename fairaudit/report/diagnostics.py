@@ -113,7 +113,7 @@ class Diagnostic(Frozen):
         check, parts = finding.check, checks.deciding_parts(finding)
         if not isinstance(check, Check) or len(parts) != 1 or check.against is not None:
             return None
-        sides = {side.group: side for side in (parts[0].first, parts[0].second) if side is not None}
+        sides = {side.group: side for side in parts[0].sides}
         metric = parts[0].metric if parts[0].outcome is None else SELECTION_RATE.id
         of_check = (metric, check.of, check.by, finding.stratum)
         rows = [
@@ -179,8 +179,42 @@ def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
     for row in result.groups:
         for column, level in row.group:
             columns.setdefault(level, set()).add(column)
-    shared = frozenset(level for level, having in columns.items() if len(having) > 1)
-    return {finding.check.id: _diagnostic(result, finding, shared) for finding in result.findings}
+    shared = {level for level, having in columns.items() if len(having) > 1}
+    diagnostics = {}
+    for finding in result.findings:
+        check = finding.check
+        headline, by = headlines.headline(finding), f"by {numbers.subset(check.by)}"
+        levels = {level for group in (finding.first, finding.second) for _, level in group}
+        headline += f", {by}" if levels & shared and by not in headline else ""
+        level = _LEVELS[finding.status]
+        at, source = check.place, None
+        quote = check.source.fail or check.source.warn
+        if finding.limit is not None and finding.limit == check.warn != check.fail:
+            quote = check.source.warn or quote
+        if quote is not None:
+            at = None if at is None else Place(at.file, quote.line, quote.column)
+            start, end = quote.column - 1, quote.end - 1
+            parts = (quote.text[:start], quote.text[start:end], quote.text[end:])
+            source = SourceLine(quote.line, *map(names.printable, parts))
+        short = tuple(lines(result, finding))
+        diagnostics[check.id] = Diagnostic(
+            result=result,
+            finding=finding,
+            # A pass in doubt is a note.
+            level=Level.NOTE if level is Level.PASS and finding.is_in_doubt else level,
+            code=names.copied(check.metric_id),
+            headline=headline,
+            at=at,
+            end=None if quote is None else quote.end,
+            place="" if at is None else f"{checks.place(at)}:{at.column}",
+            source=source,
+            value=headlines.value(finding),
+            interval=_interval(finding),
+            limit=headlines.limits(finding),
+            lines=short,
+            facts=(*finding_facts.value_lines(finding), *short, *finding_facts.facts(finding)),
+        )
+    return diagnostics
 
 
 def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tuple[str, str]]:
@@ -191,41 +225,6 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
         label = name or label
         texts.setdefault(label, []).append(text)
     return [(label, separator.join(several)) for label, several in texts.items()]
-
-
-def _diagnostic(result: AuditResult, finding: Finding, shared: frozenset[str]) -> Diagnostic:
-    """The diagnostic of a check; levels that several attributes share have their column added."""
-    headline, by = headlines.headline(finding), f"by {numbers.subset(finding.check.by)}"
-    levels = {level for group in (finding.first, finding.second) for _, level in group}
-    headline += f", {by}" if levels & shared and by not in headline else ""
-    level = _LEVELS[finding.status]
-    at, source = finding.check.place, None
-    quote = finding.check.source.fail or finding.check.source.warn
-    if finding.limit is not None and finding.limit == finding.check.warn != finding.check.fail:
-        quote = finding.check.source.warn or quote
-    if quote is not None:
-        at = None if at is None else Place(at.file, quote.line, quote.column)
-        start, end = quote.column - 1, quote.end - 1
-        parts = (quote.text[:start], quote.text[start:end], quote.text[end:])
-        source = SourceLine(quote.line, *map(names.printable, parts))
-    short = tuple(lines(result, finding))
-    return Diagnostic(
-        result=result,
-        finding=finding,
-        # A pass in doubt is a note.
-        level=Level.NOTE if level is Level.PASS and finding.is_in_doubt else level,
-        code=names.copied(finding.check.metric_id),
-        headline=headline,
-        at=at,
-        end=None if quote is None else quote.end,
-        place="" if at is None else f"{checks.place(at)}:{at.column}",
-        source=source,
-        value=headlines.value(finding),
-        interval=_interval(finding),
-        limit=headlines.limits(finding),
-        lines=short,
-        facts=(*finding_facts.value_lines(finding), *short, *finding_facts.facts(finding)),
-    )
 
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
@@ -335,23 +334,10 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     if isinstance(metric, Disparity) and metric.over_groups is not None:
         return []  # it combines the comparisons of all groups, so it has no two sides
-    rows = _side_rows(finding)
-    if not rows:
-        return []
-    sides, values, counts, titles = zip(*rows, strict=True)
-    numbers_of_sides = side_by_side([*zip(values, counts, strict=True)])
-    columns = zip(_aligned(sides), numbers_of_sides, titles, strict=True)
-    lines = ["  ".join(column).rstrip() for column in columns]
-    if len(lines) > 1:
-        lines[-1] += _reference(result, finding)
-    return lines
-
-
-def _side_rows(finding: Finding) -> list[tuple[str, str, str, str]]:
-    """Both sides of each part: name, rate and counts; of several parts also the rate's title."""
+    # Both sides of each part: name, rate and counts; of several parts also the rate's title.
     rows = []
     parts = checks.deciding_parts(finding)
-    averages = getattr(getattr(finding.check, "metric", None), "averages", ())
+    averages = getattr(metric, "averages", ())
     for index, part in enumerate(parts):
         title = ""
         if len(parts) > 1 or part.metric == ADJUSTED_MEAN.id:
@@ -360,15 +346,23 @@ def _side_rows(finding: Finding) -> list[tuple[str, str, str, str]]:
             title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
-        sides = [side for side in (part.first, part.second) if side is not None]
-        digits = metric_titles.digits_of_rates(part.metric, [[side.estimate for side in sides]])
-        for side in sides:
+        estimates = [side.estimate for side in part.sides]
+        digits = metric_titles.digits_of_rates(part.metric, [estimates])
+        for side in part.sides:
             rate = metric_titles.rate(part.metric, side.estimate, digits)
             value, _, counts = rate.partition(" (")
             if part.metric in _DISTRIBUTIONS:  # a distance between them is all there is
                 value, counts = "", numbers.counts(side.estimate)
             rows.append((headlines.side(side), value, counts.removesuffix(")"), title))
-    return rows
+    if not rows:
+        return []
+    sides, values, counted, titles = zip(*rows, strict=True)
+    numbers_of_sides = side_by_side([*zip(values, counted, strict=True)])
+    columns = zip(_aligned(sides), numbers_of_sides, titles, strict=True)
+    lines = ["  ".join(column).rstrip() for column in columns]
+    if len(lines) > 1:
+        lines[-1] += _reference(result, finding)
+    return lines
 
 
 def _meaning(result: AuditResult, finding: Finding) -> str:
@@ -444,7 +438,12 @@ def _sure(finding: Finding) -> list[str]:
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
-        across = ", includes the limit" if _is_across(finding) else ""
+        # A value beyond its limit, where no note says that the interval includes the limit.
+        limit, across = finding.limit, ""
+        if isinstance(limit, Limit) and not limit.conclusive and headlines.beyond_words(finding):
+            low, high = estimate.low or 0.0, estimate.high or 0.0
+            is_across = any(low < float(bound) < high for bound in limit.bounds)
+            across = ", includes the limit" if is_across else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
@@ -453,9 +452,10 @@ def _sure(finding: Finding) -> list[str]:
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
-        method = numbers.corrected_over(test) if test.family > 1 else test.test
+        method = f"{test.test}; {numbers.corrected_over(test)}" if test.family > 1 else test.test
         method += f"; before correction p {alone}" if alone != p else ""
-        parts.append(f"p {p} if there were {finding_facts.hypothesis(finding)} ({method})")
+        null = finding_facts.hypothesis(finding)
+        parts.append(f"p {p}: chance of such data if there were {null} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", for all groups, not for these two"
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
@@ -465,19 +465,6 @@ def _sure(finding: Finding) -> list[str]:
                 "model has the larger disparity is uncertain"
             )
     return [*parts, _missing(finding)]
-
-
-def _is_across(finding: Finding) -> bool:
-    """Whether a limit that a value is beyond lies within its interval, and no note says so."""
-    estimate, limit = finding.estimate, finding.limit
-    if estimate is None or not isinstance(limit, Limit) or limit.conclusive:
-        return False
-    if not headlines.beyond_words(finding):
-        return False
-    low, high = estimate.low, estimate.high
-    if low is None or high is None:
-        return False
-    return any(low < float(bound) < high for bound in limit.bounds)
 
 
 def _missing(finding: Finding) -> str:
@@ -582,7 +569,7 @@ def _adjusted(result: AuditResult, finding: Finding) -> str:
     if len(parts) != 1 or finding.stratum or not finding.crossed:
         return ""
     part, alpha = parts[0], result.provenance.inference.alpha
-    groups = {side.group for side in (part.first, part.second) if side is not None}
+    groups = {side.group for side in part.sides}
     for reversal in result.reversals:
         is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
         is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}

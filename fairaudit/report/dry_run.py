@@ -26,7 +26,6 @@ from fairaudit.result import (
     ColumnPreview,
     DryRun,
     GroupingPreview,
-    LevelPreview,
     Verification,
 )
 from fairaudit.stats.sample_sizes import POWER_IN_WORDS
@@ -53,7 +52,44 @@ _GROUPINGS: tuple[Column[GroupingPreview], ...] = (
 
 def document(dry_run: DryRun, *, all_rows: bool = False) -> Document:
     """The whole dry run; long lists of levels are cut unless `all_rows`."""
-    return tuple(_blocks(dry_run, all_rows=all_rows))
+    blocks: list[Block] = [
+        Heading(names.line(dry_run.title)),
+        Facts([*_facts(dry_run)]),
+        Heading("Columns"),
+        tabulate("Columns that are read", _COLUMNS, dry_run.columns),
+    ]
+    if dry_run.readings:
+        caption = "Their content, in the first file"
+        blocks.append(tabulate(caption, provenance.READINGS, dry_run.readings))
+    if any(column.levels for column in dry_run.columns):
+        blocks.append(_levels(dry_run, all_rows=all_rows))
+    if dry_run.groupings:
+        caption = f"People of a known {names.name(dry_run.groupings[0].of)}, by group"
+        blocks += [Heading("Groups"), tabulate(caption, _GROUPINGS, dry_run.groupings)]
+    blocks.append(Heading("Checks"))
+    checks = dry_run.checks
+    # Each check with the gap that it can show, then why some cannot be evaluated.
+    if not checks:
+        text = "The spec sets no limits: rates are reported without a verdict."
+        blocks.append(Paragraph(text))
+    elif checks[0].is_evaluable is None:
+        blocks.append(tabulate("Checks to judge", _CHECKS, checks))
+    else:
+        caption = f"Gap that a test finds in {POWER_IN_WORDS} such samples, for the smallest group"
+        blocks.append(tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks))
+        remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
+        if remarks:
+            blocks.append(Entries(remarks, is_titled=True))
+    if checks and dry_run.cost is not None and dry_run.cost.cells is None:
+        text = (
+            "The smallest gap is not shown: it would reveal sizes and rates that "
+            "`suppress_below` hides."
+        )
+        blocks.append(Paragraph(text))
+    if dry_run.notices:
+        notices = [(Cell("note", Tone.WARN), str(notice)) for notice in dry_run.notices]
+        blocks += [Heading("Notices"), Entries(notices)]
+    return tuple(blocks)
 
 
 def line(dry_run: DryRun) -> str:
@@ -65,42 +101,6 @@ def line(dry_run: DryRun) -> str:
         return f"{count}, no data read"
     closed = len(dry_run.checks) - dry_run.evaluable
     return f"{count}: {dry_run.evaluable} can be evaluated, {closed} cannot"
-
-
-def _blocks(dry_run: DryRun, *, all_rows: bool) -> Iterator[Block]:
-    yield Heading(names.line(dry_run.title))
-    yield Facts([*_facts(dry_run)])
-    yield Heading("Columns")
-    yield tabulate("Columns that are read", _COLUMNS, dry_run.columns)
-    if dry_run.readings:
-        yield tabulate("Their content, in the first file", provenance.READINGS, dry_run.readings)
-    if any(column.levels for column in dry_run.columns):
-        yield _levels(dry_run, all_rows=all_rows)
-    if dry_run.groupings:
-        yield Heading("Groups")
-        of = names.name(dry_run.groupings[0].of)
-        yield tabulate(f"People of a known {of}, by group", _GROUPINGS, dry_run.groupings)
-    yield Heading("Checks")
-    checks = dry_run.checks
-    # Each check with the gap that it can show, then why some cannot be evaluated.
-    if not checks:
-        yield Paragraph("The spec sets no limits: rates are reported without a verdict.")
-    elif checks[0].is_evaluable is None:
-        yield tabulate("Checks to judge", _CHECKS, checks)
-    else:
-        caption = f"Gap that a test finds in {POWER_IN_WORDS} such samples, for the smallest group"
-        yield tabulate(caption, (text_column("", _word), *_CHECKS, *_GAPS), checks)
-        remarks = [(_word(check), remark) for check in checks for remark in _remarks(check)]
-        if remarks:
-            yield Entries(remarks, is_titled=True)
-    if checks and dry_run.cost is not None and dry_run.cost.cells is None:
-        yield Paragraph(
-            "The smallest gap is not shown: it would reveal sizes and rates that "
-            "`suppress_below` hides."
-        )
-    if dry_run.notices:
-        yield Heading("Notices")
-        yield Entries([(Cell("note", Tone.WARN), str(notice)) for notice in dry_run.notices])
 
 
 def _facts(dry_run: DryRun) -> Iterator[tuple[str, str]]:
@@ -127,7 +127,20 @@ def _levels(dry_run: DryRun, *, all_rows: bool) -> Table:
         shown = column.levels if all_rows else column.levels[:_MOST_LEVELS]
         first, rest = names.name(column.name), len(column.levels) - len(shown)
         for level in shown:
-            rows.append([Cell(first), *_level(level)])
+            sources = [
+                _NO_VALUE if text is None else names.quoted(text, names.MOST_COPIED)
+                for text in level.sources
+            ]
+            is_same = level.sources == (level.level,)
+            rows.append(
+                [
+                    Cell(first),
+                    Cell(names.name(level.level, names.MOST_COPIED) if level.level else "no level"),
+                    Cell(numbers.whole(level.n)),
+                    Cell("" if is_same else numbers.first_few(sources, _MOST_SOURCES)),
+                    Cell("rare", Tone.WARN) if level.is_rare else Cell(level.role),
+                ]
+            )
             first = ""
         if rest:
             rows.append([*map(Cell, ("", f"{numbers.counted(rest, 'more level')}", "", "", ""))])
@@ -137,16 +150,6 @@ def _levels(dry_run: DryRun, *, all_rows: bool) -> Table:
         rows,
         (False, False, True, False, False),
     )
-
-
-def _level(level: LevelPreview) -> Iterator[Cell]:
-    most = names.MOST_COPIED
-    yield Cell(names.name(level.level, most) if level.level else "no level")
-    yield Cell(numbers.whole(level.n))
-    sources = [_NO_VALUE if text is None else names.quoted(text, most) for text in level.sources]
-    is_same = level.sources == (level.level,)
-    yield Cell("" if is_same else numbers.first_few(sources, _MOST_SOURCES))
-    yield Cell("rare", Tone.WARN) if level.is_rare else Cell(level.role)
 
 
 def _word(check: CheckPreview) -> Cell:
@@ -162,19 +165,22 @@ def _smallest_gap(check: CheckPreview) -> str:
     return f"{points} points" if points else "none at all"
 
 
-def _whose_gap(check: CheckPreview) -> str:
-    gap = check.detectable
-    if gap is None:
-        return ""
-    of = numbers.group_in(gap.group, gap.stratum)
-    return f"{of}, {numbers.whole(gap.n)} against {numbers.whole(gap.m)}"
-
-
 _CHECKS: tuple[Column[CheckPreview], ...] = (
     text_column("check", lambda row: names.copied(row.check.id)),
     text_column("limit", lambda row: row.limit),
 )
-_GAPS = (Column("smallest gap", _smallest_gap), text_column("of", _whose_gap))
+_GAPS: tuple[Column[CheckPreview], ...] = (
+    Column("smallest gap", _smallest_gap),
+    text_column(
+        "of",
+        lambda row: (
+            ""
+            if (gap := row.detectable) is None
+            else f"{numbers.group_in(gap.group, gap.stratum)}, "
+            f"{numbers.whole(gap.n)} against {numbers.whole(gap.m)}"
+        ),
+    ),
+)
 
 
 def _remarks(check: CheckPreview) -> Iterator[str]:

@@ -222,13 +222,10 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
             "compare": row.compare or row.metric,
             # A number of all groups together is about two of them, and neither is a reference.
             "reference": (row.group and _group(row.second)) or row.reference,
-            "between": None if row.group else _between(row),
+            "between": None
+            if row.group
+            else " and ".join(filter(None, map(_group, (row.first, row.second)))) or None,
         }
-
-
-def _between(row: ComparisonRow) -> str | None:
-    """The two groups that decide a number of all groups together."""
-    return " and ".join(filter(None, map(_group, (row.first, row.second)))) or None
 
 
 def comparisons(result: AuditResult) -> Export:

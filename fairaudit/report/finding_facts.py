@@ -50,9 +50,22 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         has_interval = estimate.low is not None and estimate.high is not None
         method = estimate.method if has_interval else estimate.no_interval
         yield from labelled("interval", [method or ""])
-        yield from labelled("test", [*_tests(finding)])
+        if (test := estimate.significance) is not None:
+            # The test by name, and a second one with its p-value.
+            texts = [numbers.test(test)]
+            if (second := test.beside) is not None:
+                hypothesis = _SECOND_TESTS.get(second.hypothesis, second.hypothesis)
+                p = numbers.probability(second.p, finding.check.inference.alpha)
+                texts.append(f"that {hypothesis}: p {p} ({second.test})")
+            yield from labelled("test", texts)
         yield from labelled("missing", [*_missing(finding)])
-        yield from labelled("people", [_shortfall(finding)])
+        affected = finding.practice
+        if affected is not None and affected.shortfall:
+            # The people between the worse group's rate and the joint rate of both groups.
+            worse, _ = map(headlines.side, sides_of_gap(finding))
+            people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'} people"
+            text = f"{people}{outcome_of_gap(finding)} than at the joint rate of both groups"
+            yield "people", f"{worse}: {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
     yield from labelled("others", [_reversal(row, finding) for row in finding.reversals[1:]])
@@ -134,19 +147,6 @@ def _difference(finding: Finding) -> str:
     return f"at rates this small, consider the difference: {numbers.points(gap, digits)} points"
 
 
-def _tests(finding: Finding) -> Iterator[str]:
-    """The test by name, and a second one with its p-value."""
-    test = None if finding.estimate is None else finding.estimate.significance
-    if test is None:
-        return
-    alpha = finding.check.inference.alpha
-    yield numbers.test(test)
-    if test.beside is not None:
-        hypothesis = _SECOND_TESTS.get(test.beside.hypothesis, test.beside.hypothesis)
-        p = numbers.probability(test.beside.p, alpha)
-        yield f"that {hypothesis}: p {p} ({test.beside.test})"
-
-
 def _missing(finding: Finding) -> Iterator[str]:
     """The reason for missing bounds, or the groups that missing values could put over a limit."""
     bounds = finding.missing
@@ -171,17 +171,6 @@ def _missing(finding: Finding) -> Iterator[str]:
         if low is not None and high is not None:
             ends = dict.fromkeys((numbers.number(low), numbers.number(high)))
             yield f"assuming {assumption}: {' to '.join(ends)}"
-
-
-def _shortfall(finding: Finding) -> str:
-    """The number of people between the worse group's rate and the joint rate of both groups."""
-    affected = finding.practice
-    if affected is None or not affected.shortfall:
-        return ""
-    amount = "more" if affected.burden else "fewer"
-    worse, _ = map(headlines.side, sides_of_gap(finding))
-    people = f"{affected.shortfall:,.1f} {amount} people{outcome_of_gap(finding)}"
-    return f"{worse}: {people} than at the joint rate of both groups"
 
 
 def outcome_of_gap(finding: Finding) -> str:
@@ -260,8 +249,7 @@ def few_people(finding: Finding) -> str:
     ]
     groups = numbers.group_in(gap.group, gap.stratum)
     size = f"{numbers.whole(gap.n)} against {describe_people(gap.m)}"
-    sides_of_part = (finding.parts[0].first, finding.parts[0].second)
-    if any(side is not None and side.estimate.weighted for side in sides_of_part):
+    if any(side.estimate.weighted for side in finding.parts[0].sides):
         size += ", effective sizes"
     level = "" if gap.level is None else f" (test level {f'{gap.level:.3g}'.removeprefix('0')})"
     gap_words = (
@@ -311,8 +299,11 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
         only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
         if only_warned or before.status in _NO_FAILURE:
             return f"before: {before.status}, {created(before.earlier)}"
+        unknown = (
+            "these groups were within the limit before" if finding.spread else "no value before"
+        )
         earlier = [
-            "no value before" if value is None else f"{numbers.number(value)} before"
+            unknown if value is None else f"{numbers.number(value)} before"
             for value in before.own_worse
         ]
         pairs = zip(before.worse, earlier, strict=True)

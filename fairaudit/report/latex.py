@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from fairaudit.base.names import printable
 from fairaudit.report import checks, numbers, rates, summary
@@ -50,21 +50,21 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
 
 def _page(document: Document) -> str:
     """The tables of a document."""
-    tables = [block for block in document if isinstance(block, Table)]
-    head = r"% \usepackage{booktabs}"
-    return "\n\n".join([head, *("\n".join(_lines(table)) for table in tables)]) + "\n"
-
-
-def _lines(table: Table) -> Iterator[str]:
-    sides = "".join("r" if numeric else "l" for numeric in table.numeric)
-    yield r"\begin{table}"
-    if table.caption:
-        yield f"\\caption{{{escape(table.caption[:1].upper() + table.caption[1:])}}}"
-    yield from (f"\\begin{{tabular}}{{{sides}}}", r"\toprule", _row(table.header), r"\midrule")
-    yield from (_row([cell.text for cell in row]) for row in table.rows)
-    yield from (r"\bottomrule", r"\end{tabular}")
-    yield from (f"\\par {escape(text)}" for text in table.more.splitlines())
-    yield r"\end{table}"
+    texts = [r"% \usepackage{booktabs}"]
+    for table in (block for block in document if isinstance(block, Table)):
+        sides = "".join("r" if numeric else "l" for numeric in table.numeric)
+        caption = f"\\caption{{{escape(table.caption[:1].upper() + table.caption[1:])}}}"
+        lines = [
+            r"\begin{table}",
+            *([caption] if table.caption else []),
+            *(f"\\begin{{tabular}}{{{sides}}}", r"\toprule", _row(table.header), r"\midrule"),
+            *(_row([cell.text for cell in row]) for row in table.rows),
+            *(r"\bottomrule", r"\end{tabular}"),
+            *(f"\\par {escape(text)}" for text in table.more.splitlines()),
+            r"\end{table}",
+        ]
+        texts.append("\n".join(lines))
+    return "\n\n".join(texts) + "\n"
 
 
 def _row(texts: Sequence[str]) -> str:

@@ -168,8 +168,8 @@ def _pair(entry: LatticeEntry | None) -> str:
     sizes = {
         side.group: side.estimate.n
         for part in deciding
-        for side in (part.first, part.second)
-        if side is not None and side.crowd is None
+        for side in part.sides
+        if side.crowd is None
     }
     sides = []
     for group in checks.pair_of(entry):
@@ -237,24 +237,17 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     entry_of = {row.by: _entry(title, row) for row in _worst(result.lattice, title)}
     departures = [entry.departure for entry in entry_of.values() if entry is not None]
     top = max(filter(math.isfinite, departures), default=0.0)
-    return title, [
-        Node(numbers.subset(by), _text(entry), _shade(entry, top)) for by, entry in entry_of.items()
-    ]
-
-
-def _text(entry: LatticeEntry | None) -> str:
-    if entry is None:
-        return "not compared"
-    return numbers.value_of(entry.estimate, 3) + (" (limit)" if entry.judged else "")
-
-
-def _shade(entry: LatticeEntry | None, top: float) -> float | None:
-    """The departure as a share of the largest finite one; an infinite one is all of it."""
-    if entry is None or entry.estimate.suppressed or math.isnan(entry.departure):
-        return None
-    if math.isinf(entry.departure):
-        return 1.0
-    return max(entry.departure / top, 0.0) if top > 0 else 0.0
+    nodes = []
+    for by, entry in entry_of.items():
+        text, shade = "not compared", None
+        if entry is not None:
+            text = numbers.value_of(entry.estimate, 3) + (" (limit)" if entry.judged else "")
+            # The departure as a share of the largest finite one; an infinite one is all of it.
+            if not (entry.estimate.suppressed or math.isnan(entry.departure)):
+                share = max(entry.departure / top, 0.0) if top > 0 else 0.0
+                shade = 1.0 if math.isinf(entry.departure) else share
+        nodes.append(Node(numbers.subset(by), text, shade))
+    return title, nodes
 
 
 _MOST_GROUPS = 3
@@ -335,13 +328,25 @@ def sentence(appearance: Appearance, alpha: float) -> str:
     if test is not None:
         corrected = "adjusted p" if test.correction != "none" else "p"
         p = f" ({corrected} {numbers.probability(test.adjusted, alpha)})"
+    if len(appearance.parents) == 2:
+        first, second = (_parent(parent, alpha) for parent in appearance.parents)
+        parents = f"the groups it is part of: {first}, {second}"
+    else:
+
+        def on_its_side(parent: Parent) -> float:
+            gap = 0.0 if parent.apart is None else parent.apart.difference
+            return math.copysign(gap, gap * beside.difference)
+
+        nearest = _parent(max(appearance.parents, key=on_its_side), alpha)
+        count = len(appearance.parents)
+        parents = f"of the {count} groups it is part of the nearest is {nearest}"
     return (
         f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
         f"{numbers.percent(appearance.estimate.value)} "
         f"({numbers.counts(appearance.estimate)}) against "
         f"{numbers.percent(beside.other.value)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{p}; "
-        f"{_of_parents(appearance, alpha)}: the gap first appears where "
+        f"{parents}: the gap first appears where "
         f"{', '.join(others)} and {last} meet"
     )
 
@@ -349,21 +354,6 @@ def sentence(appearance: Appearance, alpha: float) -> str:
 def _rate(appearance: Appearance) -> str:
     title = metric_titles.title(appearance.metric, appearance.of)
     return f"{title} of the {names.name(appearance.of)}"
-
-
-def _of_parents(appearance: Appearance, alpha: float) -> str:
-    """The gaps of the larger groups: of both if there are two, otherwise of the nearest."""
-    if len(appearance.parents) == 2:
-        first, second = (_parent(parent, alpha) for parent in appearance.parents)
-        return f"the groups it is part of: {first}, {second}"
-
-    def on_its_side(parent: Parent) -> float:
-        gap = 0.0 if parent.apart is None else parent.apart.difference
-        return math.copysign(gap, gap * appearance.apart.difference)
-
-    nearest = max(appearance.parents, key=on_its_side)
-    count = len(appearance.parents)
-    return f"of the {count} groups it is part of the nearest is {_parent(nearest, alpha)}"
 
 
 def _parent(parent: Parent, alpha: float) -> str:

@@ -170,59 +170,42 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     """The verdict, a row for each check that is not passed, and the numbers of the worst."""
     headline = checks.audit_headline(result, data)
     every = diagnose(result)
-    rows = [row for row in every if row.level is not Level.PASS]
-    has_owners = any(row.finding.check.about.owner for row in rows)
-    columns = _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1]
-    table = [tabulate("", columns, rows)] if rows else []
-    worst = [_worst(result, row) for row in rows[:1]]
-    unjudged = [] if every else [*_unjudged(result)]
-    return (
-        Heading(headline.title),
-        headline.block,
-        *table,
-        *worst,
-        *unjudged,
-        *_remarks(result, every),
-    )
-
-
-def _unjudged(result: AuditResult) -> Iterator[Table | Paragraph]:
-    """The first comparisons that a spec without limits asks for, and the widest gaps."""
-    tables = [*rates.answers(result, FEW_ROWS)]
-    yield from tables[:_MOST_TABLES]
-    if (more := len(tables) - _MOST_TABLES) > 0:
-        yield Paragraph(f"{numbers.counted(more, 'more table')} below.")
-    if gaps := remarks.widest(result):
-        columns: tuple[Column[remarks.WidestGap], ...] = (
-            text_column(f"{remarks.WIDEST}, those with evidence first", lambda gap: gap.headline),
-            text_column("how sure", lambda gap: gap.sure),
-        )
-        yield tabulate("", columns, gaps)
-
-
-def _remarks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[Paragraph | Entries]:
-    """How close the passes came, what they may have missed, what no limit looks at, notices."""
-    if every and all(row.level is Level.PASS for row in every):
+    blocks: list[CommentBlock] = [Heading(headline.title), headline.block]
+    if rows := [row for row in every if row.level is not Level.PASS]:
+        has_owners = any(row.finding.check.about.owner for row in rows)
+        blocks.append(tabulate("", _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1], rows))
+        blocks.append(_worst(result, rows[0]))
+    if not every:
+        # The first comparisons that a spec without limits asks for, and the widest gaps.
+        tables = [*rates.answers(result, FEW_ROWS)]
+        blocks += tables[:_MOST_TABLES]
+        if (more := len(tables) - _MOST_TABLES) > 0:
+            blocks.append(Paragraph(f"{numbers.counted(more, 'more table')} below."))
+        if gaps := remarks.widest(result):
+            columns: tuple[Column[remarks.WidestGap], ...] = (
+                text_column(f"{remarks.WIDEST}, those with evidence first", lambda g: g.headline),
+                text_column("how sure", lambda gap: gap.sure),
+            )
+            blocks.append(tabulate("", columns, gaps))
+    elif not rows:
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
-            yield Paragraph(f"The closest to its limit: {closest.headline} ({closest.limit}).")
+            text = f"The closest to its limit: {closest.headline} ({closest.limit})."
+            blocks.append(Paragraph(text))
     if steps := " ".join(remarks.steps(result, every)):
-        yield Paragraph(f"What to do next: {steps}")
+        blocks.append(Paragraph(f"What to do next: {steps}"))
     for text in remarks.beside_checks(result, every):
-        yield Paragraph(f"{text[:1].upper()}{text[1:]}.")
+        blocks.append(Paragraph(f"{text[:1].upper()}{text[1:]}."))
     if result.notices:
         notices = remarks.first_notices(result)
-        yield Entries([(Cell("notice", Tone.WARN), text) for text in notices])
+        blocks.append(Entries([(Cell("notice", Tone.WARN), text) for text in notices]))
+    return tuple(blocks)
 
 
 def _by(row: Diagnostic) -> str:
     check = row.finding.check
     given = f" given {numbers.subset(check.given)}" if check.given else ""
     return f"{numbers.subset(check.by)}{given}" if check.by else ""
-
-
-def _value(row: Diagnostic) -> Cell:
-    return Cell(f"{row.value}\n({row.interval})" if row.interval else row.value, Tone.STRONG)
 
 
 def _place(row: Diagnostic) -> Cell:
@@ -239,7 +222,10 @@ _OPEN_CHECKS: tuple[Column[Diagnostic], ...] = (
         lambda row: Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None),
     ),
     text_column("by", _by),
-    Column("value", _value),
+    Column(
+        "value",
+        lambda row: Cell(row.value + (f"\n({row.interval})" if row.interval else ""), Tone.STRONG),
+    ),
     text_column("limit", lambda row: row.limit),
     text_column("spec", _place),
     text_column("owner", lambda row: names.line(row.finding.check.about.owner)),
@@ -293,7 +279,17 @@ def _page(
     """
     title, blocks = top
     start = f"## {phrase(title)}\n\n" if title else ""
-    start += _fitted([*_units(blocks)], most - _FOR_THE_NOTE - _size(start)) + "\n\n"
+    # Rows of tables and lists are left out first.
+    units, fitting = [*_units(blocks)], set[int]()
+    room = most - _FOR_THE_NOTE - _size(start)
+    for index in sorted(range(len(units)), key=lambda index: not units[index].startswith("\n\n")):
+        if (size := _size(units[index])) <= room:
+            fitting.add(index)
+            room -= size
+    start += "".join(units[index] for index in sorted(fitting)).lstrip("\n")
+    if omitted := len(units) - len(fitting):
+        start += f"\n\n{omitted:,} more statements do not fit here: `-o report.json` has them."
+    start += "\n\n"
     room = most - _FOR_THE_NOTE - _size(start)
     kept = _first_that_fit(heads, room)
     others = [*folds, *(fold for head in kept for fold in head.inside)]
@@ -329,19 +325,6 @@ def _fold(section: _Section) -> _Fold:
     return _Fold(title, "".join(_units(blocks)).lstrip("\n"))
 
 
-def _fitted(units: Sequence[str], room: int) -> str:
-    """The units in at most `room` bytes, and the number left out; rows are left out first."""
-    kept = set()
-    for index in sorted(range(len(units)), key=lambda index: not units[index].startswith("\n\n")):
-        if (size := _size(units[index])) <= room:
-            kept.add(index)
-            room -= size
-    text = "".join(unit for index, unit in enumerate(units) if index in kept).lstrip("\n")
-    if left_out := len(units) - len(kept):
-        text += f"\n\n{left_out:,} more statements do not fit here: `-o report.json` has them."
-    return text
-
-
 def _units(blocks: Iterable[CommentBlock]) -> Iterator[str]:
     """The blocks as Markdown, and each further row of a table or a list behind one line break."""
     mark = "*"
@@ -356,9 +339,15 @@ def _units(blocks: Iterable[CommentBlock]) -> Iterator[str]:
             case Paragraph():
                 rows = [running(block.text)]
             case Facts():
-                rows = [_fact(mark, *pair) for pair in block.pairs]
+                labels = (f"{bold(phrase(f'{name}:'))} " if name else "" for name, _ in block.pairs)
+                texts = (running(text, "  ") for _, text in block.pairs)
+                rows = [f"{mark} {label}{text}" for label, text in zip(labels, texts, strict=True)]
             case Entries():
-                rows = [_entry(mark, *row) for row in block.rows]
+                rows = [
+                    f"{mark} {bold(_SIGNS.get(word.tone, '') + phrase(word.text))} "
+                    f"{running(text, '  ')}"
+                    for word, text in block.rows
+                ]
             case Code():
                 rows = [code(block.text)]
             case Table():
@@ -370,16 +359,6 @@ def _units(blocks: Iterable[CommentBlock]) -> Iterator[str]:
         yield from (f"\n{row}" if number else f"\n\n{row}" for number, row in enumerate(rows))
         if isinstance(block, Table) and block.more:
             yield f"\n\n{running(block.more)}"
-
-
-def _fact(mark: str, name: str, text: str) -> str:
-    named = f"{bold(phrase(f'{name}:'))} " if name else ""
-    return f"{mark} {named}{running(text, '  ')}"
-
-
-def _entry(mark: str, word: Cell, text: str) -> str:
-    head = bold(_SIGNS.get(word.tone, "") + phrase(word.text))
-    return f"{mark} {head} {running(text, '  ')}"
 
 
 def _cell(entry: Cell) -> str:

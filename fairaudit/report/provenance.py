@@ -17,7 +17,7 @@ from fairaudit.metrics import find_metric
 from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Block, Column, Facts, Heading, tabulate, text_column
-from fairaudit.result import AuditResult, ColumnReading, DataFile, Provenance
+from fairaudit.result import AuditResult, ColumnReading, Provenance
 
 
 def provenance(result: AuditResult) -> Iterator[Block]:
@@ -34,7 +34,10 @@ def provenance(result: AuditResult) -> Iterator[Block]:
     pairs += [("changed by --set", names.line(setting)) for setting in origin.settings]
     if origin.not_run:
         pairs.append(("not run (--only)", numbers.first_few([*map(names.line, origin.not_run)])))
-    pairs += [("data", _file(file)) for file in origin.files[:5]]
+    for file in origin.files[:5]:
+        lines = "" if file.lines is None else f", {numbers.whole(file.lines)} lines"
+        size = f" ({numbers.whole(file.bytes)} bytes{lines})" if file.bytes else ""
+        pairs.append(("data", f"{names.copied(file.path)}{size}"))
     if len(origin.files) > 5:  # the first five are named
         pairs.append(("", f"and {len(origin.files) - 5} more files"))
     draws, draws_hash, counts_hash = origin.draws, origin.draws_sha256, origin.cube_sha256
@@ -123,13 +126,6 @@ def profiles(result: AuditResult) -> Iterator[Block]:
 _PROFILE: tuple[Column[str], ...] = (
     text_column("text of the profile", lambda line: names.line(line).replace("  ", "\u00a0\u00a0")),
 )
-
-
-def _file(file: DataFile) -> str:
-    if not file.bytes:
-        return names.copied(file.path)
-    lines = "" if file.lines is None else f", {numbers.whole(file.lines)} lines"
-    return f"{names.copied(file.path)} ({numbers.whole(file.bytes)} bytes{lines})"
 
 
 def ledger(result: AuditResult) -> Iterator[Block]:

@@ -5,7 +5,7 @@ As the summary of a bias audit has them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -63,16 +63,39 @@ def document(result: AuditResult) -> Document:
 
     Raises `UsageError` for a result without such ratios.
     """
-    tables = _tables_of(result)
-    return (
-        Heading(names.line(result.provenance.title) or "Summary of an audit"),
-        Facts([*_facts(result)]),
-        *(block for table in tables for block in _blocks(table)),
-        Paragraph(
-            "Each ratio is a group's rate divided by the highest rate of the compared groups in "
-            "its table. Unknown and excluded groups have no ratio."
-        ),
+    tables, origin = _tables_of(result), result.provenance
+    # When, by which rule, what the spec says of the data, which people were left out and why.
+    facts = [("date of the audit", origin.created[:10])]
+    for profile in origin.profiles:
+        facts += [
+            (names.name(profile.name), names.line(f"{profile.title} ({profile.date})")),
+            ("source", names.line(profile.source)),
+            ("caution", names.line(profile.caution)),
+        ]
+    facts += [(names.name(name), names.line(text)) for name, text in origin.context.items()]
+    if files := numbers.first_few([names.copied(Path(file.path).name) for file in origin.files]):
+        facts.append(("data", f"{files}; {numbers.whole(origin.rows)} rows"))
+    if origin.minimum.size:
+        facts.append(("compared", f"groups of {origin.minimum.size} people or more"))
+    if origin.exclude_below is not None:
+        facts.append(("excluded", names.line(describe_rule(origin.exclude_below))))
+    blocks: list[Block] = [Heading(names.line(origin.title) or "Summary of an audit"), Facts(facts)]
+    for table in tables:
+        of = metric_titles.of_outcome("selection_rate", table.of)
+        caption = f"{table.rate.capitalize()} and {table.ratio}{of} by {numbers.subset(table.by)}"
+        rows = []
+        for rate, values in table.rows:
+            is_known = rate.standing is Eligibility.ELIGIBLE and not rate.estimate.suppressed
+            texts = (*(names.name(level) for _, level in rate.group), *values)
+            rows.append([Cell(text, Tone.PLAIN if is_known else Tone.MUTED) for text in texts])
+        header = (*map(names.name, table.by), *table.header)
+        numeric = [index >= len(table.by) for index in range(len(header))]
+        blocks.append(Table(caption, header, rows, numeric))
+    text = (
+        "Each ratio is a group's rate divided by the highest rate of the compared groups in "
+        "its table. Unknown and excluded groups have no ratio."
     )
+    return (*blocks, Paragraph(text))
 
 
 def render(result: AuditResult, form: Format) -> str:
@@ -158,48 +181,13 @@ def _values(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> tuple[str, 
         "" if part is None else f"{part:,}" if scale == 1 else f"{part / scale:,.1f}"
         for part in parts
     )
-    return n, selected, numbers.percent(estimate.value), _ratio(rate, ratios)
-
-
-def _ratio(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> str:
-    """The ratio; 1 for the group that others are compared with; why a group is not compared."""
+    ratio: str = State.UNDEFINED
     if rate.standing is not Eligibility.ELIGIBLE:
-        return _STANDINGS[rate.standing]
-    if not ratios:  # the ratio of one group would reveal that of another
-        return numbers.SUPPRESSED
-    if rate.group in ratios:
-        return numbers.value_of(ratios[rate.group].estimate, 3)
-    is_highest = any(row.second == rate.group for row in ratios.values())
-    return numbers.number(1, 3) if is_highest and rate.estimate.value > 0 else State.UNDEFINED
-
-
-def _facts(result: AuditResult) -> Iterator[tuple[str, str]]:
-    """When, by which rule, what the spec says of the data, which people were left out and why."""
-    origin = result.provenance
-    yield "date of the audit", origin.created[:10]
-    for profile in origin.profiles:
-        yield names.name(profile.name), names.line(f"{profile.title} ({profile.date})")
-        yield "source", names.line(profile.source)
-        yield "caution", names.line(profile.caution)
-    yield from ((names.name(name), names.line(text)) for name, text in origin.context.items())
-    files = numbers.first_few([names.copied(Path(file.path).name) for file in origin.files])
-    if files:
-        yield "data", f"{files}; {numbers.whole(origin.rows)} rows"
-    if origin.minimum.size:
-        yield "compared", f"groups of {origin.minimum.size} people or more"
-    if origin.exclude_below is not None:
-        yield "excluded", names.line(describe_rule(origin.exclude_below))
-
-
-def _blocks(table: _Published) -> Iterator[Block]:
-    of = metric_titles.of_outcome("selection_rate", table.of)
-    caption = f"{table.rate.capitalize()} and {table.ratio}{of} by {numbers.subset(table.by)}"
-    rows = []
-    for rate, values in table.rows:
-        is_known = rate.standing is Eligibility.ELIGIBLE and not rate.estimate.suppressed
-        tone = Tone.PLAIN if is_known else Tone.MUTED
-        texts = (*(names.name(level) for _, level in rate.group), *values)
-        rows.append([Cell(text, tone) for text in texts])
-    header = (*map(names.name, table.by), *table.header)
-    numeric = (*(False for _ in table.by), True, True, True, True)
-    yield Table(caption, header, rows, numeric)
+        ratio = _STANDINGS[rate.standing]
+    elif not ratios:  # the ratio of one group would reveal that of another
+        ratio = numbers.SUPPRESSED
+    elif rate.group in ratios:
+        ratio = numbers.value_of(ratios[rate.group].estimate, 3)
+    elif estimate.value > 0 and any(row.second == rate.group for row in ratios.values()):
+        ratio = numbers.number(1, 3)  # the group that others are compared with
+    return n, selected, numbers.percent(estimate.value), ratio

@@ -138,22 +138,18 @@ def digits_of(rows: Sequence[RateRow], rules: Sequence[Rule] = ()) -> int:
 
     A difference that is small compared with the interval of the rate does not count.
     """
-    rate_of = {row.group: row.estimate for row in rows}
-    pairs = [(row.estimate, rate_of.get(row.reference, row.estimate)) for row in rows]
-    digits = metric_titles.digits_of_rates(
-        rows[0].metric, (pair if _is_apart(*pair) else pair[:1] for pair in pairs), 3
-    )
+    rate_of, apart = {row.group: row.estimate for row in rows}, list[list[Estimate]]()
+    for row in rows:
+        pair = [row.estimate, rate_of.get(row.reference, row.estimate)]
+        widths = [
+            rate.high - rate.low for rate in pair if rate.low is not None and rate.high is not None
+        ]
+        is_apart = abs(pair[0].value - pair[1].value) > _LITTLE * max(widths, default=0.0)
+        apart.append(pair if is_apart else pair[:1])
+    digits = metric_titles.digits_of_rates(rows[0].metric, apart, 3)
     scale = 100 if metric_titles.is_share(rows[0].metric) else 1
-    to_limits = ([own.value, rule.value] for own, _ in pairs for rule in rules)
+    to_limits = ([row.estimate.value, rule.value] for row in rows for rule in rules)
     return numbers.digits_apart(to_limits, digits, scale=scale)
-
-
-def _is_apart(rate: Estimate, other: Estimate) -> bool:
-    """Whether two rates differ by more than a little of the interval of either."""
-    widths = [
-        end.high - end.low for end in (rate, other) if end.low is not None and end.high is not None
-    ]
-    return abs(rate.value - other.value) > _LITTLE * max(widths, default=0.0)
 
 
 def rate_interval(row: RateRow, digits: int) -> Interval:
@@ -202,24 +198,16 @@ def _limits(
 def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Iterator[Rule]:
     """A line for each bound of both limits of one check."""
     check = finding.check
-    if not isinstance(check, Check) or not _is_plain(check):
+    if not isinstance(check, Check):
         return
+    terms = check.terms
+    if check.strata or terms.average or terms.of_class or terms.at is not None or check.against:
+        return  # the rates that it compares are not those of the plain table
     write = numbers.percent if metric_titles.is_share(metric) else numbers.number
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
         for value, side in () if limit is None else _places(finding, check, metric, limit):
             text = write(value, digits)
             yield Rule(value, label=f"{name} {side} {text}", is_limit=True)
-
-
-def _is_plain(check: Check) -> bool:
-    """Whether the rates it compares are those of the plain table."""
-    return not (
-        check.strata
-        or check.terms.average
-        or check.terms.of_class
-        or check.terms.at is not None
-        or check.against
-    )
 
 
 def _places(
@@ -235,34 +223,23 @@ def _places(
     base = _base(finding, check, metric)
     if base is None or not isinstance(check.metric, Disparity):
         return
+    comparison = check.metric.comparison
+    low, high = sorted(finding.parts[0].sides, key=lambda side: side.estimate.value)
+    is_known = finding.spread and finding.worse_off and high.group == finding.worse_off
     for declared, bound in bounds.items():
         # A bound of parity lies on the base itself: the side is the one of a worse value.
         worse = bound + (_NUDGE if declared == "above" else -_NUDGE)
-        value, beyond = (
-            base + float(check.metric.comparison.gap_at(at, base)) for at in (bound, worse)
-        )
+        value, beyond = (base + float(comparison.gap_at(at, base)) for at in (bound, worse))
         side = "below" if beyond < value else "above"
-        if (above := _above_lowest(finding, check.metric, bound)) is not None:
-            value, side = above, "above"
+        if is_known and comparison.scale in {Scale.DIFFERENCE, Scale.RATIO}:
+            # If the highest rate of a spread is worse off, the place is above the lowest rate.
+            lowest, apart = low.estimate.value, float(comparison.unscale(bound))
+            if comparison.scale is Scale.DIFFERENCE:
+                value, side = lowest + apart, "above"
+            elif apart > 0:
+                value, side = lowest / apart, "above"
         if math.isfinite(value):
             yield value, side
-
-
-def _above_lowest(finding: Finding, metric: Disparity, bound: float) -> float | None:
-    """The place of a bound of a spread above the lowest rate, if the highest rate is worse off."""
-    first, second = finding.parts[0].first, finding.parts[0].second
-    is_known = finding.spread and finding.worse_off and first is not None and second is not None
-    if not is_known or metric.comparison.scale not in {Scale.DIFFERENCE, Scale.RATIO}:
-        return None
-    assert first is not None
-    assert second is not None
-    low, high = sorted((first, second), key=lambda side: side.estimate.value)
-    if high.group != finding.worse_off:
-        return None
-    base, apart = low.estimate.value, float(metric.comparison.unscale(bound))
-    if metric.comparison.scale is Scale.DIFFERENCE:
-        return base + apart
-    return base / apart if apart > 0 else None
 
 
 def _base(finding: Finding, check: Check, metric: str) -> float | None:
@@ -273,9 +250,8 @@ def _base(finding: Finding, check: Check, metric: str) -> float | None:
     part = finding.parts[0]
     if compared.parts[0][0].id != metric or part.metric != metric:
         return None
-    sides = [side for side in (part.first, part.second) if side is not None]
-    if len(sides) != 2 or any(side.crowd is not None for side in sides):
+    if len(part.sides) != 2 or any(side.crowd is not None for side in part.sides):
         return None
-    values = [side.estimate.value for side in sides]
+    values = [side.estimate.value for side in part.sides]
     base = max(values) if finding.spread else values[-1]
     return base if math.isfinite(base) else None

@@ -35,7 +35,6 @@ _Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
 _MOST_STAGES = 3
 """The number of stages in a table of 80 columns."""
 _WORST, _LOWEST = "worst first", "lowest first"
-_PAIR = 2
 _ONE_IN_THOUSAND = 0.001
 """A smaller share of the people has two digits."""
 _MOST_SUBSETS = 12
@@ -151,13 +150,22 @@ def _table(
     caption += "" if order == _WORST else f", {order}"
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
+    notes = [_star(rows[:most])]
+    eligible = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
+    is_compared = bool(kinds) or any(row.reference for row in eligible)
+    if first.averaged and len(eligible) > 1 and not is_compared:
+        # Two averages are compared over the strata that both groups have.
+        notes.append(
+            "these averages use different strata or weights; for the same strata and weights, use "
+            "`compare: difference` or `ratio`"
+        )
     return tabulate(
         caption,
         [*_columns(rows, shares, level, kinds)],
         rows,
         tone=lambda row: Tone.PLAIN if row.standing is Eligibility.ELIGIBLE else Tone.MUTED,
         most=most,
-        notes=(_star(rows[:most]), "" if kinds else _averages(rows)),
+        notes=notes,
     )
 
 
@@ -188,17 +196,6 @@ def _star(rows: Sequence[RateRow]) -> str:
     if first.family == 1:
         return f"{below}, the one test of this table"
     return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
-
-
-def _averages(rows: Sequence[RateRow]) -> str:
-    """Why averages are not compared: two of them are of the strata that both groups have."""
-    compared = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
-    if not rows[0].averaged or len(compared) < _PAIR or any(row.reference for row in compared):
-        return ""
-    return (
-        "these averages use different strata or weights; for the same strata and weights, use "
-        "`compare: difference` or `ratio`"
-    )
 
 
 def _is_compared(row: RateRow) -> bool:
@@ -354,8 +351,15 @@ def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
             key = (row.metric, row.of, row.by, _stratum_columns(row.stratum), options)
             by_conditioning.setdefault(key, []).append(row)
     several = (run for run in by_conditioning.values() if len({row.stratum for row in run}) > 1)
-    for rates in islice(several, pictures.MOST_STRATUM_PICTURES):
-        yield _figure(result, rates)
+    for rows in islice(several, pictures.MOST_STRATUM_PICTURES):
+        first = rows[0]
+        title = metric_titles.defined_heading(result, first.metric, first.of)
+        options = metric_titles.options(first.parameters, first.averaged)
+        whose = f"{title}{metric_titles.of_outcome(first.metric, first.of)}{options}"
+        given = numbers.subset(_stratum_columns(first.stratum))
+        placed = [(numbers.group(row.stratum), row) for row in rows]
+        caption = f"{whose}, {numbers.subset(first.by)} by {given}"
+        yield _draw_lines(caption, (given, title), placed, ("stratum", "strata"))
     for _, run in groupby(
         [row for row in comparisons if row.stratum],
         key=lambda row: (
@@ -375,21 +379,6 @@ def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 def _stratum_columns(stratum: Group) -> Grouping:
     return tuple(name for name, _ in stratum)
-
-
-def _figure(result: AuditResult, rows: Sequence[RateRow]) -> Figure:
-    """A rate of the groups in each stratum."""
-    first = rows[0]
-    title = metric_titles.defined_heading(result, first.metric, first.of)
-    options = metric_titles.options(first.parameters, first.averaged)
-    whose = f"{title}{metric_titles.of_outcome(first.metric, first.of)}{options}"
-    given = numbers.subset(_stratum_columns(first.stratum))
-    return _draw_lines(
-        f"{whose}, {numbers.subset(first.by)} by {given}",
-        (given, title),
-        [(numbers.group(row.stratum), row) for row in rows],
-        ("stratum", "strata"),
-    )
 
 
 def _draw_lines(

@@ -271,7 +271,7 @@ def _gap(
     about: RateRow | ComparisonRow = ratio or row
     if ratio is not None:
         estimate, part = ratio.estimate, ratio.parts[0]
-        metric, sides = part.metric, [side for side in (part.first, part.second) if side]
+        metric, sides = part.metric, part.sides
         apart, between = headlines.times(estimate), numbers.interval(estimate, share=False)
         level = result.provenance.inference.percent
         kind = numbers.interval_heading(f"{level} interval", [estimate])

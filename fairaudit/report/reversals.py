@@ -350,8 +350,18 @@ def sentence(reversal: Reversal, alpha: float) -> str:
     overall = f"{_gap(reversal.crude)} overall, {' against '.join(map(share, reversal.crude_pair))}"
     if reversal.crude_p is not None:
         overall += f", p {numbers.probability(reversal.crude_p, alpha)}"
-    parts = (overall, after, pattern(reversal))
-    return f"{named}: {'; '.join(filter(None, parts))}{_sureness(reversal, alpha)}."
+    text = "; ".join(filter(None, (overall, after, pattern(reversal))))
+    test, sure = reversal.significance, ""
+    if test is not None and not reversal.hangs_on_weights:
+        # The adjusted p-value of the tested gap, among all comparisons.
+        sure = f"{_WHOSE.get(reversal.kind, 'the reversal')}: p "
+        sure += numbers.probability(test.adjusted, alpha)
+        if test.family > 1:
+            by = "uncorrected among" if test.correction == "none" else f"by {test.correction} over"
+            sure += f" {by} {numbers.whole(test.family)} comparisons"
+        elif not reversal.kind.has_both_directions:
+            sure = ""
+    return f"{named}: {text}{sure and f' ({sure})'}."
 
 
 def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
@@ -422,7 +432,14 @@ def _gap(value: float) -> str:
 def pattern(reversal: Reversal) -> str:
     """In which strata the gap points the other way, or what share goes with their mix."""
     if reversal.kind is ReversalKind.OPPOSITE:
-        return ", ".join(_direction(reversal, side) for side in reversal.directions)
+        texts = []
+        for side in reversal.directions:
+            # The mean gap of strata that point the same way, and how many they are.
+            weight = sum(stratum.weight for stratum in side)
+            gap = sum(stratum.weight * stratum.difference for stratum in side) / weight
+            where = f"in {len(side)} of {reversal.estimable_strata} strata"
+            texts.append(f"{_gap(gap)} {where} with {numbers.percent(weight)} of the people")
+        return ", ".join(texts)
     if reversal.kind is ReversalKind.MASKED:
         return ""
     if reversal.kind is ReversalKind.EXPLAINED:
@@ -446,26 +463,3 @@ def pattern(reversal: Reversal) -> str:
         numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
     )
     return f"reversed in {count} of {strata} strata ({share_of}), with {people} of the people"
-
-
-def _direction(reversal: Reversal, strata: Sequence[Stratum]) -> str:
-    """The mean gap of strata that point the same way, and how many they are."""
-    people = sum(stratum.weight for stratum in strata)
-    gap = sum(stratum.weight * stratum.difference for stratum in strata) / people
-    where = f"in {len(strata)} of {reversal.estimable_strata} strata"
-    return f"{_gap(gap)} {where} with {numbers.percent(people)} of the people"
-
-
-def _sureness(reversal: Reversal, alpha: float) -> str:
-    """The adjusted p-value of the tested gap, among all comparisons."""
-    test = reversal.significance
-    if test is None or reversal.hangs_on_weights:
-        return ""
-    if test.family == 1 and not reversal.kind.has_both_directions:
-        return ""
-    gap = _WHOSE.get(reversal.kind, "the reversal")
-    text = f"{gap}: p {numbers.probability(test.adjusted, alpha)}"
-    if test.family == 1:
-        return f" ({text})"
-    by = "uncorrected among" if test.correction == "none" else f"by {test.correction} over"
-    return f" ({text} {by} {numbers.whole(test.family)} comparisons)"

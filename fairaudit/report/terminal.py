@@ -211,7 +211,11 @@ def _table(block: Table, text: Callable[..., Text], page: int, *, plain: bool) -
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    room = _room(block, page)
+    # The first column has the width that the numbers leave.
+    room = page // 5 if block.slim else page
+    if not block.slim and all(block.numeric[1:]):
+        others = [max(map(cell_len, column)) for column in zip(*_texts(block, 1), strict=True)]
+        room = max(page - sum(others) - _BETWEEN * len(others), _NARROWEST // 2)
     for index, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
         justify = "right" if numeric else "left"
         most = page // 5 if block.slim and not index else None
@@ -269,16 +273,6 @@ def _texts(block: Table, start: int = 0) -> list[Sequence[str]]:
     return [block.header[start:], *([cell.text for cell in row[start:]] for row in block.rows)]
 
 
-def _room(block: Table, page: int) -> int:
-    """The width of the first column: the space that the numbers leave."""
-    if block.slim:
-        return page // 5
-    if not all(block.numeric[1:]):
-        return page
-    others = [max(map(cell_len, column)) for column in zip(*_texts(block, 1), strict=True)]
-    return max(page - sum(others) - _BETWEEN * len(others), _NARROWEST // 2)
-
-
 MOST_LINES = 54
 _WIDEST = 100
 _LABEL = 7
@@ -322,10 +316,22 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
         shown = sorted(every, key=remarks.distance)
         yield line(Cell("the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
-    every_part = [
-        _parts(diagnostic, page, is_first=not index and diagnostic.level is not Level.PASS)
-        for index, diagnostic in enumerate(listed)
-    ]
+    # The parts of a diagnostic: its headline, its place, each label, a picture. Only the first
+    # diagnostic has the line of the spec and the picture.
+    every_part = []
+    for index, diagnostic in enumerate(listed):
+        is_first = not index and diagnostic.level is not Level.PASS
+        code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
+        place = [*_place(diagnostic, page)]
+        parts = [
+            [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)],
+            place if is_first else place[:1],
+            *map(_labelled, diagnostics.by_label(diagnostic.lines)),
+        ]
+        if is_first and diagnostic.picture is not None:
+            picture = text_layout.draw(diagnostic.picture, page)
+            parts.append([BLANK, *picture] if picture else [])
+        every_part.append([wrapped(part, page) for part in parts])
     left = room - 4 - sum(len(head) for head, *_ in every_part)
     printed = 0
     for head, *parts in every_part:
@@ -343,22 +349,6 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
         yield line(Cell(f"and {numbers.counted(len(left_out), 'more check')}: --full", Tone.MUTED))
     if not printed:
         yield BLANK
-
-
-def _parts(diagnostic: Diagnostic, page: int, *, is_first: bool) -> list[list[Line]]:
-    """The parts of a diagnostic: its headline, its place, each label, a picture.
-
-    Only the first diagnostic has the line of the spec and the picture.
-    """
-    code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
-    parts = [[line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)]]
-    place = [*_place(diagnostic, page)]
-    parts += [place if is_first else place[:1]]
-    parts += map(_labelled, diagnostics.by_label(diagnostic.lines))
-    if is_first and diagnostic.picture is not None:
-        picture = text_layout.draw(diagnostic.picture, page)
-        parts.append([BLANK, *picture] if picture else [])
-    return [wrapped(part, page) for part in parts]
 
 
 def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
@@ -405,7 +395,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         for table in rates.answers(result, FEW_ROWS)
     ]
     if not tables:
-        yield from wrapped([*_notes(gaps, result)], page)
+        yield from wrapped(_notes(gaps, result), page)
         return
     shown = sum(end + 2 <= room for end in accumulate(map(len, tables)))
     left = room
@@ -416,7 +406,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         text = f"{numbers.counted(more, 'more table')}: --full"
         yield from (line(Cell(text, Tone.MUTED)), BLANK)
         left -= 2
-    versions = (wrapped([*_notes(gaps[:most], result)], page) for most in range(len(gaps), 0, -1))
+    versions = (wrapped(_notes(gaps[:most], result), page) for most in range(len(gaps), 0, -1))
     yield from next((lines for lines in versions if len(lines) <= left), [])
 
 
@@ -466,11 +456,6 @@ def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int, most: int
     if about:
         yield from wrapped(about, page)
         yield BLANK
-    yield from wrapped(list(_next(result, every, page)), page)
-
-
-def _next(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterator[Line]:
-    """Commands that show more."""
     spec = name_spec(result.provenance)
     commands = [(f"fairaudit run {spec} --full", "the whole report")]
     if every:
@@ -481,8 +466,11 @@ def _next(result: AuditResult, every: Sequence[Diagnostic], page: int) -> Iterat
         commands.append((f"fairaudit explain {known}", "what it measures"))
     room = max(names.width(command) for command, _ in commands) + 2
     fits = 6 + room + max(names.width(words) for _, words in commands) <= page
+    lines = []
     for index, (command, words) in enumerate(commands):
-        label = "next: " if not index else "      "
-        blanks = " " * (room - names.width(command))
-        about = [Cell(blanks + words, Tone.MUTED)] if fits else []
-        yield line(Cell(label, Tone.MUTED), command, *about, indent=6)
+        label = Cell("      " if index else "next: ", Tone.MUTED)
+        words_apart = (
+            [Cell(f"{padded(command, room)[len(command) :]}{words}", Tone.MUTED)] if fits else []
+        )
+        lines.append(line(label, command, *words_apart, indent=6))
+    yield from wrapped(lines, page)

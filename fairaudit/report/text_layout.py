@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import printable, width
@@ -66,30 +66,28 @@ def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def wrapped(lines: Sequence[Line], page: int) -> list[Line]:
-    """The lines, broken between words where they are wider than the page."""
-    return [part for line in lines for part in _wrapped(line, page)]
-
-
-def _wrapped(one: Line, page: int) -> Iterator[Line]:
-    """One line, or as many as it takes; a word that is wider than the page is broken."""
-    current: list[Cell] = []
-    column = 0
-    for cell in one.cells:
-        for word in re.findall(r" *[^ ]+| +$", glued(cell.text)):
-            rest = word
-            while column + width(rest.rstrip()) > page:
-                if column > one.indent:
-                    rest = rest.lstrip()
-                else:
-                    room = max(page - column, 1)
-                    current.append(Cell(rest[:room], cell.tone))
-                    rest = rest[room:]
-                yield _unglued(current, one.indent)
-                current, column = [Cell(" " * one.indent)], one.indent
-            current.append(Cell(rest, cell.tone))
-            column += width(rest)
-    yield _unglued(current, one.indent)
+def wrapped(lines: Iterable[Line], page: int) -> list[Line]:
+    """The lines, broken between words where they are wider than the page; also a wide word is."""
+    broken = []
+    for one in lines:
+        current: list[Cell] = []
+        column = 0
+        for cell in one.cells:
+            for word in re.findall(r" *[^ ]+| +$", glued(cell.text)):
+                rest = word
+                while column + width(rest.rstrip()) > page:
+                    if column > one.indent:
+                        rest = rest.lstrip()
+                    else:
+                        room = max(page - column, 1)
+                        current.append(Cell(rest[:room], cell.tone))
+                        rest = rest[room:]
+                    broken.append(_unglued(current, one.indent))
+                    current, column = [Cell(" " * one.indent)], one.indent
+                current.append(Cell(rest, cell.tone))
+                column += width(rest)
+        broken.append(_unglued(current, one.indent))
+    return broken
 
 
 def _unglued(cells: Sequence[Cell], indent: int) -> Line:

@@ -432,6 +432,13 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         how = record.comparison
         if not how.is_plain and formula != how.formula:
             formula += f", where {how.id} = {how.formula}"
+    direction = f"{record.ideal} at parity" if not isinstance(record, GroupMetric) else ""
+    if isinstance(record, GroupMetric):
+        direction = PREFERENCES[record.better].words
+    elif isinstance(record, TableMetric) and record.parity:
+        direction = f"at parity {record.parity}"
+    elif isinstance(record, Disparity) and record.is_two_sided:
+        direction += "; both higher and lower values are a disparity"
     words: dict[str, Any] = dict.fromkeys(("values", "needs", "interval", "test"), "")
     if not isinstance(record, Comparison):
         low, high = record.bounds
@@ -454,7 +461,7 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         use=family.use,
         means=record.description,
         formula=formula,
-        direction=_direction(record),
+        direction=direction,
         takes=() if isinstance(record, Comparison) else record.parameters,
         caution=record.caution,
         elsewhere=record.other_tools,
@@ -464,14 +471,3 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         version=record.version,
         **words,
     )
-
-
-def _direction(record: Metric | Comparison) -> str:
-    if isinstance(record, GroupMetric):
-        return PREFERENCES[record.better].words
-    if isinstance(record, TableMetric) and record.parity:
-        return f"at parity {record.parity}"
-    ideal = f"{record.ideal} at parity"
-    if isinstance(record, Disparity) and record.is_two_sided:
-        return f"{ideal}; both higher and lower values are a disparity"
-    return ideal

@@ -16,7 +16,7 @@ from fairaudit.base.errors import Fault, Faults, SpecError, did_you_mean
 from fairaudit.base.frozen import field_names, replace
 from fairaudit.base.inputs import NO_PATH, can_be_named
 from fairaudit.base.names import quoted
-from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, Repeats
+from fairaudit.counting.columns import COUNTED_PEOPLE, CsvFormat, MaskedCount, Repeats
 from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check, ReversalCheck
 from fairaudit.metrics import (
@@ -375,6 +375,10 @@ def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> N
         if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:  # the two ends
             expected = "expected the least and the greatest count it stands for, such as [1, 9]"
             reader.fault(where, expected)
+        stated = MaskedCount.propose(text)
+        if stated and re.search(r"\d", text) and ends[-1:] > [stated.most]:
+            message = f"{text!r} stands for at most {stated.most}, not {ends[-1]}"
+            reader.fault(where, message)
         if text in shape.missing.tokens:
             message = f"{text!r} is one of `tokens`, too: name it in one of the two"
             reader.fault(where, message, key=True)

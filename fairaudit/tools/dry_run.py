@@ -6,7 +6,7 @@ It runs all stages of an audit, so a run accepts every spec that the dry run acc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from fairaudit.counting.columns import ABSENT, BETWEEN
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.sources.column_checks import columns_read
 from fairaudit.counting.sources.files import Files, find_files
-from fairaudit.counting.sources.profiles import ColumnProfile, profile_file
+from fairaudit.counting.sources.profiles import profile_file
 from fairaudit.cube import Grouping, add_up
 from fairaudit.evidence.practice import find_detectable_gap, find_gap_of_smallest
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck
@@ -98,42 +98,45 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
     kind = format_of(path)
     if kind is None:
         return dry_run
-    used = columns_read([task.plan])
     repeats = task.plan.repeats
+    # Columns whose values name people have no examples.
     personal = {task.plan.cluster, None if repeats is None else repeats.id}
-    profile = profile_file(path, form, only=used)
-    return replace(
-        dry_run,
-        readings=tuple(
-            _read_column(column, profile.rows, is_personal=column.name in personal)
-            for column in profile.columns
-        ),
-        notation=form.words if kind == CSV else "",
-    )
-
-
-def _read_column(column: ColumnProfile, rows: int, *, is_personal: bool) -> ColumnReading:
-    """The content of a column; without examples if its values name people."""
-    kinds = ["dates"] if column.days is not None else ["numbers"] if column.numbers else []
-    low, high = column.days or (column.low, column.high)
-    if column.days is None and column.numbers < column.present:
-        kinds.insert(0, "text")
-    return ColumnReading(
-        column=column.name,
-        kind=" and ".join(kinds) or "nothing",
-        low="" if low is None else low if isinstance(low, str) else f"{low:,.10g}",
-        high="" if high is None else high if isinstance(high, str) else f"{high:,.10g}",
-        blank=1 - column.present / rows if rows else 0.0,
-        distinct=column.distinct,
-        examples=tuple(text for text, _ in column.values[: 0 if is_personal else _EXAMPLES]),
-    )
+    profile, readings = profile_file(path, form, only=columns_read([task.plan])), []
+    for column in profile.columns:
+        kinds = ["dates"] if column.days is not None else ["numbers"] if column.numbers else []
+        if column.days is None and column.numbers < column.present:
+            kinds.insert(0, "text")
+        low, high = (
+            "" if end is None else end if isinstance(end, str) else f"{end:,.10g}"
+            for end in column.days or (column.low, column.high)
+        )
+        most = 0 if column.name in personal else _EXAMPLES
+        reading = ColumnReading(
+            column=column.name,
+            kind=" and ".join(kinds) or "nothing",
+            low=low,
+            high=high,
+            blank=1 - column.present / profile.rows if profile.rows else 0.0,
+            distinct=column.distinct,
+            examples=tuple(text for text, _ in column.values[:most]),
+        )
+        readings.append(reading)
+    notation = form.words if kind == CSV else ""
+    return replace(dry_run, readings=tuple(readings), notation=notation)
 
 
 def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     """The dry run from counts; with `suppress_below`, only what is published."""
-    # The list of open checks must not reveal on which side of its limit a value is.
+    # The list of open checks must not reveal on which side of its limit a value is, so no value
+    # crosses a limit, and a gate on reversals only warns.
     asked = task.checks
-    task = replace(task, checks=tuple(map(_without_limit, asked)))
+    unlimited = (
+        replace(check, warn=check.fail or check.warn, fail=None)
+        if isinstance(check, ReversalCheck)
+        else replace(check, warn=None, fail=Limit(above=_FAR))
+        for check in asked
+    )
+    task = replace(task, checks=tuple(unlimited))
     audit = Audit.of(task, counts)
     result, spec = audit_counts(task, counts, audit, is_preview=True), audit.spec
     own = {*spec.notices, *counts.notices, *audit.cubes.notices}
@@ -142,6 +145,13 @@ def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
         for axis in build_axes(counts, spec, Problems())
     }
     groupings = tuple(_preview_groupings(result, audit))
+    notices = [notice for notice in result.notices if notice in own]
+    small = [row.by for row in groupings if row.n is not None and row.n < RARE]
+    if small and spec.minimum.size is None:
+        rare = ", ".join(" × ".join(map(names.name, by)) for by in small)
+        what = f"there are groups of fewer than {RARE} people in {rare}, and they are compared: "
+        what += f"`groups: {{min_size: {RARE}}}` lists them and leaves them out"
+        notices.append(Notice(what, Subjects.ANYBODY))
     # The columns that are read before or after the pass that counts.
     passes = {
         "the quantiles of": dict.fromkeys(column for column, _ in task.quantiles),
@@ -158,10 +168,7 @@ def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
             for finding, check in zip(result.findings, asked, strict=True)
         ),
         groupings=groupings,
-        notices=(
-            *(notice for notice in result.notices if notice in own),
-            *_notice_rare_groups(groupings, spec),
-        ),
+        notices=tuple(notices),
         cost=Cost(
             rows=result.provenance.rows,
             bytes=sum(file.bytes or 0 for file in result.provenance.files) or None,
@@ -243,28 +250,6 @@ def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPr
         )
 
 
-def _notice_rare_groups(groupings: Iterable[GroupingPreview], spec: Spec) -> Iterator[Notice]:
-    """A notice on small groups that are compared because the spec sets no `min_size`."""
-    rare = [
-        " × ".join(map(names.name, row.by))
-        for row in groupings
-        if row.n is not None and row.n < RARE
-    ]
-    if rare and spec.minimum.size is None:
-        what = (
-            f"there are groups of fewer than {RARE} people in {', '.join(rare)}, and they are "
-            f"compared: `groups: {{min_size: {RARE}}}` lists them and leaves them out"
-        )
-        yield Notice(what, Subjects.ANYBODY)
-
-
-def _without_limit(check: AnyCheck) -> AnyCheck:
-    """The check with a limit that no value crosses; a gate on reversals only warns."""
-    if isinstance(check, ReversalCheck):
-        return replace(check, warn=check.fail or check.warn, fail=None)
-    return replace(check, warn=None, fail=Limit(above=_FAR))
-
-
 def _preview_check(finding: Finding, check: AnyCheck, audit: Audit) -> CheckPreview:
     """A check without its value and its status."""
     preview = CheckPreview(
@@ -310,21 +295,22 @@ def _preview_levels(
     Rows that the filter leaves out are not counted. With `suppress_below`, the counts are those
     that are published.
     """
+    key = axis.key
     columns: tuple[Protected | Outcome, ...] = (*spec.groupable, *spec.outcomes)
-    is_cut = any(column.is_cut for column in columns if column.name == axis.key.name)
-    is_attribute = axis.key.name in {attribute.name for attribute in spec.groupable}
+    is_cut = any(column.is_cut for column in columns if column.name == key.name)
+    is_attribute = key.name in {attribute.name for attribute in spec.groupable}
     published = {
         row.group[0][1]: row.n
         for row in reversed(_rows_of(result))
-        if row.by == (axis.key.name,) and not row.stratum
+        if row.by == (key.name,) and not row.stratum
     }
     kept = (counts.kept == 1) & (counts.rows > 0)
     # Negative codes have no level: missing values, and values that leave the audit.
     lowest = min(DROP, int(axis.codes.min(initial=0)))
     places = axis.codes - lowest
-    people = add_up(counts.people[kept], places[kept], len(axis.key.levels) - lowest)
+    people = add_up(counts.people[kept], places[kept], len(key.levels) - lowest)
     raw = None if is_cut else counts.text_key(axis.column)
-    for code in (*range(len(axis.key.levels)), *range(lowest, 0)):
+    for code in (*range(len(key.levels)), *range(lowest, 0)):
         here = kept & (axis.codes == code)
         if not here.any():
             continue
@@ -335,24 +321,18 @@ def _preview_levels(
                 text and ", ".join(text.replace(ABSENT, "").split(BETWEEN))
                 for text in (raw.levels[own] for own in np.unique(raw.codes[here]).tolist())
             )
-        level, role = axis.key.levels[code] if code >= 0 else "", _describe_code(axis, code)
+        level, role = key.levels[code] if code >= 0 else "", ""
+        if code < 0:
+            is_missing = axis.missing[axis.codes == code].all()
+            rule = f"missing ({axis.written_rule}: {axis.policy.value})"
+            role = rule if is_missing else "left out"
+        elif code in key.unknown:
+            role = "never compared"
+        elif key.positive is not None:
+            role = "positive" if code in key.positive else "negative"
         if spec.suppress_below is not None:
             yield LevelPreview(level, published.get(level), sources, role)
             continue
         n = int(people[code - lowest])
         is_rare = is_attribute and not role and n < (spec.minimum.size or RARE)
         yield LevelPreview(level, n, sources, role, is_rare)
-
-
-def _describe_code(axis: Axis, code: int) -> str:
-    """The role of a code in the audit, in one or two words."""
-    key = axis.key
-    if code < 0 and not axis.missing[axis.codes == code].all():
-        return "left out"
-    if code < 0:
-        return f"missing ({axis.written_rule}: {axis.policy.value})"
-    if code in key.unknown:
-        return "never compared"
-    if key.positive is None:
-        return ""
-    return "positive" if code in key.positive else "negative"

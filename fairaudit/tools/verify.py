@@ -11,7 +11,7 @@ import io
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 from itertools import product
@@ -49,8 +49,6 @@ _ALL = frozenset({"", "all", "any", "everybody"})
 _MOST_STEPS = 20_000_000
 """Maximum number of steps to find the parts of groups: some 20 seconds."""
 _Ends: TypeAlias = tuple[Fraction, Fraction]
-_Columns: TypeAlias = frozenset[str]
-_Counts: TypeAlias = dict[str, tuple[int, int]]
 
 
 class Printed(Frozen):
@@ -116,6 +114,17 @@ class TableRow(Frozen):
         if self.n is None or self.rate is None:
             return None
         return max(ceil(self.n * self.rate.low), 0), min(floor(self.n * self.rate.high), self.n)
+
+    @property
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """The bounds of the numbers of people, selected people and others, as far as known."""
+        n, selected = self.n, self.selected_ends
+        counts = {} if n is None else {"people": (n, n)}
+        if selected is not None:
+            counts["selected"] = selected
+            if n is not None:
+                counts["not selected"] = (n - selected[1], n - selected[0])
+        return counts
 
 
 class ColumnNames(Frozen):
@@ -246,17 +255,6 @@ def _read_count(place: Place, text: str) -> int | None:
     return int(value)
 
 
-def _list_counts(row: TableRow) -> _Counts:
-    """The bounds of the number of people, selected people and other people, if they are known."""
-    n, selected = row.n, row.selected_ends
-    counts = {} if n is None else {"people": (n, n)}
-    if selected is not None:
-        counts["selected"] = selected
-        if n is not None:
-            counts["not selected"] = (n - selected[1], n - selected[0])
-    return counts
-
-
 def find_faults(
     rows: Sequence[TableRow], excluded_below: Fraction | None = None
 ) -> tuple[TableFault, ...]:
@@ -269,7 +267,15 @@ def find_faults(
         *_check_totals(rows),
     ]
     if excluded_below is not None:
-        faults += _check_excluded(rows, excluded_below)
+        # A group without a ratio must be smaller than the excluded share.
+        for group in _list_groupings(row for row in rows if row.group and not row.unknown):
+            total = sum(row.n or 0 for row in group)
+            for row in group:
+                if row.ratio is None and row.n and Fraction(row.n, total) >= excluded_below:
+                    share = f"{row.n:,} of {total:,} people, {100 * row.n / total:.2f} %"
+                    what = f"no ratio is printed ({row.mark or 'empty'}), and it has {share}"
+                    what += f": not below {100 * float(excluded_below):g} %"
+                    faults.append(_fault("excluded", row, what))
     places = {row.place: number for number, row in enumerate(rows)}
     return tuple(sorted(faults, key=lambda fault: places[fault.place]))
 
@@ -356,10 +362,25 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
             for row in group
         ]
         for rates in (by_counts, printed):
-            highest = _find_highest(group, rates, is_whole=is_whole)
-            for place, own in enumerate(rates):
-                if own is not None and highest is not None and highest[0] > 0:
-                    ratios[place].append((own[0] / highest[1], own[1] / highest[0]))
+            known = [ends for ends in rates if ends is not None]
+            if not known or (len(known) == 1 and not is_whole):
+                continue
+            low, high = (max(ends[side] for ends in known) for side in (0, 1))
+            if not is_whole:
+                # If the highest rate is not listed, it is the rate that most ratios agree with.
+                implied = [
+                    (own[0] / row.ratio.high, own[1] / row.ratio.low)
+                    for row, own in zip(group, rates, strict=True)
+                    if own is not None and own[0] <= own[1] and row.ratio and row.ratio.low > 0
+                ]
+                least, most = (sorted(pair[side] for pair in implied) for side in (0, 1))
+                low = high = max(
+                    [low, *(rate for rate, _ in implied if rate > low)],
+                    key=lambda rate: bisect_right(least, rate) - bisect_left(most, rate),
+                )
+            for place, own in enumerate(rates) if low > 0 else ():
+                if own is not None:
+                    ratios[place].append((own[0] / high, own[1] / low))
         why = "to a highest rate of 0" if all(row.selected == 0 for row in group) else ""
         for row, found in zip(group, ratios, strict=True):
             yield row, "of nobody" if row.n == 0 else why, found
@@ -373,27 +394,6 @@ def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
     return [*groupings.values()]
 
 
-def _find_highest(
-    group: Sequence[TableRow], rates: Sequence[_Ends | None], *, is_whole: bool
-) -> _Ends | None:
-    """The highest rate; if it is not listed, the rate that most ratios agree with."""
-    known = [ends for ends in rates if ends is not None]
-    if not known or (len(known) == 1 and not is_whole):
-        return None
-    low, high = (max(ends[side] for ends in known) for side in (0, 1))
-    if is_whole:
-        return low, high
-    implied = [
-        (ends[0] / row.ratio.high, ends[1] / row.ratio.low)
-        for row, ends in zip(group, rates, strict=True)
-        if ends is not None and ends[0] <= ends[1] and row.ratio is not None and row.ratio.low > 0
-    ]
-    starts, ends = (sorted(pair[side] for pair in implied) for side in (0, 1))
-    candidates = [low, *(least for least, _ in implied if least > low)]
-    best = max(candidates, key=lambda rate: bisect_right(starts, rate) - bisect_left(ends, rate))
-    return best, best
-
-
 def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     """Faults of groups that appear twice in a table, or have other counts in another table."""
     first: dict[Group, TableRow] = {}
@@ -403,17 +403,15 @@ def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
             continue
         if other.place.file == row.place.file:
             yield _fault("repeated", row, f"the group also appears in line {other.place.line}")
-        elif _differ(row, other):
+            continue
+        # Numbers differ only where both rows have one.
+        pairs = ((row.n, other.n), (row.selected, other.selected))
+        differs = any(None not in pair and pair[0] != pair[1] for pair in pairs)
+        if row.rate and other.rate and not row.rate.holds(other.rate.low, other.rate.high):
+            differs = True
+        if differs:
             what = f"{_counts(row)} here, and {_counts(other)} in {other.place.file}"
             yield _fault("repeated", row, f"the same group has {what}")
-
-
-def _differ(row: TableRow, other: TableRow) -> bool:
-    """Whether two rows of a group have different numbers, where both have one."""
-    counts = ((row.n, other.n), (row.selected, other.selected))
-    if any(one is not None and two is not None and one != two for one, two in counts):
-        return True
-    return bool(row.rate and other.rate and not row.rate.holds(other.rate.low, other.rate.high))
 
 
 def _counts(row: TableRow) -> str:
@@ -425,57 +423,41 @@ def _counts(row: TableRow) -> str:
 
 
 def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of groups with fewer people, selected or not selected, than their parts."""
-    groupings: dict[_Columns, list[int]] = defaultdict(list)
+    """Faults of groups with fewer people, selected or not selected, than their parts.
+
+    Raises `DataError` if the comparison of all groupings would take too long.
+    """
+    groupings: dict[frozenset[str], list[int]] = defaultdict(list)
     for number, row in enumerate(rows):
         groupings[frozenset(row.by)].append(number)
     groups = [dict(row.group) for row in rows]
-    counts = [*map(_list_counts, rows)]
+    counts = [row.counts for row in rows]
     faults: dict[int, TableFault] = {}
-    for columns, finer in _list_finer(groupings) if any(counts) else ():
+    steps = len(groupings) ** 2
+    for columns, finer in product(groupings, repeat=2) if any(counts) else ():
+        steps += (1 + len(columns)) * len(groupings[finer]) if columns < finer else 0
+        if steps > _MOST_STEPS:
+            what = f"the groups of {len(groupings):,} sets of columns contain each other too often"
+            raise DataError(f"{what} to be compared", "verify a table with fewer columns of groups")
+        if not columns < finer:
+            continue
         # A group that appears twice counts once.
         once = {frozenset(rows[part].group): part for part in groupings[finer]}.values()
         parts: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for part in once:
             parts[tuple(groups[part][name] for name in columns)].append(part)
         for margin in groupings[columns]:
-            inside = parts.get(tuple(groups[margin][name] for name in columns))
-            if inside and margin not in faults:
-                found = _exceed(counts[margin], [counts[part] for part in inside])
-                if found:
+            inside = parts.get(tuple(groups[margin][name] for name in columns), [])
+            for kind, (least, most) in counts[margin].items() if inside else ():
+                ends = [counts[part][kind] for part in inside if kind in counts[part]]
+                total = sum(low for low, _ in ends)
+                if total > most and margin not in faults:
                     by = " × ".join(map(names.name, rows[inside[0]].by))
-                    what = f"{found[0]}, and its groups by {by} have {found[1]}"
-                    faults[margin] = _fault("margin", rows[margin], what)
+                    own = f"{'' if least == most else 'at most '}{most:,} {kind}"
+                    is_exact = all(low == high for low, high in ends)
+                    what = f"its groups by {by} have {'' if is_exact else 'at least '}{total:,}"
+                    faults[margin] = _fault("margin", rows[margin], f"{own}, and {what}")
     yield from (faults[margin] for margin in sorted(faults))
-
-
-def _list_finer(groupings: Mapping[_Columns, Sequence[int]]) -> Iterator[tuple[_Columns, _Columns]]:
-    """All pairs of groupings in which the second has the columns of the first and more.
-
-    Raises `DataError` if the comparison of their rows would take too long.
-    """
-    steps = len(groupings) ** 2
-    for columns, finer in product(groupings, repeat=2):
-        steps += (1 + len(columns)) * len(groupings[finer]) if columns < finer else 0
-        if steps > _MOST_STEPS:
-            what = f"the groups of {len(groupings):,} sets of columns contain each other too often"
-            raise DataError(f"{what} to be compared", "verify a table with fewer columns of groups")
-        if columns < finer:
-            yield columns, finer
-
-
-def _exceed(counts: _Counts, parts: Sequence[_Counts]) -> tuple[str, str] | None:
-    """The first count that is larger in the parts of a group than in the group: both, as texts."""
-    for what, (least, most) in counts.items():
-        ends = [part[what] for part in parts if what in part]
-        total = sum(low for low, _ in ends)
-        if total > most:
-            is_exact = all(low == high for low, high in ends)
-            return (
-                f"{f'{most:,}' if least == most else f'at most {most:,}'} {what}",
-                f"{total:,}" if is_exact else f"at least {total:,}",
-            )
-    return None
 
 
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
@@ -493,14 +475,3 @@ def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         if total != first:
             what = f"{total:,} people {words}, unknown ones included, and {first:,} {first_words}"
             yield _fault("total", row, what)
-
-
-def _check_excluded(rows: Sequence[TableRow], below: Fraction) -> Iterator[TableFault]:
-    """Faults of groups without a ratio that are not smaller than the excluded share."""
-    for group in _list_groupings(row for row in rows if row.group and not row.unknown):
-        total = sum(row.n or 0 for row in group)
-        for row in group:
-            if row.ratio is None and row.n and Fraction(row.n, total) >= below:
-                share = f"{row.n:,} of {total:,} people, {100 * row.n / total:.2f} %"
-                what = f"no ratio is printed ({row.mark or 'empty'}), and it has {share}"
-                yield _fault("excluded", row, f"{what}: not below {100 * float(below):g} %")

@@ -47,7 +47,7 @@ metrics:
 """
 LAST_LINE = re.compile(
     r"(NONE  no limits are set|(PASS|FAIL|INCONCLUSIVE|NONE)  \d+ checks?: \d+ passed, "
-    r"\d+ warned, \d+ failed, \d+ inconclusive, \d+ waived(, \d+ skipped)?)"
+    r"\d+ warned, \d+ failed, \d+ inconclusive, \d+ waived(, \d+ skipped)?(; \d+ notices?)?)"
     r"  spec=\S+ rows=[\d,]+ \d+\.\ds"
 )
 
@@ -75,6 +75,13 @@ def test_every_sample_spec_runs(name: str) -> None:
     assert done.returncode == EXIT_CODES[name]
     assert LAST_LINE.fullmatch(done.stderr.splitlines()[-1])
     assert "\nnext: fairaudit run" in done.stdout
+
+
+@pytest.mark.parametrize("quiet", ["-q", "-qq"])
+def test_a_quiet_pass_says_that_it_has_notices(quiet: str) -> None:
+    done = run("run", quiet, SPECS / "florida_1987.yaml")
+    assert done.stdout == ""
+    assert "0 waived; 1 notice  spec=" in done.stderr.splitlines()[-1]
 
 
 def test_no_sample_spec_is_left_out() -> None:

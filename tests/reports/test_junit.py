@@ -296,3 +296,11 @@ def test_equal_results_make_equal_bytes_and_a_file_is_written(tmp_path: Path) ->
     assert cli.run_line(["run", str(SPECS / "titanic.yaml"), "-q", "-o", str(path)]) == 1
     assert path.read_bytes() == first
     assert junitparser.JUnitXml.fromfile(str(path)).failures == 1
+
+
+def test_the_notices_of_a_report_are_the_output_of_its_suite() -> None:
+    result = sample("florida_1987")
+    assert result.notices
+    output = xml(text_of(result)).findtext("system-out")
+    assert output == "\n".join(f"notice: {notice}" for notice in result.notices)
+    assert xml(text_of(sample("loans"))).find("system-out") is None

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairaudit.base.arrays import WEIGHT_SCALES, Ints
-from fairaudit.counting.counts import RawWeights
-from fairaudit.counting.partial_counts import NotServed, check_people
+from fairaudit.counting.counts import RawWeights, check_people
 from fairaudit.counting.plan import Plan
 
 if TYPE_CHECKING:
@@ -23,6 +22,10 @@ Words: TypeAlias = NDArray[np.uint64]
 _HALF = np.uint64(32)
 _ROW_BIT = np.uint64(36)
 """The place of the rows of a cell in its second word."""
+
+
+class NotServed(Exception):
+    """This file is for another route."""
 
 
 class CellTable:

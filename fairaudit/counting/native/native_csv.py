@@ -25,8 +25,8 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
 from fairaudit.counting import load_kernel
 from fairaudit.counting.columns import CsvFormat
+from fairaudit.counting.counts import PartialCounts
 from fairaudit.counting.native import CellTable
-from fairaudit.counting.partial_counts import PartialCounts
 from fairaudit.counting.plan import Key, Plan, merge_plans
 from fairaudit.counting.raw_counts import RawKey, unite_keys
 from fairaudit.counting.sources import (
@@ -116,7 +116,7 @@ def join(
         from fairaudit.counting.routes.polars_numbers import kept_by
 
         levels = {name: texts[name].levels for name in rule.columns}
-        kept = kept_by(rule, levels, {name: texts[name].codes for name in rule.columns}, plan)
+        kept = kept_by(levels, {name: texts[name].codes for name in rule.columns}, plan)
     if kept is None:
         return None
     codes = np.stack([*(key.codes for key in keys), kept], axis=1).astype(np.int32)

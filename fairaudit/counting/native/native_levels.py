@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.frozen import Frozen
-from fairaudit.counting.partial_counts import NotServed
+from fairaudit.counting.native import NotServed
 from fairaudit.counting.plan import MISSING, Key, Plan
 from fairaudit.counting.raw_counts import Level, find_starts
 from fairaudit.counting.sources import SourceFile, has_known_flags

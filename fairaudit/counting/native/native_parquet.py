@@ -23,7 +23,8 @@ from fairaudit.base.arrays import TINY
 from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
-from fairaudit.counting.native import Cells, CellTable, Words
+from fairaudit.counting.counts import PartialCounts
+from fairaudit.counting.native import Cells, CellTable, NotServed, Words
 from fairaudit.counting.native.native_levels import (
     MOST_BYTES,
     Buffer,
@@ -37,8 +38,8 @@ from fairaudit.counting.native.native_levels import (
     read_bytes,
     value_pages,
 )
-from fairaudit.counting.partial_counts import NotServed, PartialCounts, TableCounts, raw_key
 from fairaudit.counting.plan import Plan
+from fairaudit.counting.raw_counts import RawTable, raw_key
 from fairaudit.counting.sources import SourceFile, run_in_threads, thread_count
 from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
 
@@ -79,10 +80,10 @@ class _File(NamedTuple):
             tuple(map(raw_key, plan.keys, known, codes)),
             np.ones(len(cells), np.int64),
             *self.cells.table.measures(plan, cells),
-            tables=[
-                TableCounts.of(keys, levels, table.table.rows)
+            tables=tuple(
+                RawTable.of(keys, levels, table.table.rows)
                 for keys, table in zip(plan.tables, self.tables, strict=True)
-            ],
+            ),
         )
 
 

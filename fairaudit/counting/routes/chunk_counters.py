@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +17,20 @@ from fairaudit.base.arrays import SCORE_ROOT_SCALE, SCORE_SCALE, Floats, Ints
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
 from fairaudit.base.names import quoted
-from fairaudit.counting.partial_counts import Column, HistogramPart, ScoreHistograms, TableCounts
 from fairaudit.counting.plan import MOST_TABLED, Key, Plan
-from fairaudit.counting.raw_counts import MOST_ENTRIES, Level, RawHistogram, places
+from fairaudit.counting.raw_counts import (
+    MOST_ENTRIES,
+    Level,
+    RawHistogram,
+    RawKey,
+    RawScores,
+    RawTable,
+    places,
+)
 from fairaudit.cube.histogram import Bins, bins_of
+
+Column = tuple[NDArray[np.integer], tuple[Level, ...]]
+"""The codes of a batch, a place among levels for each row, and the level that each stands for."""
 
 _EXACT = 2**53
 """Up to here floats add up people exactly, which is how `bincount` takes weights."""
@@ -73,12 +84,16 @@ class TableCounter:
                     np.int64, copy=False
                 )
 
-    def closed(self) -> list[TableCounts]:
+    def closed(self) -> tuple[RawTable, ...]:
         """All counts; raises `too_wide` if they have too many cells."""
         if self.too_wide is not None:
             raise self.too_wide
-        tables = zip(self._tables, self._people, strict=False)  # a table without rows has no codes
-        return [TableCounts.of(keys, self._levels, people) for keys, people in tables]
+        nobody = np.zeros(0, dtype=np.int64)
+        people_of = self._people or [nobody] * len(self._tables)
+        return tuple(
+            RawTable.of(keys, self._levels, people)
+            for keys, people in zip(self._tables, people_of, strict=True)
+        )
 
     def _flat(self, codes: Sequence[Ints], keys: Sequence[Key]) -> Ints:
         """One number for the codes of several keys; 0 for those of none."""
@@ -128,16 +143,21 @@ _HALF = 31
 _MOST = 2**62
 _SLACK = 1024
 
-Addends = tuple[Ints, Ints, Ints, Ints]
-"""Of each row: the score at nine and at six decimals, and the halves of the latter's square."""
+
+class _Piece(NamedTuple):
+    """Counts of one grouping while its levels stayed the same, in bins joined by `shift` bits."""
+
+    levels: tuple[tuple[Level, ...], ...]
+    shift: int
+    histogram: RawHistogram
 
 
 class ScoreCounter:
     """Counts a score of a plan by several groupings; all scores share the room there is."""
 
     def __init__(self, plan: Plan, column: str) -> None:
-        self.pieces: list[HistogramPart] = []
         self._groupings = plan.scores[column]
+        self._pieces: list[list[_Piece]] = [[] for _ in self._groupings]
         self._most = _MOST_HERE // len(plan.scores)
         self._dense: list[_Dense | None] = [None] * len(self._groupings)
         self._shift = 0
@@ -162,7 +182,20 @@ class ScoreCounter:
             return
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
-        terms, load = self._terms(scores, people)
+        # The terms of the sums, and the most that they add; none once a score is too large.
+        largest, times = float(np.abs(scores).max()), 1 if people is None else people
+        largest_count = 1 if people is None else int(people.max())
+        load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
+        self._fits = self._fits and largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST
+        terms: tuple[Ints, ...] = ()
+        if self._fits:
+            roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
+            squares = roots * roots
+            total = np.rint(scores * SCORE_SCALE).astype(np.int64)
+            # The squares are added up by their halves.
+            parts = (total, roots, squares >> _HALF, squares & (2**_HALF - 1))
+            terms = tuple(part * times for part in parts)
+        load = load if self._fits else 0.0
         for number, keys in enumerate(self._groupings):
             of_keys = tuple(columns[key][1] for key in keys)
             table = self._dense[number]
@@ -182,23 +215,38 @@ class ScoreCounter:
                 cell *= len(levels)
                 cell += codes
             cell = np.take(dense.places, cell)
-            dense.add(cell, place, scores, 1 if people is None else people, terms)
+            dense.add(cell, place, scores, times, terms)
 
-    def closed(self) -> ScoreHistograms:
-        """All that was counted."""
-        for number in range(len(self._groupings)):
-            self._close(number)
-        pieces = self.pieces
-        if not self._fits:
-            pieces = [replace(p, histogram=replace(p.histogram, sums=None)) for p in pieces]
+    def closed(self, keys: Sequence[RawKey]) -> RawScores:
+        """All that was counted, by the levels of the keys of the cells."""
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
-        return ScoreHistograms(pieces, bins, self._shift)
+        place = {key.key: number for number, key in enumerate(keys)}
+        histograms = []
+        for number, grouping in enumerate(self._groupings):
+            self._close(number)
+            pieces, numbers = self._pieces[number], tuple(place[key] for key in grouping)
+            lookups = [
+                [
+                    np.array(levels) if keys[n].key.is_cut else places(levels, keys[n].levels)
+                    for n, levels in zip(numbers, piece.levels, strict=True)
+                ]
+                for piece in pieces
+            ]
+            of_pieces = [
+                np.searchsorted(bins.codes, piece.histogram.bins >> (self._shift - piece.shift))
+                for piece in pieces
+            ]
+            parts = [piece.histogram for piece in pieces]
+            histogram = RawHistogram.join(numbers, parts, lookups, of_pieces)
+            histograms.append(histogram if self._fits else replace(histogram, sums=None))
+        return RawScores(tuple(histograms), bins, self._shift)
 
     def _close(self, number: int) -> None:
         dense = self._dense[number]
         if dense is not None:
-            self.pieces.append(dense.piece(number, self._base, self._shift))
+            histogram = dense.histogram(self._base)
+            self._pieces[number].append(_Piece(dense.levels, self._shift, histogram))
             self._dense[number] = None
 
     def _make_room(self, low: int, high: int) -> None:
@@ -217,7 +265,17 @@ class ScoreCounter:
                 "use fewer columns in `by` and `given`, or bin or merge their levels",
             )
         if cells * (end - begin) > self._most and end - begin > 1:
-            self._halve()
+            # Join bins in pairs.
+            if self._base % 2:
+                self._resize(self._base - 1, self._base + len(self._low))
+            if len(self._low) % 2:
+                self._resize(self._base, self._base + len(self._low) + 1)
+            for dense in filter(None, self._dense):
+                dense.halve()
+            self._low = self._low.reshape(-1, 2).min(axis=1, initial=np.inf)
+            self._high = self._high.reshape(-1, 2).max(axis=1, initial=-np.inf)
+            self._base >>= 1
+            self._shift += 1
             self._make_room(low, high)
             return
         spare = max(0, min(_SLACK, self._most // max(cells, 1) - (end - begin)))
@@ -233,35 +291,6 @@ class ScoreCounter:
             if dense is not None:
                 dense.resize(end - begin, offset if width else 0)
         self._base, self._low, self._high = begin, low, high
-
-    def _halve(self) -> None:
-        """Joins bins in pairs."""
-        if self._base % 2:
-            self._resize(self._base - 1, self._base + len(self._low))
-        if len(self._low) % 2:
-            self._resize(self._base, self._base + len(self._low) + 1)
-        for dense in self._dense:
-            if dense is not None:
-                dense.halve()
-        self._low = self._low.reshape(-1, 2).min(axis=1, initial=np.inf)
-        self._high = self._high.reshape(-1, 2).max(axis=1, initial=-np.inf)
-        self._base >>= 1
-        self._shift += 1
-
-    def _terms(self, scores: Floats, people: Ints | None) -> tuple[Addends | None, float]:
-        """The terms of the sums, and the most that they add; None once a score is too large."""
-        largest = float(np.abs(scores).max())
-        largest_count = 1 if people is None else int(people.max())
-        load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
-        if not (largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST) or not self._fits:
-            self._fits = False
-            return None, 0.0
-        roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
-        squares = roots * roots
-        terms = np.rint(scores * SCORE_SCALE).astype(np.int64)
-        times = 1 if people is None else people
-        halves = (squares >> _HALF) * times, (squares & (2**_HALF - 1)) * times
-        return (terms * times, roots * times, *halves), load
 
 
 class _Dense:
@@ -284,14 +313,14 @@ class _Dense:
         place: Ints,
         scores: Floats,
         people: Ints | int,
-        terms: Addends | None,
+        terms: tuple[Ints, ...],
     ) -> None:
         """Adds a batch: the cell, bin and score of each row, its people and its terms."""
         np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
         np.minimum.at(self._low, cell, scores)
         np.maximum.at(self._high, cell, scores)
         np.add.at(self._sums[0], cell, people)
-        for total, term in zip(self._sums[1:], terms or (), strict=False):
+        for total, term in zip(self._sums[1:], terms, strict=False):
             np.add.at(total, cell, term)
 
     def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
@@ -315,14 +344,14 @@ class _Dense:
         """Joins bins in pairs."""
         self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
 
-    def piece(self, grouping: int, base: int, shift: int) -> HistogramPart:
-        """The counts, without empty cells and bins."""
+    def histogram(self, base: int) -> RawHistogram:
+        """The counts, without empty cells and bins; codes are places among `levels`."""
         cells, bins = np.nonzero(self._counts)
         used = np.flatnonzero(self._sums[0])
         n, total, roots, high, low = (sums[used].tolist() for sums in self._sums)
         squares = [(half << _HALF) + rest for half, rest in zip(high, low, strict=True)]
         shape = tuple(map(len, self.levels))
-        histogram = RawHistogram(
+        return RawHistogram(
             keys=(),
             codes=np.stack(np.unravel_index(cells, shape), axis=1),
             bins=bins + base,
@@ -332,4 +361,3 @@ class _Dense:
             high=self._high[used],
             sums=(n, total, roots, squares),
         )
-        return HistogramPart(grouping, self.levels, shift, histogram)

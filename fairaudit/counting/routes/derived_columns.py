@@ -31,8 +31,6 @@ from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, i
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, UNKNOWN_LEVEL, Batch, own
 from fairaudit.counting.strata_models import (
     SCORE_DECIMALS,
-    FeatureScale,
-    LinearScore,
     PropensityModel,
     StrataModel,
 )
@@ -51,8 +49,11 @@ _FIRST_YEAR, _LAST_YEAR = 1901, 2099
 _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
 
-def add_columns(batch: Batch, plan: Plan) -> Batch:
-    """The batch with the columns that a plan derives, and those of the models of strata."""
+def prepare(batch: Batch, plan: Plan) -> Numbers:
+    """The numbers of a batch, with the columns that a plan derives, and those of models of strata.
+
+    Raises `PlanError` where the filter of the plan cannot be applied to it.
+    """
     numbers = Numbers(batch, plan)
     columns = {
         derivation.name: _derive(derivation, numbers).alias(derivation.name)
@@ -72,7 +73,11 @@ def add_columns(batch: Batch, plan: Plan) -> Batch:
         batch = replace(batch, frame=frame, schema=schema)
     if plan.counts is not None or plan.masked:
         batch = _split(batch, plan)
-    return _add_strata(batch, plan)
+    if plan.models:
+        batch = _add_strata(batch, plan)
+    numbers = Numbers(batch, plan)
+    numbers.check_filter()
+    return numbers
 
 
 def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
@@ -259,16 +264,21 @@ def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
 
 def _add_strata(batch: Batch, plan: Plan) -> Batch:
     """The batch with a column of levels for each of the plan's models, named as its stratum is."""
-    if not plan.models:
-        return batch
     numbers = Numbers(batch, plan)
     models = {name: fit.model for name, fit in plan.models.items() if fit.model is not None}
     # In steps, since a streaming expression is computed again at each use.
-    frame = batch.frame.with_columns(
-        _sum_up(score, model.features, numbers).alias(own(f"{name} {number}"))
-        for name, model in models.items()
-        for number, score in enumerate(model.scores)
-    )
+    scores: dict[str, pl.Expr] = {}
+    for name, model in models.items():
+        for number, score in enumerate(model.scores):
+            # It is null where a feature is missing, or of a level that the model does not know.
+            total = pl.lit(score.intercept)
+            for scale, slope in zip(model.features.numbers, score.slopes, strict=True):
+                value = numbers.value(scale.column).cast(pl.Float64)
+                total = total + slope * ((value - scale.mean) / scale.deviation)
+            for known, points in zip(model.features.categories, score.points, strict=True):
+                total = total + _look_up(category(known.column, numbers), known.levels, points)
+            scores[own(f"{name} {number}")] = total
+    frame = batch.frame.with_columns(score.alias(name) for name, score in scores.items())
     places = {name: pl.lit(None, pl.String) for name in plan.models}
     places |= {name: _place(name, model) for name, model in models.items()}
     frame = frame.with_columns(place.alias(name) for name, place in places.items())
@@ -300,18 +310,6 @@ def _place(name: str, model: StrataModel) -> pl.Expr:
     for number in reversed(range(len(scores))):
         place = pl.when(scores[number] == least).then(pl.lit(number, pl.Int64)).otherwise(place)
     return place
-
-
-def _sum_up(score: LinearScore, features: FeatureScale, numbers: Numbers) -> pl.Expr:
-    """A linear score of the features; null where one is missing, or of a level it does not know."""
-    total = pl.lit(score.intercept)
-    for scale, slope in zip(features.numbers, score.slopes, strict=True):
-        value = numbers.value(scale.column).cast(pl.Float64)
-        total = total + slope * ((value - scale.mean) / scale.deviation)
-    for known, points in zip(features.categories, score.points, strict=True):
-        level = category(known.column, numbers)
-        total = total + _look_up(level, known.levels, points)
-    return total
 
 
 def _look_up(

@@ -22,7 +22,6 @@ from fairaudit.base.arrays import (
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.names import lookalike, quoted
 from fairaudit.counting.columns import Age, MaskedCount, Period
-from fairaudit.counting.filter import Filter
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_counts import Level
 from fairaudit.counting.sources.batches import (
@@ -36,46 +35,10 @@ from fairaudit.counting.sources.batches import (
 from fairaudit.counting.sources.column_checks import parse_filter
 
 
-def checked_rule(numbers: Numbers) -> Filter | None:
-    """The filter of a plan; raises `PlanError` where it cannot be applied to a batch."""
-    if numbers.rule is not None:
-        _check_filter(numbers.rule, numbers)
-    return numbers.rule
-
-
-def _check_filter(rule: Filter, numbers: Numbers) -> None:
-    schema = numbers.batch.schema
-    for pair in rule.ordered:
-        compared = {*rule.numeric, *rule.dated}
-        if all(schema[name] == pl.String and name not in compared for name in pair):
-            message = (
-                f"{pair[0]!r} and {pair[1]!r} would be compared as text, so that 9 comes after 10; "
-                f"for numbers write {pair[0]} - {pair[1]} and compare with 0"
-            )
-            raise PlanError([PlanFault(message)])
-    for name in sorted(rule.logical):
-        # Polars refuses `not` of a text only where it meets a row, as damage of the file.
-        if schema[name] != pl.Boolean:
-            message = f"{name!r} is not a column of true and false: compare it, such as {name} = 1"
-            raise PlanError([PlanFault(message)])
-    empty = pl.LazyFrame(schema={name: schema[name] for name in rule.columns})
-    try:
-        filtered_rows = empty.select(*filtered(rule, numbers)).select(rule.expression)
-        dtype = filtered_rows.collect().dtypes[0]
-    except pl.exceptions.PolarsError as error:
-        message = (
-            "the filter cannot be applied: write texts and dates in single quotes, such as "
-            "'2024-12-31', and numbers without quotes"
-        )
-        raise PlanError([PlanFault(message)]) from error
-    if dtype != pl.Boolean:
-        raise PlanError([PlanFault(f"a filter must be true or false; this one returns {dtype}")])
-
-
 def kept_by(
-    rule: Filter, texts: Mapping[str, Sequence[Level]], codes: Mapping[str, Ints], plan: Plan
+    texts: Mapping[str, Sequence[Level]], codes: Mapping[str, Ints], plan: Plan
 ) -> Ints | None:
-    """The decision of a filter on rows with these texts: 1, 0, or -1 if it cannot decide.
+    """The decision of a plan's filter on rows with these texts: 1, 0, or -1 if it cannot decide.
 
     None if it cannot be applied to them.
     """
@@ -85,39 +48,14 @@ def kept_by(
     frame = pl.DataFrame(columns)
     numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
     try:
-        _check_filter(rule, numbers)
+        numbers.check_filter()
         comparable = [numbers.comparable(name).alias(name) for name in numbers.compared]
         if comparable and not frame.select(pl.all_horizontal(comparable)).to_series().all():
             return None
-        kept = frame.select(*filtered(rule, numbers)).select(rule.expression).to_series()
+        kept = frame.select(*numbers.filtered).select(numbers.kept).to_series()
     except (pl.exceptions.PolarsError, PlanError):
         return None
     return kept.cast(pl.Int64).fill_null(-1).to_numpy()
-
-
-def is_kept(rule: Filter | None) -> pl.Expr:
-    """Whether a filter keeps a row; null if it cannot decide."""
-    return pl.lit(value=True) if rule is None else rule.expression
-
-
-def filtered(rule: Filter | None, numbers: Numbers) -> list[pl.Expr]:
-    """The filter's own columns: numbers or dates where it compares with such, missing as null."""
-    if rule is None:
-        return []
-    columns = []
-    for name in sorted(rule.columns):
-        length, is_of_texts = rule.dated.get(name), is_text(numbers.batch.schema[name])
-        value = numbers.present(name) if length is None else numbers.moment(name, length)
-        if name in rule.numeric:
-            value = numbers.value(name)
-        elif is_of_texts and name in rule.tested:
-            value = pl.when(~is_nan(value)).then(value)
-        elif is_of_texts and name in rule.texts:
-            # Which side of the comparison it belongs on is not known.
-            alike = partial(_mark_alike, rule.texts[name])
-            value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
-        columns.append(value.alias(name))
-    return columns
 
 
 def _mark_alike(texts: Collection[str], column: pl.Series) -> pl.Series:
@@ -168,6 +106,60 @@ class Numbers:
         self.columns = list(dict.fromkeys(cut))
         self.columns += [made.name for made in plan.derived if isinstance(made, Period)]
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
+
+    def check_filter(self) -> None:
+        """Raises `PlanError` where the filter of the plan cannot be applied to the batch."""
+        rule, schema = self.rule, self.batch.schema
+        if rule is None:
+            return
+        for pair in rule.ordered:
+            compared = {*rule.numeric, *rule.dated}
+            if all(schema[name] == pl.String and name not in compared for name in pair):
+                message = (
+                    f"{pair[0]!r} and {pair[1]!r} would be compared as text, so that 9 comes after "
+                    f"10; for numbers write {pair[0]} - {pair[1]} and compare with 0"
+                )
+                raise PlanError([PlanFault(message)])
+        for name in sorted(rule.logical):
+            # Polars refuses `not` of a text only where it meets a row, as damage of the file.
+            if schema[name] != pl.Boolean:
+                what = f"{name!r} is not a column of true and false"
+                raise PlanError([PlanFault(f"{what}: compare it, such as {name} = 1")])
+        empty = pl.LazyFrame(schema={name: schema[name] for name in rule.columns})
+        try:
+            (dtype,) = empty.select(*self.filtered).select(self.kept).collect().dtypes
+        except pl.exceptions.PolarsError as error:
+            message = (
+                "the filter cannot be applied: write texts and dates in single quotes, such as "
+                "'2024-12-31', and numbers without quotes"
+            )
+            raise PlanError([PlanFault(message)]) from error
+        if dtype != pl.Boolean:
+            message = f"a filter must be true or false; this one returns {dtype}"
+            raise PlanError([PlanFault(message)])
+
+    @property
+    def kept(self) -> pl.Expr:
+        """Whether the filter keeps a row, by the `filtered` columns; null if it cannot decide."""
+        return pl.lit(value=True) if self.rule is None else self.rule.expression
+
+    @property
+    def filtered(self) -> Iterator[pl.Expr]:
+        """The columns of the filter: numbers or dates if it compares them, missing as null."""
+        rule = self.rule
+        for name in sorted(rule.columns) if rule else ():
+            assert rule is not None
+            length, is_of_texts = rule.dated.get(name), is_text(self.batch.schema[name])
+            value = self.present(name) if length is None else self.moment(name, length)
+            if name in rule.numeric:
+                value = self.value(name)
+            elif is_of_texts and name in rule.tested:
+                value = pl.when(~is_nan(value)).then(value)
+            elif is_of_texts and name in rule.texts:
+                # Which side of the comparison it belongs on is not known.
+                alike = partial(_mark_alike, rule.texts[name])
+                value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
+            yield value.alias(name)
 
     def present(self, column: str) -> pl.Expr:
         """The column as it is stored, null where it is not a number or holds a missing token.

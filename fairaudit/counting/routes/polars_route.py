@@ -16,13 +16,11 @@ from fairaudit.base.arrays import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES, Ints
 from fairaudit.base.errors import DataError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
-from fairaudit.counting.counts import RawWeights
-from fairaudit.counting.filter import Filter
-from fairaudit.counting.partial_counts import Column, PartialCounts, check_people
+from fairaudit.counting.counts import PartialCounts, RawWeights, check_people
 from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
 from fairaudit.counting.raw_counts import Level, RawKey, find_starts
-from fairaudit.counting.routes.chunk_counters import ScoreCounter, TableCounter
-from fairaudit.counting.routes.polars_numbers import Numbers, filtered, is_kept, is_text, texts_of
+from fairaudit.counting.routes.chunk_counters import Column, ScoreCounter, TableCounter
+from fairaudit.counting.routes.polars_numbers import Numbers, is_text, texts_of
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
@@ -32,15 +30,13 @@ _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
 
 
-def count(
-    numbers: Numbers, rule: Filter | None, progress: Progress
-) -> dict[str, PartialCounts | DataError]:
+def count(numbers: Numbers, progress: Progress) -> dict[str, PartialCounts | DataError]:
     """Every combination of the plan's keys in each file of a batch, with its counts.
 
     If the files are not distinguished, all counts belong to the first file.
     """
     batch, plan = numbers.batch, numbers.plan
-    frame = batch.frame.select(*_columns(numbers), *filtered(rule, numbers))
+    frame = batch.frame.select(*_columns(numbers), *numbers.filtered)
     if not progress.silent:
 
         def report_rows(rows: pl.DataFrame) -> pl.DataFrame:
@@ -48,7 +44,7 @@ def count(
             return rows
 
         frame = frame.map_batches(report_rows, streamable=True)
-    kept = is_kept(rule).cast(pl.Int8)
+    kept = numbers.kept.cast(pl.Int8)
     if batch.is_split:
         is_possible = (kept == 1) & (pl.col(own("kind")) == POSSIBLE)
         kept = pl.when(is_possible).then(pl.lit(MASKED, pl.Int8)).otherwise(kept)
@@ -60,7 +56,7 @@ def count(
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     by += [own("file")] if batch.apart else []
     # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
-    are_kept = rule is None and bool(by) and not batch.is_split
+    are_kept = numbers.rule is None and bool(by) and not batch.is_split
     grouped = frame.group_by(by if are_kept else [*by, own("kept")]).agg(*_measures(numbers))
     if are_kept:
         grouped = grouped.with_columns(pl.lit(1, pl.Int8).alias(own("kept")))
@@ -78,9 +74,10 @@ def count(
                 counted[name] = error
         return counted
     numbers.refuse(cells)
+    counts = _counted(cells, plan)
     counts = replace(
-        _counted(cells, plan),
-        scores={column: counter.closed() for column, counter in scores.items()},
+        counts,
+        scores={column: counter.closed(counts.keys) for column, counter in scores.items()},
         tables=() if tables is None else tables.closed(),
     )
     return {batch.names[0]: counts}
@@ -90,7 +87,7 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     """The keys, numbers and scores of a plan in each row of a batch."""
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        yield _level_of(key, numbers).alias(own(f"key{number}"))
+        yield _level(key, numbers).alias(own(f"key{number}"))
     yield from numbers.bad_rows()
     rows = batch.rows
     if batch.is_split:
@@ -114,6 +111,28 @@ def _measures(numbers: Numbers) -> list[pl.Expr]:
     rows, people = pl.col(own("rows")).sum(), of_row.sum()
     if numbers.are_rows:
         rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
+    weights: list[pl.Expr] = []
+    if numbers.plan.weight:
+        # Σ count·weight and Σ count·weight² in fixed point at both scales, and what they round
+        # away. The finer scale holds tiny weights only, and serves where all are tiny.
+        weight = pl.col(own("weight"))
+        tiny = pl.when(weight < TINY).then(weight).otherwise(0.0)
+        coarse, fine = WEIGHT_SCALES
+        large = (weight * 10**6).round().cast(pl.Int128) * (coarse // 10**6)
+        fixed = (weight * coarse).round().cast(pl.Int128)
+        fixed = pl.when(weight < LARGE).then(fixed).otherwise(large)
+        weights.append(weight.max().alias(own("largest")))
+        for number, (part, whole, scale, root_scale) in enumerate((
+            (weight, fixed, coarse, SQUARE_ROOTS[0]),
+            (tiny, (tiny * fine).round().cast(pl.Int128), fine, SQUARE_ROOTS[1]),
+        )):  # fmt: skip
+            root = (part * root_scale).round().cast(pl.Int128)
+            error = (part * scale - whole.cast(pl.Float64)).abs().max()
+            weights += [
+                (of_row * whole).sum().alias(own(f"weight{number}")),
+                (of_row * root * root).sum().alias(own(f"squares{number}")),
+                error.alias(own(f"error{number}")),
+            ]
     # The sums that a plan asks, as integers, each in the parts that it is made of.
     parts = {
         own(f"amount{number} {bits}"): part.cast(pl.Int128)
@@ -123,7 +142,7 @@ def _measures(numbers: Numbers) -> list[pl.Expr]:
     return [
         rows.alias(own("rows")),
         people.alias(own("people")),
-        *(_weights() if numbers.plan.weight else ()),
+        *weights,
         *(pl.col(name).sum() for name in numbers.counters),
         *(
             (part if numbers.are_rows else part * of_row).sum().alias(name)
@@ -138,15 +157,32 @@ def _counted_by(
     """Passes rows on, and counts scores and extra tables of the rows that the filter keeps."""
     plan = numbers.plan
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
-    keys = _KeyCodes(plan, wanted | {*plan.table_keys})
+    wanted |= {*plan.table_keys}
+    names = {key: own(f"key{n}") for n, key in enumerate(plan.every_key) if key in wanted}
+    known = {key: pl.Categories.random() for key in names if key.edges is None}
+    with_nulls = set[Key]()
     lock = threading.Lock()
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
         # Threads may look up texts side by side; what they add to is one.
-        coded = keys.coded(kept)
+        coded = {
+            key: texts_of(kept[names[key]], key.column).cast(pl.Categorical(categories))
+            for key, categories in known.items()
+        }
         with lock:
-            columns = keys.columns(kept, coded)
+            # Levels only grow, so their order is the same in each chunk.
+            columns: dict[Key, Column] = {}
+            for key, name in names.items():
+                if key.edges is not None:
+                    codes = kept[name].fill_null(len(key.edges) + 1).to_numpy()
+                    columns[key] = codes, (*range(len(key.edges) + 1), MISSING)
+                    continue
+                texts = known[key].to_series().to_list()
+                if coded[key].null_count():
+                    with_nulls.add(key)
+                codes = coded[key].to_physical().fill_null(len(texts)).to_numpy()
+                columns[key] = codes, (*texts, *([None] if key in with_nulls else []))
             people = None if numbers.are_rows else kept[own("people")].to_numpy()
             for number, score_counter in enumerate(scores.values()):
                 values = kept[own(f"score{number}")].fill_null(float("nan")).to_numpy()
@@ -158,41 +194,7 @@ def _counted_by(
     return pass_on
 
 
-class _KeyCodes:
-    """Some keys of a plan as codes, by levels that grow."""
-
-    def __init__(self, plan: Plan, wanted: set[Key]) -> None:
-        self._names = {
-            key: own(f"key{number}") for number, key in enumerate(plan.every_key) if key in wanted
-        }
-        self._texts = {key: pl.Categories.random() for key in wanted if key.edges is None}
-        self._with_nulls = set[Key]()
-
-    def coded(self, rows: pl.DataFrame) -> dict[Key, pl.Series]:
-        """The texts of a chunk as categories: threads may look them up side by side."""
-        return {
-            key: texts_of(rows[self._names[key]], key.column).cast(pl.Categorical(known))
-            for key, known in self._texts.items()
-        }
-
-    def columns(self, rows: pl.DataFrame, coded: Mapping[Key, pl.Series]) -> dict[Key, Column]:
-        """The codes and levels of each key for the rows of a chunk, one thread at a time."""
-        columns: dict[Key, Column] = {}
-        for key, name in self._names.items():
-            if key.edges is not None:
-                codes = rows[name].fill_null(len(key.edges) + 1).to_numpy()
-                columns[key] = codes, (*range(len(key.edges) + 1), MISSING)
-                continue
-            texts = self._texts[key].to_series().to_list()
-            if coded[key].null_count():
-                self._with_nulls.add(key)
-            nulls = [None] if key in self._with_nulls else []
-            codes = coded[key].to_physical().fill_null(len(texts)).to_numpy()
-            columns[key] = codes, (*texts, *nulls)
-        return columns
-
-
-def _level_of(key: Key, numbers: Numbers) -> pl.Expr:
+def _level(key: Key, numbers: Numbers) -> pl.Expr:
     """The level of a key as it is stored, or the number of its interval; null where missing."""
     batch = numbers.batch
     dtype = batch.schema[key.column]
@@ -231,36 +233,6 @@ def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | N
         return None
     codes = frame.select(interval(key, numbers)).to_series()
     return codes.cast(pl.Int64).fill_null(MISSING).to_numpy()
-
-
-def _weights() -> list[pl.Expr]:
-    """Σ count·weight and Σ count·weight² in fixed point at both scales, and what they round away.
-
-    The finer scale holds tiny weights only, and serves where all are tiny.
-    """
-    weight, people = pl.col(own("weight")), pl.col(own("people")).cast(pl.Int128)
-    tiny = pl.when(weight < TINY).then(weight).otherwise(0.0)
-    coarse, fine = WEIGHT_SCALES
-    large = (weight * 10**6).round().cast(pl.Int128) * (coarse // 10**6)
-    fixed = pl.when(weight < LARGE).then((weight * coarse).round().cast(pl.Int128)).otherwise(large)
-    exact = [fixed, (tiny * fine).round().cast(pl.Int128)]
-    roots = [
-        (part * scale).round().cast(pl.Int128)
-        for part, scale in zip((weight, tiny), SQUARE_ROOTS, strict=True)
-    ]
-    errors = [
-        (part * scale - whole.cast(pl.Float64)).abs().max()
-        for part, whole, scale in zip((weight, tiny), exact, WEIGHT_SCALES, strict=True)
-    ]
-    return [
-        *((people * part).sum().alias(own(f"weight{number}")) for number, part in enumerate(exact)),
-        *(
-            (people * part * part).sum().alias(own(f"squares{number}"))
-            for number, part in enumerate(roots)
-        ),
-        *(part.alias(own(f"error{number}")) for number, part in enumerate(errors)),
-        weight.max().alias(own("largest")),
-    ]
 
 
 def _parts_of(name: SumName) -> dict[int, pl.Expr]:
@@ -302,24 +274,22 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
         sums = tuple(counts[own(name)].to_list() for name in names)
         coarse, fine = map(truediv, errors, WEIGHT_SCALES)
         weights = RawWeights(sums, largest, (coarse, fine))
+    keys = []
+    for number, key in enumerate(plan.keys):
+        column = counts[own(f"key{number}")]
+        if key.edges is not None:
+            keys.append(RawKey(key, column.cast(pl.Int64).fill_null(MISSING).to_numpy()))
+            continue
+        text = texts_of(column, key.column)
+        levels: list[str | None] = text.unique().sort(nulls_last=True).to_list()
+        # A column of clusters has millions of levels: they are ranked, not looked up one by one.
+        codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1
+        keys.append(RawKey(key, codes, tuple(levels)))
     return PartialCounts(
-        keys=tuple(
-            _raw_key(key, counts[own(f"key{number}")]) for number, key in enumerate(plan.keys)
-        ),
+        keys=tuple(keys),
         kept=counts[own("kept")].fill_null(-1).cast(pl.Int64).to_numpy(),
         rows=counts[own("rows")].to_numpy(),
         people=np.array(people, dtype=np.int64),
         weights=weights,
         amounts=amounts,
     )
-
-
-def _raw_key(key: Key, column: pl.Series) -> RawKey:
-    if key.edges is not None:
-        codes = column.cast(pl.Int64).fill_null(MISSING).to_numpy()
-        return RawKey(key, codes)
-    text = texts_of(column, key.column)
-    levels: Sequence[str | None] = text.unique().sort(nulls_last=True).to_list()
-    # A column of clusters has millions of levels: they are ranked, not looked up one by one.
-    codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1
-    return RawKey(key, codes, tuple(levels))

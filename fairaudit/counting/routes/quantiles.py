@@ -9,20 +9,19 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from fairaudit.base.arrays import Floats
+from fairaudit.base.arrays import Floats, Ints
 from fairaudit.base.errors import DataError, NothingToAudit
 from fairaudit.counting.columns import Cut
 from fairaudit.counting.counts import Median
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.routes.derived_columns import add_columns
-from fairaudit.counting.routes.polars_numbers import Numbers, checked_rule, filtered, is_kept
+from fairaudit.counting.routes.derived_columns import prepare
 from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import Batch, batches, collect, own
 from fairaudit.cube.histogram import bins_of
@@ -64,12 +63,12 @@ class _Values:
         # Value and people of the rows that the filter keeps.
         frames = []
         for batch in read:
-            numbers = Numbers(add_columns(batch, plan), plan)
-            rule, people = checked_rule(numbers), numbers.people.alias(own("people"))
+            numbers = prepare(batch, plan)
+            people = numbers.people.alias(own("people"))
             value = numbers.value(column).cast(pl.Float64).alias(own("value"))
-            rows = numbers.batch.frame.select(value, people, *filtered(rule, numbers))
+            rows = numbers.batch.frame.select(value, people, *numbers.filtered)
             frames.append(
-                rows.filter(is_kept(rule)).select(value=own("value"), people=own("people"))
+                rows.filter(numbers.kept).select(value=own("value"), people=own("people"))
             )
         kept = pl.concat(frames)
         self._frame = kept.filter(pl.col("value").is_not_null())
@@ -82,7 +81,7 @@ class _Values:
         Each pass looks at the part of the one before in which it lies, until that is one value.
         """
         wanted = -(-share.numerator * self.people // share.denominator)
-        below, parts = 0, self._all_bins
+        below, parts = 0, self._bins
         if between is not None:
             below, parts = self._sum(pl.col("value") < between[0]), self._split(*between)
         while True:
@@ -95,42 +94,34 @@ class _Values:
             parts = self._split(low, high)
 
     def _split(self, low: float, high: float) -> pl.DataFrame:
-        """The parts of the values between two others, both included."""
+        """The parts of the values between two others, both included, `_BINS` at most."""
+        # By the order of all doubles, so that four passes separate any two values.
+        first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
+        shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)
         inside = self._frame.filter(pl.col("value").is_between(low, high))
-        return self._grouped(inside, _place(partial(_parts_between, low=low, high=high)))
+
+        def part_of(values: Floats) -> Ints:
+            return ((_rank(values) - np.uint64(first)) >> np.uint64(shift)).astype(np.int64)
+
+        return self._grouped(inside, part_of)
 
     @cached_property
-    def _all_bins(self) -> pl.DataFrame:
-        return self._grouped(
-            self._frame, _place(lambda values: pl.Series(bins_of(values.to_numpy())))
-        )
+    def _bins(self) -> pl.DataFrame:
+        return self._grouped(self._frame, bins_of)
 
     def _sum(self, where: pl.Expr) -> int:
         people = pl.col("people").filter(where).cast(pl.Int128).sum()
         return int(collect(self._frame.select(people), self._batch).item())
 
-    def _grouped(self, frame: pl.LazyFrame, part: pl.Expr) -> pl.DataFrame:
-        """The parts in ascending order, with their people and the range of what is in each."""
+    def _grouped(self, frame: pl.LazyFrame, part_of: Callable[[Floats], Ints]) -> pl.DataFrame:
+        """The parts of values in ascending order, with their people and the range of each."""
+        part = pl.col("value").map_batches(
+            lambda values: pl.Series(part_of(values.to_numpy())), pl.Int64, is_elementwise=True
+        )
         value, people = pl.col("value"), pl.col("people").cast(pl.Int128).sum()
         grouped = frame.with_columns(part.alias("part")).group_by("part")
         groups = grouped.agg(people, value.min().alias("low"), value.max().alias("high"))
         return collect(groups, self._batch).sort("part")
-
-
-def _place(part_of: Callable[[pl.Series], pl.Series]) -> pl.Expr:
-    """The number of the part of each value."""
-    return pl.col("value").map_batches(part_of, pl.Int64, is_elementwise=True)
-
-
-def _parts_between(values: pl.Series, low: float, high: float) -> pl.Series:
-    """The part of each value between two others, one of `_BINS` at most.
-
-    By the order of all doubles, so that four passes separate any two values.
-    """
-    first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
-    shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)
-    parts = (_rank(values.to_numpy()) - np.uint64(first)) >> np.uint64(shift)
-    return pl.Series(parts.astype(np.int64))
 
 
 def _rank(values: Floats) -> NDArray[np.uint64]:

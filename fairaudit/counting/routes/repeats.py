@@ -15,13 +15,9 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.names import is_like_total, quoted
 from fairaudit.counting.columns import CsvFormat, Repeats
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.routes.derived_columns import add_columns
+from fairaudit.counting.routes.derived_columns import prepare
 from fairaudit.counting.routes.polars_numbers import (
-    Numbers,
     as_text,
-    checked_rule,
-    filtered,
-    is_kept,
 )
 from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
@@ -58,7 +54,20 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
 
     Only rows that the filter keeps are of a person.
     """
-    rows = pl.concat([_read_ids(batch, place, plan, repeats) for place, batch in enumerate(data)])
+    # The id of each row that the filter keeps, and what orders the rows of a person.
+    read = []
+    for place, batch in enumerate(data):
+        numbers = prepare(replace(batch, frame=batch.frame.with_row_index(ROW)), plan)
+        text = _write_id(as_text(pl.col(repeats.id), batch.schema[repeats.id]))
+        columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
+        for name in repeats.latest:
+            columns[own(f"date {name}")] = numbers.moment(name, _LONGEST).cast(pl.String)
+            number = pl.lit(None) if batch.schema[name].is_temporal() else numbers.value(name)
+            columns[own(f"number {name}")] = number.cast(pl.Float64)
+        named = [value.alias(name) for name, value in columns.items()]
+        frame = numbers.batch.frame.select(ROW, *named, *numbers.filtered)
+        read.append(collect(frame.filter(numbers.kept).select(ROW, *columns), batch))
+    rows = pl.concat(read)
     lacking = rows[_ID].null_count()
     if lacking:
         what = f"{'row has' if lacking == 1 else 'rows have'} no value in the id {repeats.id!r}"
@@ -88,22 +97,6 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
         tuple(left_out.filter(pl.col(_PLACE) == place)[ROW].sort().to_list())
         for place in range(len(data))
     ]
-
-
-def _read_ids(batch: Batch, place: int, plan: Plan, repeats: Repeats) -> pl.DataFrame:
-    """The id of each row that the filter keeps, and what orders the rows of a person."""
-    numbered = replace(batch, frame=batch.frame.with_row_index(ROW))
-    numbers = Numbers(add_columns(numbered, plan), plan)
-    rule = checked_rule(numbers)
-    text = _write_id(as_text(pl.col(repeats.id), batch.schema[repeats.id]))
-    columns = {_ID: pl.when(~text.is_in(["", *plan.tokens])).then(text), _PLACE: pl.lit(place)}
-    for name in repeats.latest:
-        columns[own(f"date {name}")] = numbers.moment(name, _LONGEST).cast(pl.String)
-        number = pl.lit(None) if batch.schema[name].is_temporal() else numbers.value(name)
-        columns[own(f"number {name}")] = number.cast(pl.Float64)
-    named = [value.alias(name) for name, value in columns.items()]
-    frame = numbers.batch.frame.select(ROW, *named, *filtered(rule, numbers))
-    return collect(frame.filter(is_kept(rule)).select(ROW, *columns), batch)
 
 
 def _write_id(text: pl.Expr) -> pl.Expr:

@@ -21,13 +21,10 @@ from fairaudit.counting.columns import SimilarityColumns
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, MOST_LEVELS, RowPlan
 from fairaudit.counting.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_entries
-from fairaudit.counting.routes.derived_columns import add_columns, category
+from fairaudit.counting.routes.derived_columns import category, prepare
 from fairaudit.counting.routes.polars_numbers import (
     Numbers,
     as_text,
-    checked_rule,
-    filtered,
-    is_kept,
 )
 from fairaudit.counting.routes.polars_route import interval
 from fairaudit.counting.sources.batches import Batch, collect, own
@@ -235,9 +232,8 @@ def _read_batch(
 ) -> int:
     """Takes the audited people of the files of a batch; how many rows it has."""
     plan = counts.plan
-    batch = add_columns(batch, plan)
-    numbers = Numbers(batch, plan)
-    rule = checked_rule(numbers)
+    numbers = prepare(batch, plan)
+    batch = numbers.batch
     columns = [
         *_keys(numbers),
         *_features(collected.plan.similarity, numbers),
@@ -248,8 +244,8 @@ def _read_batch(
     ]
     frame = (
         batch.frame.with_row_index(own("row"), offset=first)
-        .select(pl.col(own("row")).cast(pl.Int64), *columns, *filtered(rule, numbers))
-        .with_columns(is_kept(rule).fill_null(value=False).alias(own("kept")))
+        .select(pl.col(own("row")).cast(pl.Int64), *columns, *numbers.filtered)
+        .with_columns(numbers.kept.fill_null(value=False).alias(own("kept")))
     )
     keys = [own(f"key{number}") for number in range(len(plan.keys))]
     bad = [own(f"bad {name}") for name in collected.plan.similarity.numeric]
@@ -266,7 +262,14 @@ def _read_batch(
         else:
             audited = audited.join(places, how="cross")
         with lock:
-            _refuse_bad_numbers(audited, collected.plan.similarity.numeric)
+            for name in collected.plan.similarity.numeric:
+                if audited[own(f"bad {name}")].any():
+                    raise DataError(
+                        f"the feature {name!r} is numeric, but rows hold no number in it",
+                        "correct the data, name it under `categorical`, or name the values that "
+                        "mean missing in `missing.tokens`",
+                        seek=Seek(name, numeric=True),
+                    )
             collected.add(audited.select(own("row"), own("cell"), *held))
         return pl.DataFrame({own("rows"): pl.Series([rows.height], dtype=pl.Int64)})
 
@@ -299,16 +302,3 @@ def _features(columns: SimilarityColumns, numbers: Numbers) -> Iterator[pl.Expr]
         yield value.alias(own(f"feature {name}"))
     for name in columns.categorical:
         yield category(name, numbers).alias(own(f"feature {name}"))
-
-
-def _refuse_bad_numbers(rows: pl.DataFrame, numeric: Sequence[str]) -> None:
-    """Raises `DataError` for the first numeric feature where an audited row holds no number."""
-    for name in numeric:
-        bad = int(rows[own(f"bad {name}")].sum())
-        if bad:
-            raise DataError(
-                f"the feature {name!r} is numeric, but rows hold no number in it",
-                "correct the data, name it under `categorical`, or name the values that mean "
-                "missing in `missing.tokens`",
-                seek=Seek(name, numeric=True),
-            )

@@ -10,17 +10,14 @@ from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress
-from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.counts import PartialCounts
 from fairaudit.counting.plan import MOST_LEVELS, Plan
 from fairaudit.counting.routes import polars_route
-from fairaudit.counting.routes.derived_columns import add_columns
+from fairaudit.counting.routes.derived_columns import prepare
 from fairaudit.counting.routes.polars_numbers import (
     UNREAD,
     Numbers,
     as_text,
-    checked_rule,
-    filtered,
-    is_kept,
 )
 from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, own
@@ -42,11 +39,30 @@ def count(
 def count_batch(
     batch: Batch, plan: Plan, progress: Progress = SILENT
 ) -> dict[str, PartialCounts | DataError]:
-    """The counts of the files of a batch by name."""
-    batch = add_columns(batch, plan)
-    _refuse_ids(batch, plan)
-    numbers = Numbers(batch, plan)
-    return polars_route.count(numbers, checked_rule(numbers), progress)
+    """The counts of the files of a batch by name.
+
+    Raises `PlanError` where the first rows alone have more levels than there may be groups.
+    """
+    numbers = prepare(batch, plan)
+    # An id would be counted to its end, at the cost of all memory, to be refused then.
+    names = list(dict.fromkeys(plan.capped))
+    sample = numbers.batch.frame.select(names).head(_FIRST)
+    counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
+    counted = collect(counts, batch).row(0, named=True)
+    where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
+    faults = [
+        PlanFault(
+            f"{quoted(name)} has {counted[name]:,} levels{where}, and at most "
+            f"{MOST_LEVELS:,} can be audited: if it is an id, remove it; otherwise reduce the "
+            "levels with `keep` or `bins`",
+            name,
+        )
+        for name in names
+        if counted[name] > MOST_LEVELS
+    ]
+    if faults:
+        raise PlanError(faults)
+    return polars_route.count(numbers, progress)
 
 
 class FoundRow(Frozen):
@@ -66,18 +82,19 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
     # Counts side by side make several rows of one, so rows have their numbers before.
     frame = batch.frame.with_row_index(ROW, offset=1)
     schema = {ROW: pl.UInt32(), **batch.schema}
-    batch = add_columns(replace(batch, frame=frame, schema=schema), plan)
-    numbers = Numbers(batch, plan)
+    numbers = prepare(replace(batch, frame=frame, schema=schema), plan)
+    batch = numbers.batch
     # The people of a level are computed from several cells.
     cells = plan.counts.columns if plan.counts is not None and seek.column == plan.count else ()
-    rule = None if seek.in_filter else numbers.rule
     texts = [
         as_text(pl.col(name), batch.schema[name]).alias(own(f"text{number}"))
         for number, name in enumerate((seek.column, *cells))
     ]
-    is_held, kept = _holds(numbers, seek), is_kept(rule).fill_null(value=seek.numeric)
+    is_held, kept = _holds(numbers, seek), numbers.kept.fill_null(value=seek.numeric)
+    kept = pl.lit(value=True) if seek.in_filter else kept
+    filtered = () if seek.in_filter else numbers.filtered
     query = (
-        batch.frame.select(ROW, *texts, is_held.alias(own("held")), *filtered(rule, numbers))
+        batch.frame.select(ROW, *texts, is_held.alias(own("held")), *filtered)
         .filter(pl.col(own("held")) & kept)
         .select(ROW, *(own(f"text{number}") for number in range(len(texts))))
         .sort(ROW)
@@ -119,30 +136,6 @@ def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:
     is_cut = any(key.column == seek.column and key.edges is not None for key in keys)
     number = numbers.value(seek.column) if is_cut else text
     return held | text.is_null() | number.is_null()
-
-
-def _refuse_ids(batch: Batch, plan: Plan) -> None:
-    """Raises `PlanError` where the first rows alone have more levels than there may be groups.
-
-    An id would otherwise be counted to its end, at the cost of all memory, to be refused then.
-    """
-    names = list(dict.fromkeys(plan.capped))
-    sample = batch.frame.select(names).head(_FIRST)
-    counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
-    counted = collect(counts, batch).row(0, named=True)
-    where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
-    faults = [
-        PlanFault(
-            f"{quoted(name)} has {counted[name]:,} levels{where}, and at most "
-            f"{MOST_LEVELS:,} can be audited: if it is an id, remove it; otherwise reduce the "
-            "levels with `keep` or `bins`",
-            name,
-        )
-        for name in names
-        if counted[name] > MOST_LEVELS
-    ]
-    if faults:
-        raise PlanError(faults)
 
 
 def estimated_cells(file: SourceFile, plan: Plan) -> float:

@@ -33,7 +33,7 @@ from fairaudit.base.ledger import DataFile
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import Progress, count_cores
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.partial_counts import PartialCounts
+from fairaudit.counting.counts import PartialCounts
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources.files import name_file
 

@@ -235,8 +235,7 @@ def run_pair_tests(
     `support` marks the strata that both groups of a pair share, [Z, P].
     """
     sides = pairs.T
-    first, second = (_sample_strata(values, support, groups) for groups in sides)
-    pooled, other = (_pool_strata(values, support, groups) for groups in sides)
+    (first, pooled), (second, other) = (_make_samples(values, support, side) for side in sides)
     crude, _ = compare_shares(pooled, other, inference)
     # Collect the fields of `CombinedStrata`, [., P]. With survey weights, sizes are effective.
     r, n, q, m = first.share, first.size, second.share, second.size
@@ -254,14 +253,28 @@ def run_pair_tests(
     ])  # fmt: skip
     p, exact = compare_shares(first, second, inference)
     weights = [count_rate(values)[1][:, groups].astype(np.float64) for groups in sides]
-    is_weighted = values.weight_sum is not None
+    is_weighted, correction = values.weight_sum is not None, inference.correction
+    names = [
+        name_share_test(exact=is_exact, inference=inference, weighted=is_weighted)
+        for is_exact in (False, True)
+    ]
     for index, (raw, numbers) in enumerate(zip(crude.tolist(), joined.T.tolist(), strict=True)):
         kept = np.flatnonzero(support[:, index]), index
+        # The strata of a pair are one family.
+        family = int((~np.isnan(p[kept])).sum())
+        tests = zip(
+            p[kept].tolist(), correction.adjust(p[kept]).tolist(), exact[kept].tolist(), strict=True
+        )
         own = [Sample(side.share[kept], side.size[kept], None, None) for side in (first, second)]
         mixes = weights[0][kept], weights[1][kept]
         yield PairTests(
             _none_if_nan(raw),
-            tuple(_list_tests(p[kept], exact[kept], inference, weighted=is_weighted)),
+            tuple(
+                None
+                if math.isnan(own_p)
+                else Significance(names[is_exact], own_p, level, family, correction.words)
+                for own_p, level, is_exact in tests
+            ),
             CombinedStrata(*map(_none_if_nan, numbers)),
             find_explained_share(own[0], own[1], mixes, inference.alpha),
         )
@@ -271,41 +284,22 @@ def _none_if_nan(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _sample_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
-    """One group of each pair in each stratum, [Z, P]; 0 in strata that the pair does not share."""
-    share, size = (
-        np.where(support, numbers[:, groups], 0.0) for numbers in (values.value, values.effective_n)
+def _make_samples(values: GroupValues, support: Marks, groups: Ints) -> tuple[Sample, Sample]:
+    """One group of each pair in each stratum, [Z, P], and in all its strata together, [P].
+
+    It is 0 in strata that the pair does not share; with weights all of them together have Kish's
+    effective size.
+    """
+    share, size, over, under = (
+        np.where(support, numbers[:, groups], 0)
+        for numbers in (values.value, values.effective_n, *count_rate(values))
     )
+    squares = (np.square(under.astype(np.float64)) / np.where(support, size, 1.0)).sum(axis=0)
+    all_over, all_under = over.sum(axis=0), under.sum(axis=0)
+    pooled = all_over / all_under, np.square(all_under.astype(np.float64)) / squares
     if values.weight_sum is not None:
-        return Sample(share, size, None, None)
-    over, under = (np.where(support, counts[:, groups], 0) for counts in count_rate(values))
-    return Sample(share, size, over, under)
-
-
-def _pool_strata(values: GroupValues, support: Marks, groups: Ints) -> Sample:
-    """One group of each pair, its strata together, [P]; with weights, of Kish's effective size."""
-    over, under = (np.where(support, counts[:, groups], 0) for counts in count_rate(values))
-    size = np.where(support, values.effective_n[:, groups], 1.0)
-    squares = (np.square(under.astype(np.float64)) / size).sum(axis=0)
-    over, under = over.sum(axis=0), under.sum(axis=0)
-    share, size = over / under, np.square(under.astype(np.float64)) / squares
-    if values.weight_sum is None:
-        return Sample(share, size, over, under)
-    return Sample(share, size, None, None)
-
-
-def _list_tests(
-    p: Floats, exact: Marks, inference: Inference, *, weighted: bool
-) -> Iterator[Significance | None]:
-    """The test of each stratum of a pair, in the family of all of them."""
-    adjusted = inference.correction.adjust(p)
-    family, words = int((~np.isnan(p)).sum()), inference.correction.words
-    names = [
-        name_share_test(exact=is_exact, inference=inference, weighted=weighted)
-        for is_exact in (False, True)
-    ]
-    for raw, level, is_exact in zip(p.tolist(), adjusted.tolist(), exact.tolist(), strict=True):
-        yield None if math.isnan(raw) else Significance(names[is_exact], raw, level, family, words)
+        return Sample(share, size, None, None), Sample(*pooled, None, None)
+    return Sample(share, size, over, under), Sample(*pooled, all_over, all_under)
 
 
 def find_explained_share(

@@ -104,19 +104,10 @@ def scan_reversals(
 
 
 def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
-    """The reversals without those that others repeat, those first that matter most."""
-    return sorted(
-        _drop_repeated(reversals, alpha),
-        key=lambda reversal: (
-            not reversal.kind.reverses, not reversal.is_significant(alpha),
-            -reversal.kind.strength, -reversal.swing,
-            reversal.attribute, reversal.pair, reversal.given, reversal.rate,
-        ),
-    )  # fmt: skip
+    """The reversals that fewer columns do not show as strongly and as significantly.
 
-
-def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reversal]:
-    """The reversals without those that fewer columns show as strongly and as significantly."""
+    Those come first that matter most.
+    """
     shown = {
         (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
             reversal.kind.strength,
@@ -124,18 +115,24 @@ def _drop_repeated(reversals: Sequence[Reversal], alpha: float) -> Iterator[Reve
         )
         for reversal in reversals
     }
+    apart = []
     for reversal in reversals:
         fewer = (
             shown.get((reversal.rate, reversal.attribute, reversal.pair, given))
             for size in range(1, len(reversal.given))
             for given in combinations(reversal.given, size)
         )
-        significant = reversal.is_significant(alpha)
-        if not any(
-            known is not None and known[0] >= reversal.kind.strength and known[1] >= significant
-            for known in fewer
-        ):
-            yield reversal
+        strength, significant = reversal.kind.strength, reversal.is_significant(alpha)
+        if not any(known and known[0] >= strength and known[1] >= significant for known in fewer):
+            apart.append(reversal)
+    return sorted(
+        apart,
+        key=lambda reversal: (
+            not reversal.kind.reverses, not reversal.is_significant(alpha),
+            -reversal.kind.strength, -reversal.swing,
+            reversal.attribute, reversal.pair, reversal.given, reversal.rate,
+        ),
+    )  # fmt: skip
 
 
 def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata: int) -> str | None:

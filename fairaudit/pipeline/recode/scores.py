@@ -274,7 +274,7 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
             low, high = float(bins.low[there[at]]), float(bins.high[there[at]])
             other = float(bins.low[there[beside]] if sign < 0 else bins.high[there[beside]])
             is_far = other >= 0 if sign < 0 else 2 * other < high
-            if low == high and low in map(float, SENTINELS) and sign * low > 0 and is_far:
+            if low == high and low in SENTINELS and sign * low > 0 and is_far:
                 rows = int(people[there[at]])
                 tokens = json.dumps([*spec.missing.tokens, f"{low:g}"], ensure_ascii=False)
                 what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
@@ -341,7 +341,7 @@ def table_cubes(
         columns[column.name] = counts.plan.keys[recoding.raw], recoding
     _refuse_missing(counts, spec, features)
     outcomes = [outcome.name for outcome in spec.side_outcomes]
-    tables = {frozenset(table.keys): table for table in counts.tables}
+    tables = {frozenset(key.key for key in table.keys): table for table in counts.tables}
     cubes = []
     for names in spec.subgroups.widest:
         chosen = [columns[name] for name in (*names, *outcomes)]
@@ -373,7 +373,7 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
 
 
 def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
-    return np.asarray(recoding.lookup[table.codes[:, table.keys.index(key)] + 1])
+    return np.asarray(recoding.lookup[table.codes_of(key) + 1])
 
 
 def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
@@ -384,7 +384,7 @@ def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
         if attribute.name not in features:
             continue
         key, recoding = features[attribute.name]
-        table = next(table for table in counts.tables if key in table.keys)
+        table = next(table for table in counts.tables if key in {own.key for own in table.keys})
         missing = int(table.people[_codes(table, key, recoding) < 0].sum())
         if missing:
             raise DataError(
@@ -414,7 +414,7 @@ def describe(counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]) -> Iterato
     """Every declared feature by every attribute, if the spec asks to describe them."""
     if not spec.describe:
         return
-    tables = {frozenset(table.keys): table for table in counts.tables}
+    tables = {frozenset(key.key for key in table.keys): table for table in counts.tables}
     for name in spec.similarity.columns:
         feature = described_key(spec, name)
         for attribute in spec.protected:
@@ -422,7 +422,7 @@ def describe(counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]) -> Iterato
             own = counts.plan.keys[recoding.raw]
             table = tables[frozenset({own, feature})]
             groups = _codes(table, own, recoding)
-            codes = table.codes[:, table.keys.index(feature)]
+            codes = table.codes_of(feature)
             texts = ("",) if feature.is_cut else counts.table_levels[feature]
             words = {None} if feature.is_cut else {None, "", *counts.plan.tokens}
             place = np.array([-1 if text in words else code for code, text in enumerate(texts)])

@@ -571,8 +571,7 @@ class Redaction:
 
 
 def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:
-    sides = (side for part in parts for side in (part.first, part.second))
-    return [side.estimate for side in sides if side is not None]
+    return [side.estimate for part in parts for side in part.sides]
 
 
 def _is_of_few(estimate: Estimate, threshold: int) -> bool:

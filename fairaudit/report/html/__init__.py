@@ -18,7 +18,7 @@ from markupsafe import Markup, escape
 from fairaudit.base import __version__
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import copied, printable
-from fairaudit.judge import Finding, ReversalCheck, SubgroupCheck
+from fairaudit.judge import ReversalCheck, SubgroupCheck
 from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups, summary
 from fairaudit.report.blocks import (
     FEW_ROWS,
@@ -415,6 +415,7 @@ _SECTIONS: dict[type, str] = {
     SubgroupCheck: subgroups.HEADING,
 }
 """The section below with the numbers of a check that compares no two groups."""
+_CURVES = ("Calibration", "Distribution")
 _PICTURES = 24
 """The number of findings with a picture."""
 
@@ -489,6 +490,10 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
     positives = [text for of, text in result.positives.items() if of != "label"]
     positive = f" ({numbers.first_few(positives)})" if positives else ""
+    # The pictures of scores for the groups of the first check.
+    by = numbers.subset(opened[0].diagnostic.finding.check.by) if opened else ""
+    columns = {curve.column for curve in result.curves if opened}
+    curves = {f"{kind} of {column} by {by}" for kind in _CURVES for column in columns}
     page = Names(f"{prefix}answer-", "At the top")
     more = len(tables) - _TABLES_SHOWN
     return Front(
@@ -502,7 +507,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         [
             replace(place, id=f"{prefix}front-{place.id}")
             for place in outline.figures()
-            if opened and place.block.title in _curves(result, opened[0].diagnostic.finding)
+            if place.block.title in curves
         ],
         measure,
         subsets,
@@ -521,13 +526,6 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         ],
         origin(result),
     )
-
-
-def _curves(result: AuditResult, finding: Finding) -> set[str]:
-    """The titles of the pictures of scores for the groups of a check."""
-    by = numbers.subset(finding.check.by)
-    kinds, columns = ("Calibration", "Distribution"), {curve.column for curve in result.curves}
-    return {f"{kind} of {column} by {by}" for kind in kinds for column in columns}
 
 
 def _picture(

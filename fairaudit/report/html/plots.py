@@ -93,13 +93,11 @@ class Scale(Frozen):
         power = 10.0 ** math.floor(math.log10(rough))
         step = next((step * power for step in _STEPS if step * power >= rough), 10 * power)
         first, last = math.ceil(self.low / step), math.floor(self.high / step)
-        values = [index * step for index in range(first, last + 1)]
-        return [(self.at(value), self._text(value)) for value in values]
-
-    def _text(self, value: float) -> str:
-        if self.percent:
-            return f"{100 * value:,.4g} %"
-        return f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4g}"
+        ticks = []
+        for value in (index * step for index in range(first, last + 1)):
+            text = f"{value:,.0f}" if abs(value) >= _LARGE else f"{value:.4g}"
+            ticks.append((self.at(value), f"{100 * value:,.4g} %" if self.percent else text))
+        return ticks
 
 
 class Panel(Frozen):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
 
 from markupsafe import escape
 
@@ -11,7 +10,7 @@ from fairaudit.base.names import printable, width
 from fairaudit.report import numbers
 from fairaudit.report.blocks import Figure
 from fairaudit.report.html import plots
-from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark
+from fairaudit.report.pictures import Intervals, Lines, Mark
 
 _WIDTH, _TOP, _ROW = 760, 44, 22
 _LETTER = 6.7
@@ -113,28 +112,24 @@ def _rows(picture: Intervals) -> tuple[float, list[str]]:
             place = at(rule.value)
             shapes.append(_stroke((place, y), (place, end), name, 1.5, dash))
         for row in panel.rows:
-            shapes += _row(row, y + _ROW / 2, (left, right), at)
+            middle = y + _ROW / 2
+            colour = {Mark.GROUP: "accent", Mark.REFERENCE: "reference"}.get(row.mark, "aside")
+            label = numbers.short(row.label, _LONGEST)
+            shapes.append(_text(left - 10, middle + 4, label, "end", bold=row.strong))
+            shapes.append(_text(right + 10, middle + 4, row.text, "start", bold=row.strong))
+            if math.isfinite(row.value):
+                if row.low is not None and row.high is not None:
+                    ends = (at(row.low), middle), (at(row.high), middle)
+                    shapes.append(_stroke(*ends, colour, 3 if row.strong else 2))
+                shape = plots.SHAPES[3 if row.mark is Mark.REFERENCE else 0]
+                is_hollow = row.mark is Mark.ASIDE
+                shapes.append(_mark(at(row.value), middle, shape, colour, is_hollow=is_hollow))
             y += _ROW
         y += 16
     for x, text in scale.ticks(5):
         shapes.append(_text(left + (right - left) * x / 100, y, text, colour="muted"))
     shapes.append(_text((left + right) / 2, y + 20, picture.axis, colour="muted"))
     return y + 32, shapes
-
-
-def _row(
-    row: Interval, middle: float, sides: tuple[float, float], at: Callable[[float], float]
-) -> Iterator[str]:
-    colour = {Mark.GROUP: "accent", Mark.REFERENCE: "reference"}.get(row.mark, "aside")
-    name = numbers.short(row.label, _LONGEST)
-    yield _text(sides[0] - 10, middle + 4, name, "end", bold=row.strong)
-    yield _text(sides[1] + 10, middle + 4, row.text, "start", bold=row.strong)
-    if not math.isfinite(row.value):
-        return
-    if row.low is not None and row.high is not None:
-        yield _stroke((at(row.low), middle), (at(row.high), middle), colour, 3 if row.strong else 2)
-    shape = plots.SHAPES[3 if row.mark is Mark.REFERENCE else 0]
-    yield _mark(at(row.value), middle, shape, colour, is_hollow=row.mark is Mark.ASIDE)
 
 
 def _lines(picture: Lines) -> tuple[float, list[str]]:
@@ -158,7 +153,16 @@ def _lines(picture: Lines) -> tuple[float, list[str]]:
         y = 100 - upright.at(limit)
         shapes.append(_stroke(place(0, y), place(100, y), "limit", 1.5, "6 3"))
     for look, line in zip(plots.looks(picture), picture.lines, strict=True):
-        shapes += _curve(picture, line, look, place)
+        colour = _SERIES.get(look, look)
+        for stroke in plots.strokes(picture, line):
+            points = " ".join("{:.1f},{:.1f}".format(*place(dot.x, dot.y)) for dot in stroke)
+            style = f'fill="none" stroke="{_colour(colour)}" stroke-width="2"'
+            shapes.append(f'<polyline points="{points}" {style}/>')
+            for dot in stroke:
+                if dot.whisker is not None:
+                    high, low = (place(dot.x, end) for end in dot.whisker)
+                    shapes.append(_stroke(high, low, colour, 1))
+                shapes.append(_mark(*place(dot.x, dot.y), plots.shape(look), colour))
     below = place(0, 100)[1] + 16
     places = [(flat.at(at), name) for at, name in enumerate(names)] or flat.ticks(5)
     is_slanted = plots.is_slanted(picture)
@@ -177,18 +181,3 @@ def _lines(picture: Lines) -> tuple[float, list[str]]:
             shapes.append(_text(x + 14, y, f"{numbers.short(line.label, 26)} {line.text}", "start"))
             y += _ROW
     return max(below, y) + 14, shapes
-
-
-def _curve(
-    picture: Lines, line: Line, look: str, place: Callable[[float, float], tuple[float, float]]
-) -> Iterator[str]:
-    colour = _SERIES.get(look, look)
-    for stroke in plots.strokes(picture, line):
-        points = " ".join("{:.1f},{:.1f}".format(*place(dot.x, dot.y)) for dot in stroke)
-        style = f'fill="none" stroke="{_colour(colour)}" stroke-width="2"'
-        yield f'<polyline points="{points}" {style}/>'
-        for dot in stroke:
-            if dot.whisker is not None:
-                high, low = dot.whisker
-                yield _stroke(place(dot.x, high), place(dot.x, low), colour, 1)
-            yield _mark(*place(dot.x, dot.y), plots.shape(look), colour)

@@ -87,7 +87,22 @@ def compare(
         then, now = before.provenance, after.provenance
         is_one_file = bool(then.files) and then.files == now.files
         is_one_file = is_one_file and all(file.modified for file in then.files)
-        same_people = then.rows == now.rows and (is_one_file or _have_same_groups(before, after))
+        # The sizes of all groups of all common groupings. Without any, equal files decide: files
+        # with the same number of bytes and lines are the same, even with other names.
+        sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
+        common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
+        earlier, later = (
+            {key: size for key, size in side.items() if _find_grouping(key) in common}
+            for side in sizes
+        )
+        files = [
+            sorted((file.bytes or 0, file.lines or 0) for file in side.files)
+            for side in (then, now)
+        ]
+        are_same_files = files[0] == files[1] and all(size for size, _ in files[0])
+        is_known = bool(earlier) and then.rows is not None
+        has_same_groups = earlier == later and (is_known or are_same_files)
+        same_people = then.rows == now.rows and (is_one_file or has_same_groups)
     sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     return _compare_results(before, after, sampling, outcomes=outcomes or (None, None))
 
@@ -112,8 +127,18 @@ def _compare_results(
     paired: Sequence[RateChange] = (),
     outcomes: tuple[str | None, str | None] = (None, None),
 ) -> Changes:
-    terms, is_paired = _find_terms(before, after, sampling), sampling is Sampling.PAIRED
-    inference = terms.inference
+    earlier, later, is_paired = before.provenance, after.provenance, sampling is Sampling.PAIRED
+    inference, are_same_people = later.inference, sampling is not Sampling.INDEPENDENT
+    differ = earlier.inference.confidence != inference.confidence
+    barred = _BARRED[sampling] or (_CONFIDENCE if differ else "")
+    barred = barred or (_CLUSTERED if earlier.cluster or later.cluster else "")
+    terms = ChangeTerms(
+        inference,
+        barred,
+        same_people=are_same_people,
+        unpaired=are_same_people and not differ,
+        mean=not (earlier.weight or later.weight),
+    )
     compared, otherwise = compare_checks(before, after, terms, renamed=outcomes[1] is not None)
     then, now = ({rate_key(row): row for row in side.rates} for side in (before, after))
     for rate in paired:
@@ -122,7 +147,7 @@ def _compare_results(
     if not (compared or otherwise or rates):
         what = "the results have no check and no rate in common"
         raise NothingToAudit(what, "compare results from specs with the same metrics")
-    people = () if is_paired else compare_people(before, after, barred=terms.barred)
+    people = () if is_paired else compare_people(before, after, barred=barred)
     conditions = () if is_paired else list_conditions(before, after, compared, rates)
     new_notices, gone_notices = compare_notices(before.notices, after.notices)
     ids = [{finding.check.id for finding in side.findings} for side in (before, after)]
@@ -154,24 +179,6 @@ def _compare_results(
         conditions=tuple(conditions),
         new_notices=new_notices,
         gone_notices=gone_notices,
-    )
-
-
-def _find_terms(before: AuditResult, after: AuditResult, sampling: Sampling) -> ChangeTerms:
-    """The terms for testing the numbers of both results, or the reason not to test."""
-    then, now = before.provenance, after.provenance
-    barred = _BARRED[sampling]
-    differ = then.inference.confidence != now.inference.confidence
-    if differ:
-        barred = barred or _CONFIDENCE
-    if then.cluster or now.cluster:
-        barred = barred or _CLUSTERED
-    return ChangeTerms(
-        now.inference,
-        barred,
-        same_people=sampling is not Sampling.INDEPENDENT,
-        unpaired=sampling is not Sampling.INDEPENDENT and not differ,
-        mean=not (then.weight or now.weight),
     )
 
 
@@ -269,26 +276,6 @@ def _rank(change: Change) -> _Rank:
         return len(_DIRECTIONS) + 1, 1.0, -change.size
     place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
     return place, change.significance.p, -change.size
-
-
-def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
-    """Whether all groups of all common groupings have the same number of people and of labels.
-
-    If no sizes are known in both results, equal files decide.
-    """
-    sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
-    common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
-    then, now = (
-        {key: size for key, size in side.items() if _find_grouping(key) in common} for side in sizes
-    )
-    is_known = bool(then) and before.provenance.rows is not None
-    # Files with the same number of bytes and lines are the same, even with other names.
-    files = [
-        sorted((file.bytes or 0, file.lines or 0) for file in result.provenance.files)
-        for result in (before, after)
-    ]
-    are_same_files = files[0] == files[1] and all(size for size, _ in files[0])
-    return then == now and (is_known or are_same_files)
 
 
 def _find_grouping(key: _SizeKey) -> tuple[str, frozenset[str], frozenset[str]]:

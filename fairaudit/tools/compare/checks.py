@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field_names, replace
@@ -93,8 +93,21 @@ def compare_checks(
 def _compare_findings(
     was: Finding, finding: Finding, then: _Side, now: _Side, terms: ChangeTerms
 ) -> CheckChange:
-    """The change of a check: of each group, and of the worst value."""
-    groups = tuple(_compare_groups(was, finding, (then.rows, now.rows), terms))
+    """The change of a check: of each group that it judged in both results, and of the worst value.
+
+    The values of groups are in the rows of the entry that the check belongs to: the entry whose row
+    for the deciding group has the check's value. A result may not list them.
+    """
+    entries = _find_entries(was, then.rows), _find_entries(finding, now.rows)
+    common = next((entry for entry in entries[0] if entry in entries[1]), None)
+    earlier, later = (side[common] if common else {} for side in entries)
+    decided, decides = find_deciding_group(was), find_deciding_group(finding)
+    groups = []
+    for key, (group, stratum, value) in later.items():
+        if key in earlier:
+            sides = replace(was, estimate=earlier[key][2]), replace(finding, estimate=value)
+            of_group = _measure_finding(*sides, _find_check_terms(*sides, terms))
+            groups.append(GroupChange(group, stratum, of_group, key == decided, key == decides))
     change = next((group.change for group in groups if group.decided and group.decides), None)
     if change is None:
         # Simultaneous intervals already account for choosing the worst among all groups.
@@ -108,7 +121,7 @@ def _compare_findings(
         of_check = _find_check_terms(was, finding, terms)
         change = _measure_finding(was, finding, replace(of_check, values=values))
     is_tested = change.significance is not None
-    if find_deciding_group(was) != find_deciding_group(finding) and is_tested:
+    if decided != decides and is_tested:
         change = _without_test(change, _OTHER_WORST)
     lost = tuple(
         group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
@@ -124,35 +137,14 @@ def _compare_findings(
     if new and change.way is Direction.WORSE:
         verb = "was" if len(new) == 1 else "were"
         change = _without_test(change, f"not tested: {_name(new)} {verb} not judged before")
-    groups = tuple(
+    groups = [
         replace(group, change=change) if group.decided and group.decides else group
         for group in groups
-    )
+    ]
     judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
     gone = judged[0].keys() - judged[1] if judged[1] else ()
     unjudged = tuple(sorted(judged[0][key] for key in gone))
-    return CheckChange(was, finding, change, lost=lost, unjudged=unjudged, groups=groups)
-
-
-def _compare_groups(
-    was: Finding, finding: Finding, rows: tuple[IndexedRows, IndexedRows], terms: ChangeTerms
-) -> Iterator[GroupChange]:
-    """The change of the value of each group that the check judged in both results.
-
-    The values are in the rows of the entry that the check belongs to: the entry whose row for the
-    deciding group has the check's value. Empty if a result does not list them.
-    """
-    entries = [_find_entries(*side) for side in zip((was, finding), rows, strict=True)]
-    common = next((entry for entry in entries[0] if entry in entries[1]), None)
-    if common is None:
-        return
-    then, now = (side[common] for side in entries)
-    decided, decides = find_deciding_group(was), find_deciding_group(finding)
-    for key, (group, stratum, value) in now.items():
-        if key in then:
-            sides = replace(was, estimate=then[key][2]), replace(finding, estimate=value)
-            change = _measure_finding(*sides, _find_check_terms(*sides, terms))
-            yield GroupChange(group, stratum, change, key == decided, key == decides)
+    return CheckChange(was, finding, change, lost=lost, unjudged=unjudged, groups=tuple(groups))
 
 
 def _without_test(change: Change, why: str) -> Change:

@@ -136,11 +136,15 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         return _add_test(change, bound_share_gap(*sides, level), GAP_INTERVAL, p, name, terms)
     if terms.mean and _STUDENT == base.method == after.method:
         # Welch's t, sums of squares from Student's intervals.
-        alpha = terms.inference.alpha
-        now, then = (_read_moments(estimate, alpha) for estimate in (after, base))
-        if now is None or then is None:
-            return replace(change, why=_TOO_LITTLE)
-        gap = means.welch(now, then)
+        alpha, moments = terms.inference.alpha, list[means.Summary]()
+        for estimate in (after, base):
+            low, high, n = estimate.low, estimate.high, estimate.n
+            if low is None or high is None or n is None or n < 2:
+                return replace(change, why=_TOO_LITTLE)
+            error = (high - low) / 2 / float(distributions.t_critical(np.array(n - 1.0), alpha))
+            squares = np.array(error * error * n * (n - 1))
+            moments.append(means.Summary(np.array(estimate.value), squares, np.array(float(n))))
+        gap = means.welch(*moments)
         *_, p = gap.test()
         ends = gap.ends(multiplicity.sidak_level(alpha, terms.values))
         return _add_test(change, ends, "Welch", p, "Welch", terms)
@@ -151,16 +155,6 @@ def _make_sample(estimate: Estimate) -> Sample:
     assert estimate.numerator is not None
     assert estimate.denominator is not None
     return Sample.of_counts(np.array([estimate.numerator]), np.array([estimate.denominator]))
-
-
-def _read_moments(estimate: Estimate, alpha: float) -> means.Summary | None:
-    """A mean, the sum of squares from its interval, and its people; None without an interval."""
-    low, high, n = estimate.low, estimate.high, estimate.n
-    if low is None or high is None or n is None or n < 2:
-        return None
-    error = (high - low) / 2 / float(distributions.t_critical(np.array(n - 1.0), alpha))
-    deviation = error * error * n * (n - 1)
-    return means.Summary(np.array(estimate.value), np.array(deviation), np.array(float(n)))
 
 
 def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
@@ -243,7 +237,19 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
         return change.way
     before, after = change.before.value, change.after.value
     if terms.middle is None:
-        then, now = (limit.excess(_clip_at_parity(side, check, limit)) for side in (before, after))
+        then, now = before, after
+        if (
+            isinstance(check, Check)
+            and check.against is None
+            and isinstance(check.metric, Disparity)
+        ):
+            # A group that is ahead of its reference is not worse off if the lead shrinks.
+            parity = float(check.metric.ideal)
+            if limit.below is not None and float(limit.below) <= parity:
+                then, now = min(then, parity), min(now, parity)
+            elif limit.above is not None and float(limit.above) >= parity:
+                then, now = max(then, parity), max(now, parity)
+        then, now = limit.excess(then), limit.excess(now)
         if then == now:  # on the side of parity without a limit
             return Direction.HIGHER if after > before else Direction.LOWER
         farther = now > then
@@ -276,23 +282,6 @@ def find_parity(check: Check) -> float | None:
     if isinstance(metric, GroupMetric) or (isinstance(metric, TableMetric) and metric.parity):
         return None
     return float(metric.ideal)
-
-
-def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
-    """The value, or parity if it is on the side of parity without a limit.
-
-    A group that is ahead of its reference is not worse off if the lead shrinks.
-    """
-    if not isinstance(check, Check) or check.against is not None:
-        return value
-    if not isinstance(check.metric, Disparity):
-        return value
-    ideal = float(check.metric.ideal)
-    if limit.below is not None and limit.above is None and float(limit.below) <= ideal:
-        return min(value, ideal)
-    if limit.above is not None and limit.below is None and float(limit.above) >= ideal:
-        return max(value, ideal)
-    return value
 
 
 def _rises(change: Change) -> bool:

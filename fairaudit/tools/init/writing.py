@@ -62,8 +62,7 @@ def write_spec(
         "version: 1",
         f"title: {quote(title)}",
         f"data: {quote(data)}",
-        *_write_format(form),
-        *_write_dates(profile),
+        *_write_notation(form, profile),
         "columns:",
         "  protected:                # whose groups are compared",
     ]
@@ -75,14 +74,26 @@ def write_spec(
         if role in choices.columns:
             lines += _write_outcome(role, profile, choices)
     if choices.counts:
-        lines += _write_counts(choices)
+        pairs = (f"{quote(level)}: {quote(name)}" for level, name in choices.counts.items())
+        levels = [level for level in choices.counts if level != "total"]
+        positive = next((text for text in choices.positives if text in levels), levels[0])
+        keys = [f"counts: {{{', '.join(pairs)}}}", f"positive: {quote(positive)}"]
+        keys += ["favourable: false"] if names_burden(positive) else []
+        is_proposed = Role.DECISION in choices.proposed
+        why = "  # proposed: their names, and each row is another group" if is_proposed else ""
+        lines.append(f"  decision: {{{', '.join(keys)}}}{why}")
     if choices.counts or {*OUTCOMES} & {*choices.columns}:
         lines += [
             "  # `favourable: false` in an outcome: its positive is a burden, as an alarm or a",
             "  # default is. Check each outcome: the key decides which group is worse off.",
         ]
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
-        lines += _write_number(role, profile, choices)
+        found = find_candidates(profile, role, choices.used)
+        if role in choices.columns:
+            column = quote(choices.columns[role])
+            lines.append(f"  {role}: {column}{_explain(role, profile, choices)}")
+        elif found and role is not Role.COUNT:
+            lines.append(f"  # {role}: {quote(found[0].column.name)}  # {found[0].reason}")
     lines += [
         f"  # id: {quote(column.name)}  # about {column.distinct:,} different values in "
         f"{profile.rows:,} rows: with it, no person counts twice (`repeats: first`)"
@@ -104,8 +115,8 @@ _KEYS_OF_FORMAT = {
 }
 
 
-def _write_format(form: CsvFormat) -> Iterator[str]:
-    """The notation of the file where it is not the usual one."""
+def _write_notation(form: CsvFormat, profile: FileProfile) -> Iterator[str]:
+    """The notation of the file, and that of its dates, where it is not the usual one."""
     usual = CsvFormat(",", ".", "utf-8", multiline=False)
     found = {key: getattr(form, key) for key in _KEYS_OF_FORMAT}
     found = {key: value for key, value in found.items() if value != getattr(usual, key)}
@@ -114,24 +125,19 @@ def _write_format(form: CsvFormat) -> Iterator[str]:
         text = quote(value) if isinstance(value, str) else json.dumps(value)
         text = _list(value) if isinstance(value, tuple) else text
         yield f"  {key}: {text}{_KEYS_OF_FORMAT[key]}"
-
-
-def _list(texts: Sequence[str]) -> str:
-    return f"[{', '.join(map(quote, texts))}]"
-
-
-def _write_dates(profile: FileProfile) -> Iterator[str]:
-    """The notations of dates that are not written as 2024-12-31."""
-    found = [
-        (column, notations) for column in profile.columns if (notations := find_notations(column))
-    ]
-    if found:
+    dates = [(column, find_notations(column) or []) for column in profile.columns]
+    dates = [(column, notations) for column, notations in dates if notations]
+    if dates:
         yield "dates:  # of days after the 12th: check them"
-    for column, notations in found:
+    for column, notations in dates:
         unfit = count_unfit(column)
         note = f"  # {unfit:,} values do not fit: correct them, or add their notation"
         written = _list(notations) if len(notations) > 1 else quote(notations[0])
         yield f"  {quote(column.name)}: {written}{note if unfit else ''}"
+
+
+def _list(texts: Sequence[str]) -> str:
+    return f"[{', '.join(map(quote, texts))}]"
 
 
 def _write_protected(column: ColumnProfile) -> Iterator[str]:
@@ -148,7 +154,15 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
         keys = [f"from: {quote(name)}", f'at: "{today().isoformat()}"', "bins: [40]"]
         note = "a date: is it of birth? say on which day the age is taken, and where to cut"
     elif is_many(column):
-        keys += _cut(column) + ([f"unknown: {_list(words)}"] if words else [])
+        low, high = column.low or 0.0, column.high or 0.0
+        this_year = today().year
+        years = [str(this_year - age) for age in (60, 40, 25) if low < this_year - age <= high]
+        if _AGE[0] <= low and 40 < high <= _AGE[1] and column.whole == column.numbers:
+            keys.append("bins: [25, 40, 60]")
+        else:
+            is_birth = is_year(column) and years
+            keys.append(f"bins: [{', '.join(years)}]" if is_birth else "quantiles: 4")
+        keys += [f"unknown: {_list(words)}"] if words else []
         note = f"numbers from {column.low:g} to {column.high:g}: the cuts are a proposal"
         if is_year(column):
             note += ", for people born before and after"
@@ -161,7 +175,16 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     rare = [text for text, n in known if n < _FEW]
     rare = rare if len(rare) < len(known) else []
     labels = [f"{quote(text)}: {quote(text)}" for text in list_known(column)]
-    signs = [sign for sign in "|;/," if _holds_several(sign, known)]
+    levels = {text for text, _ in known}
+    # Some levels consist of other levels with a sign between them.
+    signs = [
+        sign
+        for sign in "|;/,"
+        if any(
+            sign in text and all(part.strip() in levels for part in text.split(sign))
+            for text in levels
+        )
+    ]
     split = quote(signs[0]) if len(signs) == 1 else _list(signs)
     stubs = {
         f"split: {split}": ("several values in a cell", signs),
@@ -172,23 +195,6 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     for stub, (why, is_there) in stubs.items():
         if is_there:
             yield f"    # {key}: {{{', '.join([*keys, stub])}}}  # {why}"
-
-
-def _holds_several(separator: str, known: Sequence[tuple[str, int]]) -> bool:
-    """Whether some levels consist of other levels with a separator between them."""
-    levels = {text for text, _ in known}
-    cells = [text.split(separator) for text in levels if separator in text]
-    return any(all(part.strip() in levels for part in parts) for parts in cells)
-
-
-def _cut(column: ColumnProfile) -> list[str]:
-    """The cuts of a number: the usual ones for ages and years of birth, otherwise quartiles."""
-    low, high = column.low or 0.0, column.high or 0.0
-    is_age = _AGE[0] <= low and 40 < high <= _AGE[1] and column.whole == column.numbers
-    if is_age:
-        return ["bins: [25, 40, 60]"]
-    years = [str(today().year - age) for age in (60, 40, 25) if low < today().year - age <= high]
-    return [f"bins: [{', '.join(years)}]"] if is_year(column) and years else ["quantiles: 4"]
 
 
 def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
@@ -213,8 +219,14 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
             yield "  # such as Withdrawn, and add `others: drop`."
     if is_burden(role, profile, choices):
         keys.append("favourable: false")
-    order = [] if role is Role.LABEL else _order_stages(known)
-    if len(order) > 2:
+    # The levels that are stages of a selection; if two are the same stage, their order is unknown.
+    reached = []
+    for level in known if role is not Role.LABEL else ():
+        words = {*re.findall(r"[a-z]+", level.casefold())}
+        places = [place for place, stage in enumerate(_STAGES) if words & {*stage.split()}]
+        reached += [(places[0], level)] if places else []
+    order = [level for _, level in sorted(reached)]
+    if len(order) > 2 and len({place for place, _ in reached}) == len(order):
         stages = [f"column: {quote(column.name)}", f"order: {_list(order)}"]
         stages += ["others: drop"] if len(order) < len(known) else []
         yield f"  # stages: {{{', '.join(stages)}}}  # in place of `{role}`: a rate for each"
@@ -222,47 +234,6 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         if len(order) < len(known):
             yield "  # It leaves out all other values: replace them by the last stage reached."
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
-
-
-def _order_stages(levels: Sequence[str]) -> list[str]:
-    """The levels that are stages of a selection, in their usual order.
-
-    The list is empty if two levels are the same stage, because their order is then unknown.
-    """
-    found: dict[int, str] = {}
-    for level in levels:
-        words = set(re.findall(r"[a-z]+", level.casefold()))
-        place = next((at for at, stage in enumerate(_STAGES) if words & {*stage.split()}), None)
-        if place in found:
-            return []
-        if place is not None:
-            found[place] = level
-    return [found[place] for place in sorted(found)]
-
-
-def _write_counts(choices: Choices) -> Iterator[str]:
-    """The line of an outcome of counts side by side."""
-    counts = ", ".join(f"{quote(level)}: {quote(name)}" for level, name in choices.counts.items())
-    levels = [level for level in choices.counts if level != "total"]
-    positive = next((text for text in choices.positives if text in levels), levels[0])
-    keys = [f"counts: {{{counts}}}", f"positive: {quote(positive)}"]
-    if names_burden(positive):
-        keys.append("favourable: false")
-    why = ""
-    if Role.DECISION in choices.proposed:
-        why = "  # proposed: their names, and each row is another group"
-    yield f"  decision: {{{', '.join(keys)}}}{why}"
-
-
-def _write_number(role: Role, profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """The line of a score, of counts or of weights; a comment if the column is only a guess."""
-    name = choices.columns.get(role)
-    if name is not None:
-        yield f"  {role}: {quote(name)}{_explain(role, profile, choices)}"
-        return
-    found = find_candidates(profile, role, choices.used)
-    if found and role is not Role.COUNT:
-        yield f"  # {role}: {quote(found[0].column.name)}  # {found[0].reason}"
 
 
 def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:

@@ -297,12 +297,14 @@ def table_sums(counts: Counts) -> list[Counter[tuple[object, ...]]]:
                 Counter(
                     {
                         tuple(
-                            int(code) if key.edges is not None else counts.table_levels[key][code]
+                            code if key.key.is_cut else key.levels[code]
                             for key, code in zip(table.keys, codes, strict=True)
                         ): people
                     }
                 )
-                for codes, people in zip(table.codes, table.people.tolist(), strict=True)
+                for *codes, people in zip(
+                    *(key.codes.tolist() for key in table.keys), table.people.tolist(), strict=True
+                )
             ),
             Counter(),
         )

@@ -416,6 +416,51 @@ def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
     assert "others" not in text_of(same)
 
 
+@pytest.mark.parametrize(
+    ("then", "now", "status"),
+    [
+        ({"a": 50, "b": 25, "c": 45}, {"a": 50, "b": 25, "c": 26}, Status.FAIL),
+        ({"a": 50, "b": 25, "c": 45}, {"a": 50, "b": 25, "c": 41}, Status.WARN),
+        ({"a": 50, "b": 25, "c": 30}, {"a": 50, "b": 25, "c": 26}, Status.WARN),
+        ({"a": 50, "b": 0, "c": 45}, {"a": 50, "b": 0, "c": 0}, Status.FAIL),
+        ({"a": 50, "c": 0, "b": 45}, {"a": 50, "c": 0, "b": 0}, Status.FAIL),
+        ({"a": 50, "b": 0, "c": 0}, {"a": 50, "b": 0, "c": 0}, Status.WARN),
+        ({"a": 50, "b": 25, "c": 60}, {"a": 50, "b": 60, "c": 30}, Status.FAIL),
+    ],
+)
+def test_a_group_that_falls_behind_the_known_pair_of_a_spread_fails(
+    audited: Audited, then: dict[str, int], now: dict[str, int], status: Status
+) -> None:
+    metric = {"metric": "demographic_parity_ratio", "by": "race", "fail": {"below": 0.8}}
+    result = audited(now, metric, baseline=written(audited(then, metric)))
+    assert only(result).status is status
+    if then["b"] == now["b"] == 25 and status is Status.FAIL:
+        assert "race=c is selected 52 % as often as race=a" in text_of(result)
+        assert "0.5200 (these groups were within the limit before)" in text_of(result)
+
+
+@pytest.mark.parametrize(("selected", "status"), [(13, Status.WARN), (39, Status.FAIL)])
+def test_another_rate_behind_the_known_pair_of_a_spread_fails(
+    audited: Audited, selected: int, status: Status
+) -> None:
+    metric = {"metric": "equalized_odds_difference", "by": "race", "fail": {"above": 0.1}}
+    columns = COLUMNS | {"label": {"column": "z", "positive": 1, "negative": 0}}
+
+    def data(wrongly: int) -> str:
+        cells = {"a": (80, 10), "b": (50, 10), "c": (79, wrongly)}
+        lines = [
+            f"{race},{z},{y},{k if y else 100 - k}"
+            for race, both in cells.items()
+            for z, k in zip((1, 0), both, strict=True)
+            for y in (1, 0)
+        ]
+        return "\n".join(["race,z,y,n", *lines, ""])
+
+    more = {"columns": columns}
+    before = written(audited(data(10), metric, more=more))
+    assert only(audited(data(selected), metric, more=more, baseline=before)).status is status
+
+
 RATIO: dict[str, Any] = {"metric": "selection_rate", "compare": "ratio", "by": "race"}
 OWN = [
     # Of 100 people each: a 40 and b 76 and c 37 then, a 40 and b 60 and c 87 now.
