@@ -182,7 +182,7 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
     arrays = np.broadcast_arrays(*(np.asarray(array, dtype=np.int64) for array in (a, n, c, m)))
     a, n, c, m = (array.ravel() for array in arrays)
     probabilities = np.full((2, a.size), np.nan)
-    # From the least to the largest count of the tables that are likely enough to count.
+    # The least and the largest number of hits of tables that are likely enough to matter.
     hits, people = a + c, np.maximum((n + m).astype(np.float64), 1.0)
     mean = n * (hits / people)
     deviation = np.sqrt(mean * (1 - hits / people) * (m / people))
