@@ -33,8 +33,13 @@ Of the pairs with the same first group, only the smallest p-value is needed; oth
 LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
-FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or z has a p-value error over 10 %"
-FEW_GROUPS = f"and pairs (z, Fisher, mid-p) if groups have expected counts below {LEAST_EXPECTED}"
+FEW_EXPECTED = (
+    f"if an expected count is below {LEAST_EXPECTED} or the p-value of z is more than 10 % wrong"
+)
+FEW_GROUPS = (
+    f"for all groups together. If a group has an expected count below {LEAST_EXPECTED}, every pair "
+    "is tested as well (z or Fisher, mid-p)."
+)
 
 _TEST_ALL_PAIRS = 64
 """Maximum number of groups of which all pairs are tested; of more, those that may differ most."""
@@ -244,15 +249,16 @@ PAIR_METHODS = {
             name_share_test(exact=exact, inference=inference, weighted=weighted)
             for exact in (False, True)
         ),
-        f"z, or Fisher (mid-p) {FEW_EXPECTED}",
-        f"χ², or G if p is very small, {FEW_GROUPS}",
+        f"z. Fisher (mid-p) is used instead {FEW_EXPECTED}.",
+        f"χ² (G if p is very small) {FEW_GROUPS}",
     ),
     ValueKind.MEAN: PairMethod(
         lambda values: values.summary,
         _compare_means,
         lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
         "Welch (Student on request)",
-        f"Welch's F, and pairs (Welch) if groups have fewer than {LARGE_GROUP} people",
+        f"Welch's F for all groups together. If a group has fewer than {LARGE_GROUP} people, every "
+        "pair is tested as well (Welch).",
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),
@@ -273,9 +279,9 @@ PAIR_METHODS = {
             name_share_test(exact=True, inference=inference, weighted=weighted),
             "permutations",
         ),
-        f"G; if an expected count is below {LEAST_EXPECTED}, Fisher (mid-p) or, for more than two "
-        "classes, permutations",
-        "G, or χ² if p is very small",
+        f"G. If an expected count is below {LEAST_EXPECTED}: Fisher (mid-p) for two classes, "
+        "permutations for more.",
+        "G (χ² if p is very small)",
     ),
 }
 """All tests of two sides. The first that applies runs; if none does, an interval is inverted."""

@@ -27,7 +27,9 @@ from fairaudit.stats import multiplicity
 FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n² / Σ n_c²)"
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
 NO_WEIGHTED_VARIANCE = "its variance under unequal weights is not estimated"
-STRATA_ARE_ESTIMATED = "the number of people in each stratum is estimated too"
+STRATA_ARE_ESTIMATED = (
+    "the mix of strata is an estimate, too, and no interval here takes that into account"
+)
 MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
 MASKED_COUNTS = "masked counts hide people of a group, and not by chance"

@@ -330,8 +330,11 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
         # True and false positive rates are of different people.
         return _average_parts([*values], intervals)
     if fold.rank is None or fold in {MAX, MIN}:
-        together = ", together" if fold in {MEAN_MAGNITUDE, MEAN_RATIO} else ""
-        return Interval(*bound_fold(fold, lows, highs), method + together)
+        together = (
+            ", both rates together" if disparity.per_class is None else ", all classes together"
+        )
+        is_mean = fold in {MEAN_MAGNITUDE, MEAN_RATIO}
+        return Interval(*bound_fold(fold, lows, highs), method + together * is_mean)
     # Either may be the larger: the deciding one is printed, and its interval holds simultaneously
     # with that of the other.
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]
