@@ -409,6 +409,7 @@ _KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
 _SELECTED = "selected: with the positive outcome{}; "
 _LIMIT = "limit: where a check fails or warns, set in the spec"
+_SIGNIFICANT = "; significant: p below {} if there were no disparity"
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {
     ReversalCheck: reversals.HEADING,
@@ -490,6 +491,9 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
     positives = [text for of, text in result.positives.items() if of != "label"]
     positive = f" ({numbers.first_few(positives)})" if positives else ""
+    asked = [line.diagnostic.finding for line in opened]
+    asked = [one for one in asked if getattr(one.limit, "significant", False)]
+    limit = _LIMIT + (_SIGNIFICANT.format(asked[0].check.inference.alpha) if asked else "")
     # The pictures of scores for the groups of the first check.
     by = numbers.subset(opened[0].diagnostic.finding.check.by) if opened else ""
     columns = {curve.column for curve in result.curves if opened}
@@ -517,7 +521,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         gaps,
-        f"{_SELECTED.format(positive)}{_LIMIT}" if " selected " in " ".join(said) else _LIMIT,
+        f"{_SELECTED.format(positive)}{limit}" if " selected " in " ".join(said) else limit,
         [*remarks.first_notices(result)],
         [
             *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),
