@@ -41,18 +41,17 @@ from fairaudit.metrics.terms import INCLUDING_GROUP
 class LimitOutcome(Frozen):
     """The result of the limits of a check for its values and their evidence.
 
-    `breaches` are all values beyond the `limit` (None without any), `deciding` the values that
-    determine the status, `untested` the values beyond the limit that cannot be tested; `backings`
-    are the evidence for each breach.
+    `breaches` are all values beyond the `limit` (None without any), each with its evidence,
+    `deciding` the values that determine the status, `untested` the values beyond the limit that
+    cannot be tested; `backing` is the evidence for the deciding values.
     """
 
     status: Status = Status.PASS
     limit: Limit | None = None
-    breaches: Sequence[JudgedValue] = ()
+    breaches: Sequence[tuple[JudgedValue, EvidenceStatus]] = ()
     deciding: Sequence[JudgedValue] = ()
     untested: Sequence[JudgedValue] = ()
     backing: EvidenceStatus = EvidenceStatus.UNASKED
-    backings: Sequence[EvidenceStatus] = ()
 
 
 def apply_limits(
@@ -74,27 +73,25 @@ def apply_limits(
             tested = ~np.isnan(evidence.adjusted)
             significant = evidence.mark_significant_beyond(limit.mark_reached)
         proven = EvidenceStatus.SUPPORTED if limit.asks else EvidenceStatus.UNASKED
-        backings = []
+        breaches = []
         for entry in beyond:
-            place = entry.z, entry.w
+            place, backing = (entry.z, entry.w), proven
             ends = evidence.intervals.all_at(*place) if limit.conclusive else []
             if not tested[place] or (limit.conclusive and not ends):
-                backings.append(EvidenceStatus.UNTESTED)
+                backing = EvidenceStatus.UNTESTED
             elif not significant[place]:
-                is_open = evidence.side_test_leaves_open(*place)
-                only_together, alone = EvidenceStatus.ONLY_TOGETHER, EvidenceStatus.NOT_SIGNIFICANT
-                backings.append(only_together if is_open else alone)
+                backing = EvidenceStatus.NOT_SIGNIFICANT
+                if evidence.side_test_leaves_open(*place):
+                    backing = EvidenceStatus.ONLY_TOGETHER
             elif not all(limit.excludes(*pair) for pair in ends):
-                backings.append(EvidenceStatus.NOT_CONCLUSIVE)
-            else:
-                backings.append(proven)
-        pairs = list(zip(beyond, backings, strict=True))
-        supported = [entry for entry, kind in pairs if kind is proven]
+                backing = EvidenceStatus.NOT_CONCLUSIVE
+            breaches.append((entry, backing))
+        supported = [entry for entry, backing in breaches if backing is proven]
         if supported:
-            untested = [entry for entry, kind in pairs if kind is EvidenceStatus.UNTESTED]
-            return LimitOutcome(status, limit, beyond, supported, untested, proven, backings)
-        outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
-        if any(kind is EvidenceStatus.ONLY_TOGETHER for _, kind in pairs):
+            untested = [entry for entry, backing in breaches if backing is EvidenceStatus.UNTESTED]
+            return LimitOutcome(status, limit, breaches, supported, untested, proven)
+        outcome = _apply_in_doubt(status.in_doubt, limit, entries, breaches, evidence)
+        if any(backing is EvidenceStatus.ONLY_TOGETHER for _, backing in breaches):
             return outcome
         if unproven_outcome.backing in {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}:
             unproven_outcome = outcome
@@ -115,39 +112,27 @@ def _apply_in_doubt(
         deciding = untested or only or [entry for entry, _ in beyond]
         decider = farthest(deciding, limit) or deciding[0]
         backing = next(kind for entry, kind in beyond if entry is decider)
-        listed = beyond if status.in_doubt is Status.WARN else []
-        breaches, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
-        return LimitOutcome(
-            status.in_doubt, limit, breaches, deciding, [*untested, *only], backing, backings
-        )
-    if limit.conclusive:
-        unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
-        if unbounded:
-            return LimitOutcome(
-                status.in_doubt, limit, (), unbounded, unbounded, EvidenceStatus.UNTESTED
-            )
-        # Every entry has an interval here.
-        intervals = evidence.intervals
-        unproven = [
-            entry
-            for entry in entries
-            if not all(limit.includes(*ends) for ends in intervals.all_at(entry.z, entry.w))
-        ]
-        if unproven:
-            return LimitOutcome(
-                status.in_doubt, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE
-            )
-    significant = [
-        entry
-        for entry in entries
-        if limit.significant and evidence.is_significant(entry.z, entry.w)
-    ]
+        listed = beyond if status is Status.WARN else ()
+        return LimitOutcome(status, limit, listed, deciding, [*untested, *only], backing)
+    unbounded, unproven, significant = [], [], []
+    for entry in entries if limit.asks else ():
+        place = entry.z, entry.w
+        if limit.significant and evidence.is_significant(*place):
+            significant.append(entry)
+        ends = evidence.intervals.all_at(*place) if limit.conclusive else []
+        if limit.conclusive and not ends:
+            unbounded.append(entry)
+        elif not all(limit.includes(*pair) for pair in ends):
+            unproven.append(entry)
+    if unbounded:
+        return LimitOutcome(status, limit, (), unbounded, unbounded, EvidenceStatus.UNTESTED)
+    if unproven:
+        return LimitOutcome(status, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE)
     if significant:
-        return LimitOutcome(
-            status.in_doubt, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN
-        )
+        return LimitOutcome(status, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN)
+    is_supported = limit.asks and entries
     return LimitOutcome(
-        backing=EvidenceStatus.SUPPORTED if limit.asks and entries else EvidenceStatus.UNASKED
+        backing=EvidenceStatus.SUPPORTED if is_supported else EvidenceStatus.UNASKED
     )
 
 
@@ -502,7 +487,7 @@ def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breac
     exactly = len(outcome.breaches) <= _MOST_EXACT
     groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
     breaches = []
-    for entry, backing in zip(outcome.breaches, outcome.backings, strict=True):
+    for entry, backing in outcome.breaches:
         z, w = entry.z, entry.w
         group = () if spread else groups[w]
         between: tuple[Group, ...] = (group,)
