@@ -162,15 +162,6 @@ _LONGEST = 120
 """Bytes of a name; a file system takes 255, and suffixes follow."""
 
 
-def prepare_folder(path: Path) -> None:
-    """Makes the folder before anything is read. Raises `UsageError` where that cannot be."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise UsageError(f"-o {path}/: {why}", "name a folder that can be made") from error
-
-
 def write_folder(
     path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers = THIS_PROCESS
 ) -> int:

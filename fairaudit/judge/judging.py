@@ -229,7 +229,6 @@ def judge(
         estimate=None,
         limit=outcome.limit or limit,
         why="; ".join(dict.fromkeys(reasons)),
-        crossed=_list_breaches(evaluation, outcome),
         not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
         not_enough_evidence=status is not Status.FAIL
@@ -237,7 +236,7 @@ def judge(
     )
     if chosen is None:
         return finding
-    finding = _add_deciding_value(finding, check, evaluation, chosen, evidence)
+    finding = _add_values(finding, check, evaluation, chosen, outcome.breaches, evidence)
     return _add_people_affected(finding, evaluation, evidence.family)
 
 
@@ -262,11 +261,7 @@ def _find_on_other_side(
     mirrored = replace(limit, below=sides[0], above=sides[1])
     outcome = apply_limits(mirrored, None, entries, evidence)
     for entry in outcome.deciding if outcome.status is Status.FAIL else ():
-        first, second = (
-            group_at(evaluation.table, side[entry.z, entry.w])
-            for side in (evaluation.first, evaluation.second)
-        )
-        worse_off = _find_worse_off(evaluation, entry, first, second)
+        worse_off = _find_worse_off(evaluation, entry)
         whole = not isinstance(metric, Disparity)
         group = () if whole else evaluation.table.groups[entry.w]
         if worse_off not in {(), group}:
@@ -328,11 +323,23 @@ def worst_status(*statuses: Status) -> Status:
     return max(statuses, key=list(Status).index)
 
 
-def _add_deciding_value(
-    finding: Finding, check: Check, evaluation: Evaluation, entry: JudgedValue, evidence: Evidence
+def _find_pair(evaluation: Evaluation, entry: JudgedValue) -> tuple[Group, Group]:
+    """The groups that a value compares."""
+    sides = (side[entry.z, entry.w] for side in (evaluation.first, evaluation.second))
+    first, second = (group_at(evaluation.table, side) for side in sides)
+    return first, second
+
+
+def _add_values(
+    finding: Finding,
+    check: Check,
+    evaluation: Evaluation,
+    entry: JudgedValue,
+    beyond: Sequence[tuple[JudgedValue, EvidenceStatus]],
+    evidence: Evidence,
 ) -> Finding:
-    """The finding with the deciding value, its groups, and the effect of unknown values."""
-    z, w = entry.z, entry.w
+    """The finding with the deciding value, its groups, and all values beyond the limit."""
+    z, w, table, spread = entry.z, entry.w, evaluation.table, evaluation.spread
     values = evaluation.group_values
     estimate = replace(
         evidence.intervals.estimate(entry.value, z, w),
@@ -354,17 +361,23 @@ def _add_deciding_value(
             error=own.error,
             borrows=own.borrows,
         )
-    first, second = (
-        group_at(evaluation.table, side[z, w]) for side in (evaluation.first, evaluation.second)
-    )
+    crossed = []
+    for one, backing in beyond:
+        group = () if spread else table.groups[one.w]
+        between = tuple(filter(None, _find_pair(evaluation, one))) if spread else (group,)
+        exact = evaluation.exact(one.z, one.w) if len(beyond) <= _MOST_EXACT else None
+        breach = Breach(group, table.strata[one.z], one.value, exact, between, backing)
+        crossed.append(breach)
+    first, second = _find_pair(evaluation, entry)
     return replace(
         finding,
         estimate=estimate,
-        stratum=evaluation.table.strata[z],
+        stratum=table.strata[z],
         first=first,
         second=second,
-        worse_off=_find_worse_off(evaluation, entry, first, second),
-        spread=evaluation.spread,
+        worse_off=_find_worse_off(evaluation, entry),
+        crossed=tuple(crossed),
+        spread=spread,
         decided_by=evaluation.decided_by(z, w),
         parts=find_parts(evaluation, z, w),
         why=finding.why or (_INFINITE if math.isinf(entry.value) else ""),
@@ -452,9 +465,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
     return None
 
 
-def _find_worse_off(
-    evaluation: Evaluation, entry: JudgedValue, first: Group, second: Group
-) -> Group:
+def _find_worse_off(evaluation: Evaluation, entry: JudgedValue) -> Group:
     """The group at a disadvantage by the direction of the deciding rate; () if unknown.
 
     The rule is `PREFERENCES` in `metrics/definitions.py`.
@@ -468,7 +479,7 @@ def _find_worse_off(
     better = _find_better(evaluation, part)
     if better is Better.NEITHER:
         return ()
-    more_is_better = better is Better.HIGHER
+    more_is_better, (first, second) = better is Better.HIGHER, _find_pair(evaluation, entry)
     if entry.value == metric.ideal or (evaluation.parts and evaluation.exact_at is not None):
         return ()
     if evaluation.spread:
@@ -480,20 +491,3 @@ def _find_worse_off(
     if spared or not metric.comparison.rises_with_rate:
         less_than_parity = not less_than_parity
     return first if less_than_parity == more_is_better else second
-
-
-def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breach, ...]:
-    """All values beyond the limit; as fractions unless there are very many."""
-    exactly = len(outcome.breaches) <= _MOST_EXACT
-    groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
-    breaches = []
-    for entry, backing in outcome.breaches:
-        z, w = entry.z, entry.w
-        group = () if spread else groups[w]
-        between: tuple[Group, ...] = (group,)
-        if spread:
-            ends = (evaluation.first[z, w], evaluation.second[z, w])
-            between = tuple(filter(None, (group_at(evaluation.table, end) for end in ends)))
-        exact = evaluation.exact(z, w) if exactly else None
-        breaches.append(Breach(group, strata[z], entry.value, exact, between, backing))
-    return tuple(breaches)
