@@ -258,7 +258,7 @@ def print_report(  # what the options of a command say
         sys.stdout.flush()
 
 
-def print_document(document: Document, color: Color = "auto") -> None:
+def print_document(document: Document, color: Color) -> None:
     """Prints a document for people."""
     from fairaudit.report import terminal
 

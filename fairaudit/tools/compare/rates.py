@@ -144,7 +144,7 @@ def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int |
 
 
 def compare_people(
-    before: AuditResult, after: AuditResult, *, barred: str = ""
+    before: AuditResult, after: AuditResult, *, barred: str
 ) -> Iterator[PeopleChange]:
     """A change for each grouping in both results, without strata."""
     earlier = _index_groupings(before.groups)
