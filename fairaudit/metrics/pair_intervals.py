@@ -101,15 +101,9 @@ def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[E
     return own, other
 
 
+@memoize
 def _bound_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Ends:
     """The ends of a ratio of shares; several measures are mapped from them."""
-    if isinstance(alpha, float):
-        return _bound_ratio_once(first, second, alpha)
-    return proportions.ratio_interval(*first.sample, *second.sample, alpha)
-
-
-@memoize
-def _bound_ratio_once(first: GroupValues, second: GroupValues, alpha: float) -> Ends:
     return proportions.ratio_interval(*first.sample, *second.sample, alpha)
 
 
