@@ -162,27 +162,23 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             return Ineligibility(eligibility, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people with some outcome expected"
-            why = f"{rule} at the overall rate"
-            return Ineligibility(eligibility, why, _expected(evaluation, z, n))
+            why, everybody = f"{rule} at the overall rate", None
+            if evaluation.table_value is not None:
+                everybody = evaluation.table_value.everybody
+            elif evaluation.group_values is not None:
+                # An average has no cells: the minimum applies to the crude rate.
+                metric = evaluation.group_values.metric
+                crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
+                everybody = pool_outcomes(table, crude)
+            people = describe_people(n)
+            if everybody is None or not everybody[z].sum():
+                return Ineligibility(eligibility, why, people)
+            rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
+            # Rounded down, so that what is printed is below the rule's number too.
+            expected = f"{math.floor(100 * rarest) / 100:g} expected of {people}"
+            return Ineligibility(eligibility, why, expected)
         case _:
             return Ineligibility(eligibility, "the denominator is 0")
-
-
-def _expected(evaluation: Evaluation, z: int, n: int) -> str:
-    """The expected number of people with the rarest outcome among `n`, if known."""
-    everybody = None
-    if evaluation.table_value is not None:
-        everybody = evaluation.table_value.everybody
-    elif evaluation.group_values is not None:
-        # An average has no cells: the minimum applies to the crude rate.
-        table, metric = evaluation.table, evaluation.group_values.metric
-        crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
-        everybody = pool_outcomes(table, crude)
-    if everybody is None or not everybody[z].sum():
-        return describe_people(n)
-    rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
-    # Rounded down, so that what is printed is below the rule's number too.
-    return f"{math.floor(100 * rarest) / 100:g} expected of {describe_people(n)}"
 
 
 def explain_exclusion(table: GroupTable, g: int) -> Ineligibility:
