@@ -128,7 +128,7 @@ class Intervals(Frozen, eq=False):
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
     """The interval of each value of an evaluation, at its confidence level.
 
-    It is kept for one level, because checks, comparisons and the lattice use the same intervals.
+    Intervals at one level are kept: checks, comparisons and the lattice use the same ones.
     """
     alpha = evaluation.terms.inference.alpha if alpha is None else alpha
     unknown = clusters.explain_unknown_variance(evaluation)
