@@ -35,7 +35,6 @@ from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.result import FailOn
 from fairaudit.rows.fitted_models import fit_clusters, fit_propensity
 from fairaudit.spec import (
-    ClusterStrata,
     PropensityStrata,
     Protected,
     Spec,
@@ -231,8 +230,20 @@ class AuditTask(Frozen):
             for stratum in strata:
                 if isinstance(stratum.model, PropensityStrata):
                     models[stratum.name] = _fit_propensity(stratum, stratum.model, spec, cubes)
-                elif stratum.model is not None:
-                    models[stratum.name] = _fit_clusters(stratum.name, stratum.model, cubes.rows)
+                elif (wanted := stratum.model) is not None:
+                    people, names = cubes.rows.people.features, ", ".join(cubes.rows.features.names)
+                    fit = fit_clusters(people, wanted.k, wanted.seed)
+                    what = f"k-means of {names}, seed {wanted.seed}, fitted to {_count(cubes.rows)}"
+                    found = f"no clusters: {fit.reason}"
+                    if fit.model is not None:
+                        sizes = ", ".join(f"{n:,}" for n in fit.people)
+                        found = (
+                            f"{len(fit.people)} clusters of {sizes} people; {fit.explained:.0%} of "
+                            "the features' variance lies between clusters; within-cluster sum of "
+                            f"squares {fit.within:,.4g}, features standardised"
+                        )
+                    report = f"{stratum.name}: {what}; {found}. {_CAUTION}"
+                    models[stratum.name] = FittedStrata(fit.model, report)
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
@@ -273,21 +284,6 @@ _CAUTION = (
     "The strata are estimated, and intervals and tests take them as given: the error of the model "
     "is not in them"
 )
-
-
-def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
-    fit = fit_clusters(rows.people.features, wanted.k, wanted.seed)
-    parts = [
-        f"k-means of {', '.join(rows.features.names)}, seed {wanted.seed}, fitted to {_count(rows)}"
-    ]
-    if fit.model is None:
-        parts.append(f"no clusters: {fit.reason}")
-    else:
-        sizes = ", ".join(f"{n:,}" for n in fit.people)
-        parts.append(f"{len(fit.people)} clusters of {sizes} people")
-        parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
-        parts.append(f"within-cluster sum of squares {fit.within:,.4g}, features standardised")
-    return FittedStrata(fit.model, f"{name}: {'; '.join(parts)}. {_CAUTION}")
 
 
 def _fit_propensity(
