@@ -138,16 +138,17 @@ class Judge:
         if MASKED_DOUBT in doubts:
             # The check would fail with some of the possible counts, and pass with others.
             finding = replace(finding, status=Status.INCONCLUSIVE)
-        # The columns with levels of similar spelling that can be joined.
-        names = [*chain(*chain(*self._list_places(check)))]
-        can_join = not (isinstance(check, SubgroupCheck) and self._spec.features)
-        if isinstance(check, Check):
-            names += check.terms.parameters.controls
-            can_join = not check.metric.requirements & {Requirement.SCORE, Requirement.FEATURES}
-        similar = {} if self._alike is None or exclusion != NO_EXCLUSION else self._alike.levels
-        names = [name for name in dict.fromkeys(names) if can_join and name in similar]
-        if self._joined is not None and self._alike is not None and names:
-            joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
+        if self._joined is not None and self._alike is not None and exclusion == NO_EXCLUSION:
+            # The columns with levels of similar spelling that can be joined.
+            names = [*chain(*chain(*self._list_places(check)))]
+            can_join = not (isinstance(check, SubgroupCheck) and self._spec.features)
+            if isinstance(check, Check):
+                names += check.terms.parameters.controls
+                can_join = not check.metric.requirements & {Requirement.SCORE, Requirement.FEATURES}
+            names = [name for name in dict.fromkeys(names) if name in self._alike.levels]
+            joined = None
+            if names and can_join:
+                joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
             if joined is not None and joined.status is not finding.status:
                 reason = (
                     "levels with similar spelling are counted separately: "
