@@ -16,11 +16,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from itertools import chain, product
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, check_type
@@ -36,26 +34,32 @@ from fairaudit.judge import (
     ReversalCheck,
     Status,
     SubgroupCheck,
+    leave_open,
 )
 from fairaudit.judge.checks import find_bounds
-from fairaudit.judge.findings import Before, Earlier
+from fairaudit.judge.findings import Before, Earlier, NotEvaluated
 from fairaudit.judge.judging import status_of_unevaluated, worst_status
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Exclusion, Rejudge
 from fairaudit.metrics import (
     Comparison,
     Disparity,
-    Eligibility,
     GroupMetric,
     Requirement,
     TableMetric,
     find_metric,
 )
-from fairaudit.metrics.definitions import Better, Bounds, CatalogueEntry
+from fairaudit.metrics.definitions import Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.evaluation_record import compare_values
-from fairaudit.metrics.terms import MetricOptions, ReferencePolicy, format_decimal
+from fairaudit.metrics.terms import ReferencePolicy, format_decimal
+from fairaudit.pipeline.spreads import (
+    Departures,
+    Rows,
+    find_fallen,
+    index_rows,
+    list_departures,
+)
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number
@@ -171,7 +175,6 @@ _AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
 _BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
 _Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (none: all of them) in a stratum."""
-_Rows: TypeAlias = dict[tuple[str, str], list[RateRow | ComparisonRow]]
 _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
@@ -179,15 +182,15 @@ class PreviousFinding(Frozen):
     """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
 
     `own` are the values of all judged groups, beyond the limit or not; a spread has one value for
-    each stratum. `worse_off` are the groups that were worse off by more than the limit of a spread;
-    `lists_all` says whether they are all known.
+    each stratum. `worse_off` are the groups that were worse off in a spread beyond its limit;
+    `departures` are all groups beyond it, None if the report does not have their rates.
     """
 
     finding: Finding
     crossed: Mapping[_BreachKey, Breach]
     own: Mapping[_Place, float]
     worse_off: AbstractSet[_Place]
-    lists_all: bool
+    departures: Departures | None
 
 
 class Baseline(Frozen):
@@ -217,12 +220,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{name} cannot be read: `created` is not a time", _AGAIN) from error
     days = (datetime.fromisoformat(now).astimezone(UTC).date() - created.date()).days
-    # The comparisons, and the rates of judged groups, by metric and outcome.
-    rows: _Rows = {}
-    listed: Iterable[RateRow | ComparisonRow] = (*result.comparisons, *result.rates)
-    for row in listed:
-        if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
-            rows.setdefault((row.metric, row.of), []).append(row)
+    rows = index_rows(result.rates, result.comparisons)
     try:
         allowed = read_number(str(tolerance))
     except ValueError:
@@ -300,7 +298,7 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
         raise UsageError(f"{what}({limit}{whose})", "give a smaller one: 0.01 is 1 point of a rate")
 
 
-def _read_finding(finding: Finding, rows: _Rows, burdens: Collection[str]) -> PreviousFinding:
+def _read_finding(finding: Finding, rows: Rows, burdens: Collection[str]) -> PreviousFinding:
     waived = [breach for waiver in finding.waived for breach in waiver.crossed]
     # In a spread all values share a key: their groups distinguish the waived pair from the other.
     spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
@@ -314,47 +312,12 @@ def _read_finding(finding: Finding, rows: _Rows, burdens: Collection[str]) -> Pr
         for breach in unspared
         if (group := _find_worse_off(breach, finding))
     }
-    more = _list_worse_off(finding, rows, burdens)
-    own = _own_values(finding, rows)
-    return PreviousFinding(
-        finding, crossed_values, own, worse_off | (more or set()), more is not None
-    )
+    own, departures = _own_values(finding, rows), list_departures(finding, rows, burdens)
+    worse_off |= {(group, stratum) for _, _, stratum, group in departures or ()}
+    return PreviousFinding(finding, crossed_values, own, worse_off, departures)
 
 
-def _list_worse_off(finding: Finding, rows: _Rows, burdens: Collection[str]) -> set[_Place] | None:
-    """The groups that were worse off in a spread by more than its limit; None if unknown.
-
-    By each rate of the spread, each group is compared with the best one, or with both ends if no
-    direction is better. They are unknown if the report does not have these rates.
-    """
-    check, places = finding.check, set[_Place]()
-    if not (finding.spread and isinstance(check, Check) and isinstance(check.metric, Disparity)):
-        return None
-    plain = MetricOptions(minimum=check.terms.minimum, inference=check.inference)
-    if check.fail is None or check.terms != plain:
-        return None
-    for rate, comparison in check.metric.parts:
-        better = rate.better.given(favourable=check.of not in burdens)
-        values: dict[frozenset[tuple[str, str]], dict[frozenset[tuple[str, str]], float]] = {}
-        for row in rows.get((rate.id, check.of), ()):
-            if isinstance(row, RateRow) and {*row.by} == {*check.by} and not row.parameters:
-                stratum = values.setdefault(frozenset(row.stratum), {})
-                stratum[frozenset(row.group or ())] = row.estimate.value
-        if not values:
-            return None
-        ends = {Better.HIGHER: (max,), Better.LOWER: (min,), Better.NEITHER: (max, min)}[better]
-        for (where, of_groups), end in product(values.items(), ends):
-            best = end(of_groups.values())
-            for group, own in of_groups.items():
-                first, second = sorted((best, own), reverse=comparison.highest_first)
-                with np.errstate(all="ignore"):  # 0 of 0 crosses no limit
-                    value = compare_values(rate, comparison, np.asarray(first), np.asarray(second))
-                if own != best and check.fail.is_crossed(float(value), None):
-                    places.add((group, where))
-    return places
-
-
-def _own_values(finding: Finding, rows: _Rows) -> Mapping[_Place, float]:
+def _own_values(finding: Finding, rows: Rows) -> Mapping[_Place, float]:
     """The values of the groups that a check judged, as far as the report lists them.
 
     They are in the rows of the entry of the check: the entry of its metric, outcome and groups
@@ -426,8 +389,18 @@ _ROUNDING = 1e-12
 """Differences below this are rounding, where exact fractions are missing."""
 
 
-def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
+def compare(
+    finding: Finding,
+    baseline: Baseline,
+    rejudge: Rejudge,
+    rows: Rows,
+    burdens: Collection[str],
+    failing: AbstractSet[Status],
+) -> Finding:
     """The finding after comparison with the baseline: failures as before become warnings.
+
+    `rows` are the rates of now, `burdens` the outcomes that are no benefit. A check is open if a
+    group that was over the limit is not judged now.
 
     A value beyond the limit is as before if the same group (and stratum) was beyond it, by no less
     than the tolerance allows. Values that cannot be evaluated keep the check open. The value that
@@ -446,10 +419,15 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
         finding = replace(finding, reversals=tuple(dict.fromkeys((*new, *finding.reversals))))
     elif finding.status is Status.FAIL:
         failed = [breach for breach in finding.crossed if breach.backing in PROVEN]
+        departed = list_departures(finding, rows, burdens)
+        fallen = find_fallen(
+            previous.departures, departed, check.fail, float(baseline.earlier.tolerance)
+        )
         worse = tuple(
             breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
         )
-        others = {} if worse else _judge_others(finding, failed, previous, rejudge)
+        if not worse and fallen and departed is not None:
+            others = _judge_others(finding, failed, fallen, departed, rejudge)
         if others:
             worse, shown = tuple(others), next(iter(others.values()))
             finding = replace(shown, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
@@ -492,31 +470,60 @@ def compare(finding: Finding, baseline: Baseline, rejudge: Rejudge) -> Finding:
     status = finding.status
     if status is Status.FAIL and not worse and not new:
         status = worst_status(Status.WARN, status_of_unevaluated(finding))
-    return replace(finding, status=status, before=before)
+    finding = replace(finding, status=status, before=before)
+    missing = _list_missing(finding, previous, rows)
+    return leave_open(finding, missing, failing) if missing else finding
 
 
 def _judge_others(
-    finding: Finding, failed: Iterable[Breach], previous: PreviousFinding, rejudge: Rejudge
+    finding: Finding,
+    failed: Iterable[Breach],
+    fallen: AbstractSet[_Place],
+    departed: Departures,
+    rejudge: Rejudge,
 ) -> dict[Breach, Finding]:
-    """The values of a spread over its limit among the groups that were within it before.
+    """The values of a spread over its limit between groups that have fallen behind its pair.
 
-    The value of a spread is that of its farthest pair, behind which others may have fallen.
+    All other groups that are beyond the limit are set aside, but not the one they are compared
+    with. Groups that lack the required evidence are not listed.
     """
     waived, found = tuple(row.group for row in finding.waived), dict[Breach, Finding]()
-    for breach in failed if previous.lists_all else ():
+    limit = finding.check.fail
+    for breach in failed:
         stratum, worst = frozenset(breach.stratum), _find_worse_off(breach, finding)
-        for best in map(frozenset, breach.between):
-            known = sorted(
-                tuple(sorted(group))
-                for group, where in previous.worse_off
-                if where == stratum and group != best
-            )
-            rest = rejudge(Exclusion((*waived, *known))) if known and best != worst else None
+        new = {group for group, where in fallen if where == stratum}
+        known = {group for _, _, where, group in departed if where == stratum} - new
+        for best in map(frozenset, breach.between) if new else ():
+            aside = sorted(tuple(sorted(group)) for group in known - {best})
+            rest = rejudge(Exclusion((*waived, *aside))) if best != worst else None
             for other in () if rest is None else rest.crossed:
                 if frozenset(other.stratum) == stratum and other.backing in PROVEN:
                     assert rest is not None
                     found[other] = rest
+        if new and not found and isinstance(limit, Limit) and not limit.asks:
+            found[breach] = finding
     return found
+
+
+def _list_missing(finding: Finding, previous: PreviousFinding, rows: Rows) -> list[NotEvaluated]:
+    """The groups that were over the limit before and are not judged now."""
+    metric = finding.check.metric if isinstance(finding.check, Check) else None
+    rate = metric.parts[0][0] if isinstance(metric, Disparity) else metric
+    if rate is None:
+        return []
+    by = {*finding.check.by} if isinstance(finding.check, Check) else set()
+    judged = {
+        (frozenset(row.group or ()), frozenset(row.stratum))
+        for row in rows.get((rate.id, finding.check.of), ())
+        if isinstance(row, RateRow) and {*row.by} == by
+    }
+    over = {(*place, False)[:2] for place in previous.worse_off if place[0]}
+    over |= {(group, stratum) for group, stratum, _ in previous.crossed if group}
+    reason = "it was over the limit in the baseline and is not judged now"
+    return [
+        NotEvaluated(tuple(sorted(group)), tuple(sorted(stratum)), reason, blocks=True)
+        for group, stratum in sorted(over - judged if judged else (), key=repr)
+    ]
 
 
 def _is_new(
@@ -552,6 +559,10 @@ def _is_worse(
     group = _find_worse_off(breach, finding)
     if group and (group, frozenset(breach.stratum)) not in previous.worse_off:
         return True
+    sides_differ = finding.spread and breach.between != was.between
+    if sides_differ and previous.departures is None:
+        # Who was behind this pair is unknown: only a smaller value is surely no worse.
+        return side.excess(breach.value) >= side.excess(was.value) - _ROUNDING
     if math.isinf(breach.value) or math.isinf(was.value):
         return math.isinf(breach.value) and not math.isinf(was.value)
     sign = -1 if side.above is None else 1

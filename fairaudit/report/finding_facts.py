@@ -300,7 +300,7 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
         if only_warned or before.status in _NO_FAILURE:
             return f"before: {before.status}, {created(before.earlier)}"
         unknown = (
-            "these groups were within the limit before" if finding.spread else "no value before"
+            "a group is farther over the limit than before" if finding.spread else "no value before"
         )
         earlier = [
             unknown if value is None else f"{numbers.number(value)} before"
