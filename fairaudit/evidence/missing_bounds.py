@@ -199,12 +199,13 @@ def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
 
 
 def may_take_part(evaluation: Evaluation) -> bool:
-    """Whether people of unknown group could enlarge a group that is too small without them."""
+    """Whether people of unknown group or outcome could enlarge a group that is too small now."""
     for leaf in evaluation.leaves:
         table = leaf.strata or leaf.table
         own = count_by_knowledge(table, table.people)
         outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
         visitors = add_visitors(table, own, outside).visitors.sum(axis=(1, 2))
+        visitors = visitors + count_unknown_outcomes(leaf)
         enough = table.n + visitors >= (evaluation.terms.minimum.size or 0)
         if (enough & (visitors > 0) & table.eligible & ~leaf.takes_part).any():
             return True

@@ -12,7 +12,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Group
 from fairaudit.evidence import Evidence, correct_families
-from fairaudit.evidence.missing_bounds import MissingBounds, judge_missing
+from fairaudit.evidence.missing_bounds import MissingBounds, count_unknown_outcomes, judge_missing
 from fairaudit.evidence.practice import (
     AllowedGap,
     adjust_for_clusters,
@@ -35,7 +35,7 @@ from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.terms import INCLUDING_GROUP
+from fairaudit.metrics.terms import INCLUDING_GROUP, Minimum
 
 
 class LimitOutcome(Frozen):
@@ -133,7 +133,9 @@ def _apply_in_doubt(
         return LimitOutcome(status, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE)
     if significant:
         return LimitOutcome(status, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN)
-    is_supported = limit.asks and entries
+    # Without a test, a value within the limit passes, but not with the support of evidence.
+    tested = not any(np.isnan(evidence.adjusted[entry.z, entry.w]) for entry in entries)
+    is_supported = limit.asks and entries and (tested or not limit.significant)
     return LimitOutcome(
         backing=EvidenceStatus.SUPPORTED if is_supported else EvidenceStatus.UNASKED
     )
@@ -372,6 +374,23 @@ def _add_values(
         why=finding.why or (_INFINITE if math.isinf(entry.value) else ""),
         missing=judge_missing(evaluation, z, w, check.fail, check.warn),
     )
+
+
+def doubt_unknown_sizes(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
+    """The groups that are too small only because half of their outcomes or more are unknown."""
+    if check.terms.minimum == Minimum():
+        return []
+    groups = dict[Group, None]()
+    for leaf in evaluation.leaves:
+        table, values, size = leaf.table, leaf.group_values, check.terms.minimum.size or 0
+        unknown = count_unknown_outcomes(leaf).sum(axis=0)
+        known = (table.n.sum(axis=0) - unknown) if values is None else values.n.sum(axis=0)
+        may_join = table.known & table.eligible & ~leaf.takes_part.any(axis=0) & (unknown > 0)
+        may_join = may_join & (unknown >= known) & (known + unknown >= size)
+        groups |= dict.fromkeys(table.groups[g] for g in np.flatnonzero(may_join).tolist())
+    reason = "too few people with a known outcome, and as many or more with an unknown one: "
+    reason += "complete the outcomes, or leave these people out in the data"
+    return [NotEvaluated(group, (), reason, blocks=True) for group in groups]
 
 
 def doubt_left_out(

@@ -116,6 +116,9 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
         "outcomes": [_plain(outcome) for outcome in spec.outcomes if outcome.name in of],
         "counted": _plain((spec.count, spec.weight, spec.filter, spec.missing, spec.exclude_below)),
     }
+    # Later keys are hashed only where they are set, so that earlier hashes stay.
+    design = (spec.repeats, spec.cluster, spec.sample_strata, spec.format.dates)
+    whole |= {"design": _plain(design)} if any(design) else {}
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
 
@@ -446,6 +449,10 @@ def compare(
             own_worse.append(None)
             continue
         crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
+        sides_differ = crossed is not None and finding.spread and crossed.between != breach.between
+        if sides_differ and crossed is not None and crossed.signed_value == breach.signed_value:
+            own_worse.append(None)
+            continue
         own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
     # The groups of a spread before, if it is between other groups now.
     pairs = ((breach, previous.crossed.get(breach_key(breach))) for breach in finding.crossed)

@@ -159,7 +159,8 @@ def _split_levels(
         several = [level for text in small for level in spellings[text]]
         among[f"{column}: {len(small)} small levels"] = several
     parts = {
-        title: f"{name} in ({', '.join(map(write, levels))})" for title, levels in among.items()
+        title: f"{name} is not null and {name} in ({', '.join(map(write, levels))})"
+        for title, levels in among.items()
     }
     if missing:
         parts[f"{column}: unknown"] = f"{name} is null"

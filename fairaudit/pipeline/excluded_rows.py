@@ -149,15 +149,18 @@ class LeftOutRows:
 
     def bound_masked(self, check: Check, exclusion: Exclusion) -> bool:
         """Whether the bounds of a check include the people who may exist by a masked count."""
-        wide = exclude_values(evaluate_check(check, self._tables, exclusion), exclusion)
-        return (
-            wide is not None
-            and check.terms.minimum.events is None
-            and self._rule is None
-            and not self._rows.is_fitted
-            and not self._rows.lack_one((*check.by, *check.given), self._rows.masked)
-            and not may_take_part(wide)
-        )
+        own = exclude_values(evaluate_check(check, self._tables, exclusion), exclusion)
+        if (
+            own is None
+            or check.terms.minimum.events is not None
+            or self._rule is not None
+            or self._rows.is_fitted
+            or self._rows.lack_one((*check.by, *check.given), self._rows.masked)
+            or may_take_part(own)
+        ):
+            return False
+        wide = self._widen(check, exclusion, self._rows.masked)
+        return wide is not None and not may_take_part(wide)
 
     def _could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
@@ -173,17 +176,22 @@ class LeftOutRows:
             or self._rows.lack_one((*check.strata, *(outcomes if check.against else ())), optional)
         ):
             return True
-        needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
-        key = (check.by, needed, optional.tobytes())
-        if key not in self._wide:
-            cube = self._rows.with_optional(optional, check.by, needed)
-            self._wide[key] = self._tables.of_cube(cube)
-        wide = exclude_values(evaluate_check(check, self._wide[key], exclusion), exclusion)
+        wide = self._widen(check, exclusion, optional)
         if wide is None:
             return False
         if (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide):
             return True
         return _may_cross(wide, check, status)
+
+    def _widen(self, check: Check, exclusion: Exclusion, optional: Marks) -> Evaluation | None:
+        """The evaluation of a check with the `optional` rows; None if nothing is judged."""
+        outcomes = [name for name in (check.of, check.against) if name is not None]
+        needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
+        key = (check.by, needed, optional.tobytes())
+        if key not in self._wide:
+            cube = self._rows.with_optional(optional, check.by, needed)
+            self._wide[key] = self._tables.of_cube(cube)
+        return exclude_values(evaluate_check(check, self._wide[key], exclusion), exclusion)
 
 
 class HiddenPeople:

@@ -36,6 +36,14 @@ def index_rows(rates: Iterable[RateRow], comparisons: Iterable[ComparisonRow] = 
     return rows
 
 
+def compares_each_group(finding: Finding) -> bool:
+    """Whether a finding is a spread of the rates of groups, without averages and other terms."""
+    check = finding.check
+    if not (finding.spread and isinstance(check, Check) and isinstance(check.metric, Disparity)):
+        return False
+    return check.terms == MetricOptions(minimum=check.terms.minimum, inference=check.inference)
+
+
 def list_departures(finding: Finding, rows: Rows, burdens: Collection[str]) -> Departures | None:
     """The groups of a spread that are beyond its limit; None if the rows do not show them.
 
@@ -43,11 +51,10 @@ def list_departures(finding: Finding, rows: Rows, burdens: Collection[str]) -> D
     direction is better. Groups that a waiver covers are not listed.
     """
     check = finding.check
-    if not (finding.spread and isinstance(check, Check) and isinstance(check.metric, Disparity)):
+    if not compares_each_group(finding) or check.fail is None:
         return None
-    plain = MetricOptions(minimum=check.terms.minimum, inference=check.inference)
-    if check.fail is None or check.terms != plain:
-        return None
+    assert isinstance(check, Check)
+    assert isinstance(check.metric, Disparity)
     waived = [frozenset(waiver.group) for waiver in finding.waived if waiver.group]
     departures = {}
     for rate, comparison in check.metric.parts:

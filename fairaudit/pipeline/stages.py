@@ -46,7 +46,7 @@ from fairaudit.judge import (
 )
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.entries import find_passed_over
-from fairaudit.judge.judging import doubt_left_out, judge
+from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
 from fairaudit.judge.left_out import LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
 from fairaudit.metrics import Evaluation, GroupMetric, Metric, Requirement, find_metric
@@ -223,6 +223,8 @@ class Judge:
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
         doubts = doubt_left_out(check, people, proof) if has_value else []
+        if isinstance(check, Check):
+            doubts += doubt_unknown_sizes(check, evaluate_check(check, self._tables, exclusion))
         if self._audit.cubes.cube.masked:
             is_bounded = isinstance(check, Check) and (
                 self._audit.cubes.cube.possible is None

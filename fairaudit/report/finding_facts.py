@@ -16,6 +16,7 @@ from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
 from fairaudit.metrics.reasons import describe_people
+from fairaudit.pipeline.spreads import compares_each_group
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 from fairaudit.report.reversals import KIND_WORDS, name_given, pair
 
@@ -328,6 +329,8 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     if abs(farther) > _ROUNDING:
         how = f"worse than before by {numbers.number(farther)}, within the tolerance"
         how = how if farther > 0 else "better than before"
+    if finding.spread and not compares_each_group(finding):
+        moved += "; groups behind this pair are not compared with the baseline"
     return f"{how}: {both} {_when(before)}{worst}{moved}"
 
 
