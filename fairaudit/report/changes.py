@@ -227,6 +227,9 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
         text += f"; and {omitted} more changed significantly"
     if check.newly_beyond:
         text += f"; newly over its limit: {finding_facts.breaches(check.newly_beyond)}"
+    if check.behind:
+        behind = [*map(names.describe_group, check.behind)]
+        text += f"; newly over its limit: {numbers.first_few(behind, _FEW_GROUPS, '; ')}"
     if check.unjudged:
         unjudged = [*map(names.describe_group, check.unjudged)]
         text += f"; no longer judged: {numbers.first_few(unjudged, _FEW_GROUPS, '; ')}"

@@ -13,11 +13,20 @@ from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Group
 from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
-from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, SubgroupCheck
+from fairaudit.judge import (
+    AnyCheck,
+    Check,
+    Finding,
+    Limit,
+    ReversalCheck,
+    Status,
+    SubgroupCheck,
+)
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, find_comparison_id
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import ReferencePolicy
+from fairaudit.pipeline import spreads
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.tools.compare.measuring import (
     ChangeTerms,
@@ -144,7 +153,25 @@ def _compare_findings(
     judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
     gone = judged[0].keys() - judged[1] if judged[1] else ()
     unjudged = tuple(sorted(judged[0][key] for key in gone))
-    return CheckChange(was, finding, change, lost=lost, unjudged=unjudged, groups=tuple(groups))
+    behind = _list_behind((was, then.result), (finding, now.result))
+    listed = tuple(groups)
+    return CheckChange(
+        was, finding, change, lost=lost, unjudged=unjudged, groups=listed, behind=behind
+    )
+
+
+def _list_behind(*sides: tuple[Finding, AuditResult]) -> tuple[Group, ...]:
+    """The groups, with their stratum, that a failing spread has over its limit only afterwards."""
+    if not all(finding.status is Status.FAIL for finding, _ in sides):
+        return ()
+    then, now = (
+        spreads.list_departures(finding, spreads.index_rows(result.rates), result.burdens)
+        for finding, result in sides
+    )
+    if then is None or now is None:
+        return ()
+    new = {(*sorted(group), *sorted(where)) for _, _, where, group in now.keys() - then.keys()}
+    return tuple(sorted(new))
 
 
 def _without_test(change: Change, why: str) -> Change:

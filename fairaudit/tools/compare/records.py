@@ -125,7 +125,8 @@ class CheckChange(Frozen):
     empty, the results do not list them, and `change` is tested. `lost` are groups that decided the
     check before and are not compared after: without them, its value may be nearer to the limit
     although no decision changed. `unjudged` are all groups that it judged before and does not judge
-    after, with their stratum.
+    after, with their stratum. `behind` are the groups, with their stratum, that are newly over the
+    limit of a spread that fails both times.
     """
 
     before: Finding = field(name="finding_before")
@@ -135,6 +136,7 @@ class CheckChange(Frozen):
     lost: tuple[Group, ...] = ()
     unjudged: tuple[Group, ...] = ()
     groups: tuple[GroupChange, ...] = ()
+    behind: tuple[Group, ...] = ()
 
     @property
     def id(self) -> Annotated[str, WRITTEN]:
@@ -213,7 +215,7 @@ class CheckChange(Frozen):
         """
         return (
             self.falls
-            or bool(self.newly_beyond)
+            or bool(self.newly_beyond or self.behind)
             or any(change.is_established_as(Direction.WORSE) for change in self.tested)
         )
 
