@@ -11,7 +11,6 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.terms import Correction
 from fairaudit.report import checks, finding_facts, metric_titles, numbers
 from fairaudit.report.blocks import (
     FEW_ROWS,
@@ -301,8 +300,7 @@ def _meaning(changes: Changes) -> Iterator[Block]:
     if changes.sampling is Sampling.SAME_PEOPLE:
         return  # the first lines say so
     yield Heading("How changes are tested")
-    is_raw = changes.inference.correction is Correction.NONE
-    corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
+    corrected = numbers.corrected(changes.inference)
     level = changes.inference.percent
     tests = (
         "Rates of both models are tested by McNemar's test, with Newcombe's paired interval. "

@@ -43,7 +43,8 @@ _PASSED = {
 }
 """The end of "no gap …" if a check finds no reversal, by the kind that its limit names."""
 _CHANGED = {
-    ReversalKind.OPPOSITE: "has opposite directions in strata of {}",
+    ReversalKind.OPPOSITE: "has one direction for some values of {} and the opposite direction "
+    "for others",
     ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
     ReversalKind.EXPLAINED: "is mostly explained by the mix of {}",
 }
@@ -311,7 +312,7 @@ def _times_as_likely(
         return ""
     times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
     text = f"{names.quoted(outcome)} is {times} times as likely for {side(high)} as for "
-    return f"{text}{side(low)} {behind}"
+    return f"{text}{side(low)} {behind[:-1]}, the logarithm of this ratio)"
 
 
 def _plain(finding: Finding) -> str:

@@ -191,11 +191,12 @@ def _star(rows: Sequence[RateRow]) -> str:
     if not starred:
         return ""
     first = starred[0]
-    how = "uncorrected, among" if first.correction == "none" else f"by {first.correction} over"
-    below = f"*: p below {rows[0].alpha:g}"
+    below = f"*: p is below {rows[0].alpha:g}"
     if first.family == 1:
-        return f"{below}, the one test of this table"
-    return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
+        return f"{below} in the only test of this table"
+    is_raw = first.correction == "none"
+    how = "without correction" if is_raw else f"after correction ({first.correction})"
+    return f"{below} {how} for the {numbers.whole(first.family)} tests of this table"
 
 
 def _is_compared(row: RateRow) -> bool:
@@ -208,7 +209,7 @@ def _is_compared(row: RateRow) -> bool:
 def legend(result: AuditResult) -> Paragraph:
     """The meaning of the columns of a table of rates."""
     level = result.provenance.inference.percent
-    correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
+    correction = numbers.corrected(result.provenance.inference).removeprefix("corrected by ")
     provenance, set_aside = result.provenance, ""
     if provenance.minimum.events is not None:
         set_aside = (
