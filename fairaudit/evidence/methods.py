@@ -202,12 +202,12 @@ METHODS = (
     ),
     Method(
         "exact if few",
-        "The interval of a share with fewer than 13 hits (people that it counts) or 13 misses (all "
-        "others) is the exact one of Clopper–Pearson, and that of a difference, ratio or odds "
-        "ratio is made from such intervals (MOVER). These intervals can include parity although p "
-        "is below .05, because they are wider than the test requires. If the intervals hold for "
-        "all pairs at the same time, the exact one is used for fewer than 2/3 · z² hits or misses, "
-        "if that is more than 13; z is the critical value.",
+        "If a share has fewer than 13 hits (people that it counts) or misses (all others), its "
+        "interval is the exact one of Clopper–Pearson, and that of a difference, ratio or odds "
+        "ratio is made from such intervals (MOVER). It can include parity although p is below .05, "
+        "because it is wider than the test requires. "
+        "If the intervals hold for all pairs at the same time, the exact one is used for fewer "
+        "than 2/3 · z² hits or misses, if that is more than 13; z is the critical value.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

@@ -312,7 +312,7 @@ def _times_as_likely(
         return ""
     times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
     text = f"{names.quoted(outcome)} is {times} times as likely for {side(high)} as for "
-    return f"{text}{side(low)} {behind[:-1]}, the logarithm of this ratio)"
+    return f"{text}{side(low)} {behind[:-1]}, a logarithm)"
 
 
 def _plain(finding: Finding) -> str:
