@@ -163,9 +163,8 @@ class _Iceberg(TableFormat):
         below = files.get_file_info(FileSelector(folder, allow_not_found=True))
         names = [info.base_name for info in below]
         matches = filter(None, map(_METADATA.fullmatch, names))
-        numbers = {
-            match[0]: int(match[1]) for match in matches
-        }  # with or without zeros before them
+        # With or without zeros before them.
+        numbers = {match[0]: int(match[1]) for match in matches}
         if "version-hint.text" in names:
             with files.open_input_stream(f"{folder}/version-hint.text") as stream:
                 said = stream.read().decode().strip()
