@@ -237,7 +237,7 @@ def _worst(result: AuditResult, row: Diagnostic) -> Code:
     spec = name_spec(result.provenance)
     commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1  # with its formula"]
     if find_metric(row.code) is not None:
-        commands.append(f"fairaudit explain {row.code}  # what it measures")
+        commands.append(f"fairaudit explain {row.code}  # what it measures, and its source")
     more = [("" if number else "more", command) for number, command in enumerate(commands)]
     lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
     if (picture := row.picture) is not None:

@@ -149,7 +149,7 @@ def _rate_rows(
     )
     strata = None if evaluation.averaged is None else evaluation.strata
     averaged = () if strata is None else strata.given
-    table, tests = evaluation.table, find_significances(difference)
+    table, significance_at = evaluation.table, find_significances(difference)
     rows, options = [], request.options_of(rate)
     people, sizes = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
@@ -163,7 +163,7 @@ def _rate_rows(
             if not people[z][g]:
                 continue
             estimate = _estimate_rate(evaluation, reading, z, g)
-            significance = tests.at(z, g)
+            significance = significance_at(z, g)
             if significance is not None and has_reference[z][g]:
                 estimate = replace(estimate, significance=significance)
             rows.append(
@@ -296,14 +296,14 @@ def comparisons(
         title = request.metric.title + (f", {aggregate} over groups" if aggregate else "")
         over = None if evaluation.averaged is None else evaluation.strata
         averaged = () if over is None else over.given
-        intervals, tests = find_intervals(evaluation), find_significances(evaluation)
+        intervals, significance_at = find_intervals(evaluation), find_significances(evaluation)
         firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
         for z, stratum in enumerate(table.strata):
             if not table.known_strata[z]:
                 continue
             takes_part = int(evaluation.takes_part[z].sum())
             for w in np.flatnonzero(evaluation.judged[z]).tolist():
-                estimate = write_estimate(evaluation, z, w, intervals, tests.at(z, w))
+                estimate = write_estimate(evaluation, z, w, intervals, significance_at(z, w))
                 value = float(evaluation.value[z, w])
                 flags = (
                     str(limit)
@@ -374,7 +374,7 @@ def _change_rows(
     counts = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
     values = pairs.difference.tolist()
-    corrected = tests.correct_strata(
+    significance_at = tests.correct_strata(
         takes_part & (cells.sum(axis=0) > 0), request.terms.inference.correction
     )
     for z, stratum in enumerate(table.strata):
@@ -405,5 +405,5 @@ def _change_rows(
                 difference=0.0 - values[z][g],
                 low=0.0 - ends[1][z][g],
                 high=0.0 - ends[0][z][g],
-                significance=corrected.at(z, g),
+                significance=significance_at(z, g),
             )
