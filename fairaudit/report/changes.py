@@ -71,7 +71,6 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
     notices += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
     sections = (
         _verdict(changes),
-        _checks(changes),
         _rates(changes, most),
         _people(changes, most),
         _reversals(changes, is_short=not all_rows),
@@ -113,6 +112,20 @@ def _verdict(changes: Changes) -> Iterator[Block]:
     )
     if changes.conditions:
         yield Entries([(Cell("differs", Tone.WARN), text) for text in changes.conditions])
+    rest = [change for change in changes.checks if not _is_shown_first(change)]
+    rows = [_state_check(change, changes.alpha) for change in rest]
+    for other in changes.otherwise:
+        statuses = f"{other.before.status.upper()} → {other.after.status.upper()}"
+        text = f"{other.after.check.id}: {statuses}; {other.why} changed"
+        rows.append((Cell("defined differently", Tone.MUTED), text))
+    for findings, when in ((changes.only_before, "before"), (changes.only_after, "after")):
+        rows += [
+            (Cell(f"only {when}", Tone.MUTED), f"{finding.check.id}: {finding.status.upper()}")
+            for finding in findings
+        ]
+    if rows:
+        yield Heading("The other checks" if moved else "Checks")
+        yield Entries(rows)
 
 
 def summary(changes: Changes) -> str:
@@ -150,24 +163,6 @@ def _origin(compared: ComparedResult) -> str:
     of = f"{names.name(compared.of)} in " if compared.of else ""
     rows = f"{numbers.whole(provenance.rows)} rows, created {provenance.created}"
     return f"{of}{_named(compared)}: {files}, {rows}"
-
-
-def _checks(changes: Changes) -> Iterator[Block]:
-    rest = [change for change in changes.checks if not _is_shown_first(change)]
-    rows = [_state_check(change, changes.alpha) for change in rest]
-    for other in changes.otherwise:
-        statuses = f"{other.before.status.upper()} → {other.after.status.upper()}"
-        text = f"{other.after.check.id}: {statuses}; {other.why} changed"
-        rows.append((Cell("defined differently", Tone.MUTED), text))
-    for findings, when in ((changes.only_before, "before"), (changes.only_after, "after")):
-        rows += [
-            (Cell(f"only {when}", Tone.MUTED), f"{finding.check.id}: {finding.status.upper()}")
-            for finding in findings
-        ]
-    if rows:
-        others = len(rest) < len(changes.checks)
-        yield Heading("The other checks" if others else "Checks")
-        yield Entries(rows)
 
 
 def _is_shown_first(check: CheckChange) -> bool:

@@ -76,9 +76,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         for row in result.definitions
     ]
     sections = (
-        _verdict(result, diagnostics, most, data),
-        _checks(result, diagnostics),
-        _waivers(result),
+        _judged(result, diagnostics, most, data),
         lattice.section(result, most),
         asked_comparisons.section(result, most),
         rates.section(result, most),
@@ -98,15 +96,15 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     return tuple(block for section in sections for block in section)
 
 
-def _verdict(
+def _judged(
     result: AuditResult, diagnostics: Mapping[str, Diagnostic], most: int | None, data: str | None
 ) -> Iterator[Block]:
+    """The verdict with all but plain passes, the checks that passed, and all waivers."""
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield headline.block
-    open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
-    if open_ones:
-        yield state_findings(open_ones, diagnostics)
+    if opened := [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]:
+        yield state_findings(opened, diagnostics)
     if result.earlier is not None:
         text = finding_facts.baseline_origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
@@ -118,6 +116,26 @@ def _verdict(
     if result.provenance.context:
         context = result.provenance.context.items()
         yield Facts([(names.name(key), names.line(text)) for key, text in context])
+    if result.findings:
+        yield Heading("Checks")
+        if passed := [finding for finding in result.findings if not _is_open(finding)]:
+            yield state_findings(passed, diagnostics)
+        else:
+            doubt = " without doubt" if result.tally[Status.PASS] else ""
+            yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
+    if result.waivers:
+        yield Heading("Waivers")
+        tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
+        rows = []
+        for outcome in result.waivers:
+            waiver = outcome.waiver
+            group = names.describe_group(waiver.group) if waiver.group else "the whole check"
+            place = f" ({checks.place(waiver.place)})" if waiver.place else ""
+            text = f"{names.copied(waiver.check)} for {group} {finding_facts.terms(waiver)}"
+            text += f"; {outcome.why}" if outcome.why else ""
+            word = str(outcome.state).replace("_", " ")
+            rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
+        yield Entries(rows)
 
 
 def _is_open(finding: Finding) -> bool:
@@ -152,17 +170,6 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         yield Entries(rows)
 
 
-def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
-    if not result.findings:
-        return
-    yield Heading("Checks")
-    if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield state_findings(passed, diagnostics)
-    else:
-        doubt = " without doubt" if result.tally[Status.PASS] else ""
-        yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
-
-
 def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
     """A statement for each: its headline, and below it the labelled lines."""
     rows = []
@@ -173,24 +180,6 @@ def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagno
         lines = [f"{checks.title(finding)}: {diagnostic.headline}", *diagnostic.labelled()]
         rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)
-
-
-def _waivers(result: AuditResult) -> Iterator[Block]:
-    """Every waiver with its state: applied, not needed, or expired."""
-    if not result.waivers:
-        return
-    yield Heading("Waivers")
-    tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
-    rows = []
-    for outcome in result.waivers:
-        waiver = outcome.waiver
-        group = names.describe_group(waiver.group) if waiver.group else "the whole check"
-        place = f" ({checks.place(waiver.place)})" if waiver.place else ""
-        text = f"{names.copied(waiver.check)} for {group} {finding_facts.terms(waiver)}"
-        text += f"; {outcome.why}" if outcome.why else ""
-        word = str(outcome.state).replace("_", " ")
-        rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
-    yield Entries(rows)
 
 
 def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -442,8 +431,15 @@ def _of_attribute(
             Lines(*ends, roc, diagonal=True, percent=True, percent_across=True),
             "On the grey line, the score has no skill.",
         )
-    for name in ("False positive rate", "False negative rate"):
-        lines = [*map(Line, names_of, (_errors(name, curve) for curve in shown))]
+    for name, is_negative in (("False positive rate", False), ("False negative rate", True)):
+        lines = []
+        for who, curve in zip(names_of, shown, strict=True):
+            rates = (
+                (row.at, row.true_positive_rate if is_negative else row.false_positive_rate)
+                for row in curve.thresholds
+            )
+            points = [Point(at, 1 - y if is_negative else y) for at, y in rates if y is not None]
+            lines.append(Line(who, points))
         if any(line.points for line in lines):
             yield figure(
                 f"{name} by threshold on {column},",
@@ -459,15 +455,6 @@ def _roc(curve: Curve) -> list[Point]:
         if threshold.false_positive_rate is not None and threshold.true_positive_rate is not None
     ]
     return [Point(0.0, 0.0), *points] if points else []
-
-
-def _errors(name: str, curve: Curve) -> list[Point]:
-    """A rate of errors at each threshold."""
-    if name == "False positive rate":
-        rates = [(row.at, row.false_positive_rate) for row in curve.thresholds]
-        return [Point(at, rate) for at, rate in rates if rate is not None]
-    rates = [(row.at, row.true_positive_rate) for row in curve.thresholds]
-    return [Point(at, 1 - rate) for at, rate in rates if rate is not None]
 
 
 def features(result: AuditResult, most: int | None) -> Iterator[Block]:

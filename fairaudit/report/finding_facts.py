@@ -196,8 +196,8 @@ def backing(finding: Finding) -> str:
     """How the evidence supports a value over or within its limit; empty if none is required."""
     if not finding.not_enough_evidence:
         return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
-    test = None if finding.estimate is None else finding.estimate.significance
-    is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
+    p, adjusted = finding.p, finding.adjusted_p
+    is_alone = p is not None and p < finding.check.inference.alpha <= (adjusted or 0)
     if is_of_others(finding):
         why = "the groups differ, but no pair over the limit differs significantly"
     elif finding.backing is EvidenceStatus.NOT_SIGNIFICANT and is_alone:
@@ -223,8 +223,7 @@ def is_of_others(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
     if not finding.not_enough_evidence or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
         return False
-    test = None if finding.estimate is None else finding.estimate.significance
-    return test is not None and test.adjusted < finding.check.inference.alpha
+    return finding.adjusted_p is not None and finding.adjusted_p < finding.check.inference.alpha
 
 
 def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
