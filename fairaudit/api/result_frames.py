@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,13 @@ def frame(result: AuditResult, of: str, to: str) -> Any:  # noqa: ANN401  # as a
     if of not in _FRAMES:
         what = f"of is {', '.join(('rates', *_FRAMES))}, not {quoted(str(of))}"
         raise UsageError(what)
+    searched = {"subgroups": result.subgroups, "reversals": result.compared}
+    if searched.get(of, 0) is None:
+        key = {"subgroups": "subgroups", "reversals": "simpson"}[of]
+        warnings.warn(
+            f"the audit did not search for {of}, so the frame is empty: the spec has no `{key}`",
+            stacklevel=3,
+        )
     return _convert(_FRAMES[of](result), to)
 
 

@@ -195,7 +195,8 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         """A frame of one kind of rows, each with its value, interval, test and p.
 
         `of` is `rates`, `comparisons`, `lattice`, `reversals`, `subgroups` or `checks`. A frame
-        without rows still has its columns. Raises `UsageError` for other kinds.
+        without rows still has its columns; it comes with a warning if nothing was searched. Raises
+        `UsageError` for other kinds.
         """
         from fairaudit.api import result_frames
 

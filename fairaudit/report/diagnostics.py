@@ -452,9 +452,10 @@ def _sure(finding: Finding) -> list[str]:
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
-        method = numbers.corrected_over(test) if test.family > 1 else test.test
+        method = f"{test.test}; {numbers.corrected_over(test)}" if test.family > 1 else test.test
         method += f"; before correction p {alone}" if alone != p else ""
-        parts.append(f"p {p} if there were {finding_facts.hypothesis(finding)} ({method})")
+        null = finding_facts.hypothesis(finding)
+        parts.append(f"p {p}: chance of such data if there were {null} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", for all groups, not for these two"
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)

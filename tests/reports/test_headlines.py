@@ -130,9 +130,8 @@ def test_p_before_and_after_correction_are_in_one_line() -> None:
     p = 2 * NormalDist().cdf(-(14 / 60) / (pooled * (1 - pooled) * 2 / 60) ** 0.5)
     alone, corrected = (f"{number:.4f}"[1:] for number in (p, 2 * p))
     lines = [text for _, text in first.facts if alone in text or corrected in text]
-    words = (
-        f"p = {corrected} if there were no disparity (Holm, 2 tests; before correction p = {alone})"
-    )
+    words = f"p = {corrected}: chance of such data if there were no disparity (z; Holm, 2 tests; "
+    words += f"before correction p = {alone})"
     assert lines == [words]
 
 

@@ -356,6 +356,7 @@ def test_the_lowest_and_the_highest_rate_are_those_of_a_metric_frame() -> None:
         ("checks", "check status value low high p", "headline sentence"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:the audit did not search")
 def test_a_frame_begins_with_who_what_value_interval_p_and_ends_with_the_comparison(
     loans: fairaudit.AuditResult, of: str, first: str, last: str
 ) -> None:
@@ -366,6 +367,7 @@ def test_a_frame_begins_with_who_what_value_interval_p_and_ends_with_the_compari
     assert len({*columns}) == len(columns)
 
 
+@pytest.mark.filterwarnings("ignore:the audit did not search")
 def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     loans: fairaudit.AuditResult,
 ) -> None:
@@ -397,12 +399,22 @@ def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     assert written == "Loan approvals, 20,000 generated applications"
     with pytest.raises(UsageError, match="of is rates, checks, comparisons"):
         loans.frame("groups")
-    assert loans.frame("subgroups").height == 0
     found = fairaudit.audit(SPECS / "loans_subgroups.yaml").frame("subgroups")
     row = found.row(0, named=True)
     assert row["value"] == row["numerator"] / row["denominator"]
     assert row["difference"] == pytest.approx(row["value"] - row["everybody"])
     assert row["low"] <= row["difference"] <= row["high"]
+
+
+def test_a_frame_of_what_was_not_searched_is_empty_with_a_warning(
+    loans: fairaudit.AuditResult,
+) -> None:
+    with pytest.warns(UserWarning, match="did not search for subgroups.*no `subgroups`"):
+        assert loans.frame("subgroups").height == 0
+    plain = {"columns": {"protected": ["g"], "decision": "y"}, "metrics": ["selection_rate"]}
+    result = fairaudit.audit(plain, pl.DataFrame({"g": ["a", "b"] * 9, "y": [0, 1, 1] * 6}))
+    with pytest.warns(UserWarning, match="did not search for reversals.*no `simpson`"):
+        assert result.frame("reversals").height == 0
 
 
 def _csv(result: fairaudit.AuditResult) -> str:

@@ -40,7 +40,8 @@ SENTENCE = re.compile(
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
     rf"sure: [\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
     r"(?P<across>, includes the limit)?, "
-    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?) if there were no disparity \((?P<test>[^)]*)\).*"
+    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?): chance of such data if there were no disparity "
+    r"\((?P<test>[^)]*)\).*"
 )
 RATES = st.tuples(st.integers(1, 90), st.integers(1, 90)).map(lambda one: (one[0], sum(one)))
 MANY = st.tuples(st.integers(1, 10**7), st.integers(1, 10**7)).map(lambda one: (one[0], sum(one)))
@@ -202,7 +203,8 @@ def test_several_groups_are_told_as_they_are_judged(
         assert ratios[told] == min(ratios[g] for g in proven)
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
-    family = rf"p (= |< )(\.\d+|1\.0+) if there were no disparity \(Holm, {size} tests[;)]"
+    of_family = rf"if there were no disparity \([^;]*; Holm, {size} tests[;)]"
+    family = rf"p (= |< )(\.\d+|1\.0+): chance of such data {of_family}"
     found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
     if found[1] != "< ":
