@@ -10,7 +10,6 @@ from fairaudit.evidence.records import Side
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.findings import Before, Earlier, Waived
-from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
@@ -68,7 +67,16 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
             yield "people", f"{worse}: {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
-    yield from labelled("others", [_reversal(row, finding) for row in finding.reversals[1:]])
+    others = []
+    for row in finding.reversals[1:]:
+        sure = NOT_ESTABLISHED if row.significance else ""
+        if row.significance and not row.hangs_on_weights:
+            alpha = finding.check.inference.alpha
+            sure = f"adjusted p {numbers.probability(row.significance.adjusted, alpha)}"
+            sure += "" if row.is_significant(alpha) else ", not established"
+        text = f"{pair(row)}, given {name_given(row)}, {KIND_WORDS[row.kind]}"
+        others.append(f"{text} ({sure})" if sure else text)
+    yield from labelled("others", others)
     if count := sum(bool(row.stratum and not row.group) for row in finding.not_evaluated):
         yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not evaluated"
     yield from labelled("left out", [*not_judged(finding)])
@@ -178,18 +186,6 @@ def outcome_of_gap(finding: Finding) -> str:
     outcome = metric_titles.participle(finding.parts[0].metric, finding.check.of)
     is_burden = isinstance(finding.check, Check) and finding.check.burden
     return outcome and (" with the outcome" if is_burden else f" {outcome}")
-
-
-def _reversal(reversal: Reversal, finding: Finding) -> str:
-    """A further reversal in a few words, with its p-value, or why it has none."""
-    text = f"{pair(reversal)}, given {name_given(reversal)}, {KIND_WORDS[reversal.kind]}"
-    if reversal.significance is None:
-        return text
-    if reversal.hangs_on_weights:
-        return f"{text} ({NOT_ESTABLISHED})"
-    alpha = finding.check.inference.alpha
-    p = f"adjusted p {numbers.probability(reversal.significance.adjusted, alpha)}"
-    return f"{text} ({p}{'' if reversal.is_significant(alpha) else ', not established'})"
 
 
 def backing(finding: Finding) -> str:
