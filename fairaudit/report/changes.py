@@ -436,13 +436,18 @@ def _table(
         Column("p", lambda row: numbers.starred_p(row.change.significance, changes.alpha)),
         text_column("", _note),
     )
-    return tabulate(title, columns, rows, tone=_tone, most=most, more=_more)
-
-
-def _tone(row: RateChange) -> Tone:
-    if not row.is_compared:
-        return Tone.MUTED
-    return _TONES.get(row.change.way, Tone.WARN) if row.change.significant else Tone.PLAIN
+    return tabulate(
+        title,
+        columns,
+        rows,
+        tone=lambda row: (
+            (_TONES.get(row.change.way, Tone.WARN) if row.change.significant else Tone.PLAIN)
+            if row.is_compared
+            else Tone.MUTED
+        ),
+        most=most,
+        more=_more,
+    )
 
 
 def _value(row: RateChange, estimate: Estimate) -> str:

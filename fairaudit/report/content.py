@@ -389,72 +389,59 @@ _SCORES: tuple[Column[ScoreRow], ...] = (
 def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
-    names_of = [numbers.group(curve.group) for curve in shown]
-
-    def figure(title: str, picture: Lines, note: str) -> Figure:
-        return Figure(f"{title} by {by}", picture, f"{note}{omitted}")
-
-    calibration = [
-        Line(name, [Point(b.mean_score, b.share, b.low, b.high) for b in curve.calibration])
-        for name, curve in zip(names_of, shown, strict=True)
-    ]
-    if any(line.points for line in calibration):
-        # Only a probability can equal the share: other scores have no grey line.
-        is_share = all(0 <= float(p.x) <= 1 for line in calibration for p in line.points)
-        line_note = "On the grey line, the score equals the share of positives. " * is_share
-        across = f"mean {column}"
-        yield figure(
-            f"Calibration of {column}",
-            Lines(across, "share of positives", calibration, diagonal=is_share, percent=True),
-            f"{line_note}{result.provenance.inference.percent} intervals.",
-        )
-        totals = [sum(bucket.n for bucket in curve.calibration) for curve in shown]
-        spread = [
-            Line(name, [Point(b.mean_score, b.n / total) for b in curve.calibration if total])
-            for name, curve, total in zip(names_of, shown, totals, strict=True)
-        ]
-        yield figure(
-            f"Distribution of {column}",
-            Lines(across, "share of the group", spread, percent=True),
-            "People with a known label, in equal parts of the score.",
-        )
+    """The pictures of a score for the groups of one attribute, as far as they have points."""
+    curves = [(numbers.group(curve.group), curve) for curve in shown]
     areas = {row.group: row.auc for row in result.scores if row.column == column}
-    roc = [
-        Line(name, _roc(curve), "" if area is None else f"AUC {numbers.number(area)}")
-        for name, curve in zip(names_of, shown, strict=True)
-        for area in [areas.get(curve.group)]
-    ]
-    if any(line.points for line in roc):
-        ends = ("false positive rate", "true positive rate")
-        yield figure(
+    calibration, spread, roc, alarms, misses = (list[Line]() for _ in range(5))
+    for name, curve in curves:
+        buckets, total = curve.calibration, sum(bucket.n for bucket in curve.calibration)
+        points = [Point(b.mean_score, b.share, b.low, b.high) for b in buckets]
+        calibration.append(Line(name, points))
+        spread.append(Line(name, [Point(b.mean_score, b.n / total) for b in buckets if total]))
+        rates = [
+            (row.at, row.false_positive_rate, row.true_positive_rate) for row in curve.thresholds
+        ]
+        points = [Point(x, y) for _, x, y in reversed(rates) if x is not None and y is not None]
+        area = areas.get(curve.group)
+        text = "" if area is None else f"AUC {numbers.number(area)}"
+        roc.append(Line(name, [Point(0.0, 0.0), *points] if points else [], text))
+        alarms.append(Line(name, [Point(at, rate) for at, rate, _ in rates if rate is not None]))
+        misses.append(Line(name, [Point(at, 1 - hit) for at, _, hit in rates if hit is not None]))
+    # Only a probability can equal the share: other scores have no grey line.
+    is_share = all(0 <= float(point.x) <= 1 for line in calibration for point in line.points)
+    line_note = "On the grey line, the score equals the share of positives. " * is_share
+    ends = ("false positive rate", "true positive rate")
+    for title, picture, note in (
+        (
+            f"Calibration of {column}",
+            Lines(
+                *(f"mean {column}", "share of positives", calibration),
+                diagonal=is_share,
+                percent=True,
+            ),
+            f"{line_note}{result.provenance.inference.percent} intervals.",
+        ),
+        (
+            f"Distribution of {column}",
+            Lines(f"mean {column}", "share of the group", spread, percent=True),
+            "People with a known label, in equal parts of the score.",
+        ),
+        (
             f"ROC of {column}",
             Lines(*ends, roc, diagonal=True, percent=True, percent_across=True),
             "On the grey line, the score has no skill.",
-        )
-    for name, is_negative in (("False positive rate", False), ("False negative rate", True)):
-        lines = []
-        for who, curve in zip(names_of, shown, strict=True):
-            rates = (
-                (row.at, row.true_positive_rate if is_negative else row.false_positive_rate)
-                for row in curve.thresholds
-            )
-            points = [Point(at, 1 - y if is_negative else y) for at, y in rates if y is not None]
-            lines.append(Line(who, points))
-        if any(line.points for line in lines):
-            yield figure(
+        ),
+        *(
+            (
                 f"{name} by threshold on {column},",
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
                 "The rate if all people with a score at or above the threshold are selected.",
             )
-
-
-def _roc(curve: Curve) -> list[Point]:
-    points = [
-        Point(threshold.false_positive_rate, threshold.true_positive_rate)
-        for threshold in reversed(curve.thresholds)
-        if threshold.false_positive_rate is not None and threshold.true_positive_rate is not None
-    ]
-    return [Point(0.0, 0.0), *points] if points else []
+            for name, lines in (("False positive rate", alarms), ("False negative rate", misses))
+        ),
+    ):
+        if any(line.points for line in picture.lines):
+            yield Figure(f"{title} by {by}", picture, f"{note}{omitted}")
 
 
 def features(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -272,7 +272,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         also = f"over the limit: {numbers.first_few(texts, _MOST_BREACHES)}" if texts else ""
         yield from labelled("also", [also])
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
-        notes += [_adjusted(result, finding), _residual(result, finding)]
+        notes += _compare_in_strata(result, finding)
         if finding.status is Status.PASS:
             notes.append(finding_facts.few_people(finding))
         yield from labelled("note", notes)
@@ -307,20 +307,6 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     yield from labelled("waived", waived)
     yield from labelled("why", [names.line(finding.check.about.why)])
     yield from labelled("owner", [names.line(finding.check.about.owner)])
-
-
-def _residual(result: AuditResult, finding: Finding) -> str:
-    """How far apart both sides still are within strata of equal propensity, in their features."""
-    given = getattr(finding.check, "given", ())
-    rows = [row for row in result.balance if row.stratum in given]
-    if not rows:
-        return ""
-    worst = max(rows, key=lambda row: row.after)
-    return (
-        f"residual confounding: within strata {worst.feature} differs by "
-        f"{numbers.number(worst.after, 3)} standard deviations (among all people "
-        f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
-    )
 
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
@@ -563,18 +549,25 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
     return f"{text}: the gap appears only in the intersection" if first else text
 
 
-def _adjusted(result: AuditResult, finding: Finding) -> str:
-    """The gap of two groups at the same mix of strata, if a test shows that it changes."""
-    parts = checks.deciding_parts(finding)
-    if len(parts) != 1 or finding.stratum or not finding.crossed:
-        return ""
-    part, alpha = parts[0], result.provenance.inference.alpha
-    groups = {side.group for side in part.sides}
-    for reversal in result.reversals:
-        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
-        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
-        turns = reversal.kind.reverses and reversal.is_significant(alpha)
-        if is_same and (turns or reversal.is_not_left(alpha)):
-            pair = " against ".join(map(names.name, reversal.pair))
-            return f"{pair}: {reversals.adjusted(reversal, alpha)}"
-    return ""
+def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:
+    """The gap at the same mix of strata, if a test shows that it changes; what strata leave."""
+    parts, alpha = checks.deciding_parts(finding), result.provenance.inference.alpha
+    if len(parts) == 1 and finding.crossed and not finding.stratum:
+        asked = (parts[0].metric, finding.check.of, {side.group for side in parts[0].sides})
+        for reversal in result.reversals:
+            groups = {((reversal.attribute, level),) for level in reversal.pair}
+            turns = reversal.kind.reverses and reversal.is_significant(alpha)
+            is_changed = turns or reversal.is_not_left(alpha)
+            if (reversal.rate, reversal.of, groups) == asked and is_changed:
+                pair = " against ".join(map(names.name, reversal.pair))
+                yield f"{pair}: {reversals.adjusted(reversal, alpha)}"
+                break
+    given = getattr(finding.check, "given", ())
+    if rows := [row for row in result.balance if row.stratum in given]:
+        # How far apart both sides still are within strata of equal propensity, in their features.
+        worst = max(rows, key=lambda row: row.after)
+        yield (
+            f"residual confounding: within strata {worst.feature} differs by "
+            f"{numbers.number(worst.after, 3)} standard deviations (among all people "
+            f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
+        )

@@ -94,12 +94,12 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     word = NOT_ESTABLISHED if is_open else _SUPPRESSED
     yield from _patterns(patterns, shown, inference, word)
     kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
-    ordered = sorted(kinds, key=lambda kind: -kind.strength)
-    if ordered:
-        facts = [(KIND_WORDS[kind], kind.description) for kind in ordered]
-        facts += _labels(inference, gone=bool(gone), patterns=is_open and bool(shown))
-        yield Facts(facts)
-        yield Paragraph(_reading(result), Tone.MUTED)
+    if kinds:
+        facts = [
+            (KIND_WORDS[kind], kind.description)
+            for kind in sorted(kinds, key=lambda kind: -kind.strength)
+        ]
+        yield from _explain(result, facts, gone=bool(gone), patterns=is_open and bool(shown))
 
 
 def _state(
@@ -115,26 +115,6 @@ def _state(
             if index < _DRAWN:
                 yield _slopes(reversal)
             yield from proof(reversal, inference)
-
-
-def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
-    """The meaning of `not established`, and of `not established after adjustment`."""
-    alpha = f"{inference.alpha:g}"
-    if gone:
-        is_raw = inference.correction is Correction.NONE
-        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
-        text = (
-            f"The overall gap is significant (p below {alpha}, {correction}). The gap after "
-            f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha} or "
-            "more), or it is reversed."
-        )
-        yield NOT_LEFT, text
-    if patterns:
-        text = (
-            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
-            f"{alpha} or more, or no test for it exists."
-        )
-        yield NOT_ESTABLISHED, text
 
 
 def _patterns(
@@ -181,8 +161,28 @@ def _none(result: AuditResult) -> str:
     )
 
 
-def _reading(result: AuditResult) -> str:
-    """How to read the numbers of the section."""
+def _explain(
+    result: AuditResult, facts: list[tuple[str, str]], *, gone: bool, patterns: bool
+) -> Iterator[Block]:
+    """The meaning of the words of the section, and how to read its numbers."""
+    inference, minimum = result.provenance.inference, result.provenance.minimum
+    alpha = f"{inference.alpha:g}"
+    if gone:
+        is_raw = inference.correction is Correction.NONE
+        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
+        text = (
+            f"The overall gap is significant (p below {alpha}, {correction}). The gap after "
+            f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha} or "
+            "more), or it is reversed."
+        )
+        facts.append((NOT_LEFT, text))
+    if patterns:
+        text = (
+            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
+            f"{alpha} or more, or no test for it exists."
+        )
+        facts.append((NOT_ESTABLISHED, text))
+    yield Facts(facts)
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; gaps with other weights are below the "
@@ -190,7 +190,6 @@ def _reading(result: AuditResult) -> str:
         "Mantel–Haenszel weight). A reversal is only as certain as the less certain of its two "
         "gaps: overall, and in the strata."
     )
-    minimum = result.provenance.minimum
     minimums = {"min_size": minimum.size, "min_events": minimum.events}
     if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
         looks = "applies" if len(rules) == 1 else "apply"
@@ -198,7 +197,7 @@ def _reading(result: AuditResult) -> str:
             f" {' and '.join(rules)} {looks} to both groups as a whole; strata may be smaller, see "
             "the counts."
         )
-    return text
+    yield Paragraph(text, Tone.MUTED)
 
 
 def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
