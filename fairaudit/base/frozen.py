@@ -17,6 +17,7 @@ __all__ = [
     "NODEFAULT",
     "Frozen",
     "astuple",
+    "default_of",
     "field",
     "field_names",
     "fields",
@@ -75,6 +76,13 @@ else:
 def field_names(value: Frozen | type[Frozen]) -> tuple[str, ...]:
     """The names of the fields of a value, or of a class of values."""
     return value.__struct_fields__
+
+
+def default_of(member: FieldInfo) -> object:
+    """The default of a field; `NODEFAULT` without one."""
+    if member.default_factory is not NODEFAULT:
+        return member.default_factory()
+    return member.default
 
 
 Argument = TypeVar("Argument")

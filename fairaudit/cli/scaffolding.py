@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -94,10 +93,14 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     _refuse(data, output, force=force)
     named = (None, label, prediction, decision, score, count, weight)
     columns = {role: name for role, name in zip(Role, named, strict=True) if name is not None}
+    pairs = [text.partition("=") for text in split_names(counts or ())]
+    if any(not sign for _, sign, _ in pairs):
+        hint = "--counts selected=n_selected --counts total=n"
+        raise UsageError("--counts expects LEVEL=COLUMN", hint)
     choices = Choices(
         protected=split_names(protected or ()),
         columns=columns,
-        counts=_read_counts(counts or ()),
+        counts={level: name for level, _, name in pairs},
         positives=tuple(positive or ()),
         strata=split_names(strata or ()),
     )
@@ -167,16 +170,6 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
         raise UsageError(f"-o {output}: the file already exists", "--force overwrites it")
     if output.exists() and Identity.of(output) == Identity.of(data):
         raise UsageError(f"-o {output}: this is the data file", "name another file")
-
-
-def _read_counts(texts: Iterable[str]) -> dict[str, str]:
-    """The columns of counts by level."""
-    pairs = [text.partition("=") for text in split_names(texts)]
-    if any(not sign for _, sign, _ in pairs):
-        raise UsageError(
-            "--counts expects LEVEL=COLUMN", "--counts selected=n_selected --counts total=n"
-        )
-    return {level: column for level, _, column in pairs}
 
 
 @app.command()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from functools import cache
@@ -38,7 +38,6 @@ from fairaudit.metrics.estimate import Estimate, State, state_of
 from fairaudit.metrics.evaluation_record import MetricRecord
 
 Tree: TypeAlias = dict[str, Any]
-Convert: TypeAlias = Callable[[Any], Any]
 
 _UNDEFINED = Estimate(math.nan)
 _NUMBERS = {
@@ -71,8 +70,8 @@ class Shape(NamedTuple):
     None means unchanged.
     """
 
-    write: Convert | None = None
-    read: Convert | None = None
+    write: Any = None
+    read: Any = None
 
 
 class Member(NamedTuple):
@@ -115,9 +114,8 @@ def list_members(cls: Any) -> list[Member]:
         is_made = one.default_factory is not NODEFAULT
         default = one.default_factory() if is_made else one.default
         is_rare = RARE in get_args(one.type)
-        members.append(
-            Member(one.name, one.encode_name, one.type, default if is_rare else NODEFAULT)
-        )
+        rare = default if is_rare else NODEFAULT
+        members.append(Member(one.name, one.encode_name, one.type, rare))
     for name, value in chain.from_iterable(vars(base).items() for base in cls.__mro__):
         if isinstance(value, property) and "Annotated[" in value.fget.__annotations__["return"]:
             hint = get_type_hints(value.fget, include_extras=True)["return"]
@@ -132,7 +130,19 @@ def find_shape(hint: Any) -> Shape:
     if origin is Annotated:
         return find_shape(arguments[0])
     if origin in {Union, UnionType}:
-        return _find_shape_of_union(split_union(hint))
+        shapes: Any = {cls.__name__: find_shape(cls) for cls in split_union(hint)}
+        if len(shapes) == 1:
+            ((write, read),) = shapes.values()
+            return Shape(write and (lambda value: None if value is None else write(value)), read)
+        # Each of several types is a record, which names its type in `type`.
+        return Shape(
+            lambda row: None if row is None else shapes[type(row).__name__].write(row),
+            lambda tree: (
+                shapes[tree["type"]].read(tree)
+                if isinstance(tree, dict) and tree.get("type") in [*shapes]
+                else tree
+            ),
+        )
     if origin is tuple:
         inner = get_args(arguments[0])
         if get_origin(arguments[0]) is tuple and inner[0] is str and inner[1] is not Ellipsis:
@@ -143,82 +153,48 @@ def find_shape(hint: Any) -> Shape:
             read and (lambda tree: [read(i) for i in tree] if isinstance(tree, list) else tree),
         )
     if origin is not None:
-        each = find_shape(arguments[1]).write
-        return Shape(each and (lambda values: {name: each(values[name]) for name in values}))
-    if isinstance(hint, type) and issubclass(hint, Frozen):
-        return Shape(_make_writer(hint), _make_reader(hint))
-    return _SHAPES.get(hint, Shape())
+        write_one = find_shape(arguments[1]).write
+        return Shape(
+            write_one and (lambda values: {name: write_one(values[name]) for name in values})
+        )
+    is_record = isinstance(hint, type) and issubclass(hint, Frozen)
+    return _make_shape(hint) if is_record else _SHAPES.get(hint, Shape())
 
 
-def _find_shape_of_union(types: list[Any]) -> Shape:
-    """The shape of a value of one of several types, or None; records name their type in `type`."""
-    shapes = {cls.__name__: find_shape(cls) for cls in types}
-    if len(types) == 1:
-        ((dump, load),) = shapes.values()
-        return Shape(dump and (lambda value: None if value is None else dump(value)), load)
-
-    def write(value: Any) -> Any:
-        convert = None if value is None else shapes[type(value).__name__].write
-        return convert(value) if convert else value
-
-    def read(tree: Any) -> Any:
-        found = shapes.get(str(tree.get("type"))) if isinstance(tree, dict) else None
-        return found.read(tree) if found and found.read else tree
-
-    return Shape(write, read)
-
-
-def _make_writer(cls: Any) -> Convert:
-    """A function that writes a record as an object, with its fields and written properties."""
+def _make_shape(cls: Any) -> Shape:
+    """How a record is written as an object, with its written properties, and read from it."""
     tag, members = cls.__struct_config__.tag, list_members(cls)
     get = attrgetter(*(one.field for one in members), "__class__")
-    steps = [
-        (one.name, one.rare, one.state, one.is_flat, find_shape(one.hint).write) for one in members
-    ]
+    steps = [(one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
 
-    def write(row: Any) -> Tree:
+    def write_record(row: Any) -> Tree:
         tree: Tree = {"type": tag} if tag else {}
-        for (name, rare, state, is_flat, convert), value in zip(steps, get(row), strict=False):
-            if rare is not NODEFAULT and value == rare:
+        for (one, is_flat, state, write, _), value in zip(steps, get(row), strict=False):
+            if one.rare is not NODEFAULT and value == one.rare:
                 continue
-            if convert is None or (value is None and not is_flat):
-                tree[name] = value
-            elif state:
-                tree[name] = value if isfinite(value) else None
-                if tree[name] is None:
-                    tree[state] = state_of(value)
-            elif is_flat:  # a missing estimate has the members of an undefined one
-                tree |= convert(_UNDEFINED if value is None else value)
+            if is_flat:  # a missing estimate has the members of an undefined one
+                tree |= write(_UNDEFINED if value is None else value)
+            elif state and value is not None and not isfinite(value):
+                tree |= {one.name: None, state: state_of(value)}
             else:
-                tree[name] = convert(value)
+                tree[one.name] = write(value) if write and not state else value
         return tree
 
-    return write
-
-
-def _make_reader(cls: Any) -> Convert:
-    """A function that prepares an object for msgspec: numbers by their states, inner records."""
-    steps = [
-        (one.name, one.state, one.is_flat, NoneType in get_args(one.hint), convert)
-        for one in list_members(cls)
-        if (convert := find_shape(one.hint).read)
-    ]
-
-    def read(tree: Any) -> Any:
+    def read_record(tree: Any) -> Any:
         if not isinstance(tree, dict):
             return tree
         ready = dict(tree)
-        for name, state, is_flat, is_optional, convert in steps:
+        for one, is_flat, state, _, read in steps:
             if is_flat:
-                is_none = is_optional and tree.get("state") == State.UNDEFINED
-                ready[name] = None if is_none else convert(tree)
-            elif not state and name in tree:
-                ready[name] = convert(tree[name])
-            elif tree.get(name) is None and isinstance(tree.get(state), str):
-                ready[name] = _NUMBERS.get(tree[state])
+                is_none = NoneType in get_args(one.hint) and tree.get("state") == State.UNDEFINED
+                ready[one.name] = None if is_none else read(tree)
+            elif state and tree.get(one.name) is None and isinstance(tree.get(state), str):
+                ready[one.name] = _NUMBERS.get(tree[state])
+            elif read and not state and one.name in tree:
+                ready[one.name] = read(tree[one.name])
         return ready
 
-    return read
+    return Shape(write_record, read_record)
 
 
 _SHAPES = {
@@ -304,35 +280,25 @@ def _check(value: Any, *place: str | int) -> None:
     `place` is the last step of the path to the value.
     """
     try:
-        if isinstance(value, Frozen):
-            cls: Any = type(value)
-            for one in _list_checked(cls):
-                each = getattr(value, one.field)
-                if type(each) is int and each < 0 and SIGNED not in get_args(one.hint):
-                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # gets its path here
-                _check(each, *([] if one.is_flat else [one.name]))
-            for fault in getattr(value, "contradictions", tuple)():
-                raise fault
-        elif isinstance(value, tuple | Mapping):
+        if isinstance(value, tuple | Mapping):
             pairs: Any = value.items() if isinstance(value, Mapping) else enumerate(value)
             for index, each in pairs:
                 _check(each, index)
         elif isinstance(value, int) and abs(value) > _LARGEST:
             raise Unreadable("is too large")  # noqa: TRY301  # gets its path here
+        elif isinstance(value, Frozen):
+            record: Any = type(value)
+            for one in list_members(record):
+                each = getattr(value, one.field)
+                if isinstance(each, str | float | None) or one.hint is MetricRecord:
+                    continue
+                if type(each) is int and each < 0 and SIGNED not in get_args(one.hint):
+                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # gets its path here
+                _check(each, *([] if one.is_flat else [one.name]))
+            for fault in getattr(value, "contradictions", tuple)():
+                raise fault
     except Unreadable as fault:
         raise Unreadable(fault.why, *place, *fault.path) from fault
-
-
-@cache
-def _list_checked(cls: Any) -> list[Member]:
-    """The members of a record that may hold records or whole numbers."""
-    return [one for one in list_members(cls) if _is_checked(one.hint)]
-
-
-def _is_checked(hint: Any) -> bool:
-    parts = get_args(hint)
-    is_record = isinstance(hint, type) and issubclass(hint, Frozen)
-    return any(map(_is_checked, parts)) if parts else is_record or hint in {int, object}
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:

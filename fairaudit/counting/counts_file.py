@@ -235,7 +235,7 @@ def read(path: Path) -> Counts:
         described = msgspec.json.decode(header, type=Header, dec_hook=_read_fraction)
         if _digest(header, table.combine_chunks()) != described.digest:
             raise DataError(f"{name} is damaged: the fingerprint does not match", hint)
-        return _Reader(described, table).counts()
+        return _read_counts(described, table)
     except OSError as error:
         raise DataError(f"{name}: {error.strerror or error}", "check the path") from error
     except (
@@ -245,80 +245,66 @@ def read(path: Path) -> Counts:
         raise DataError(f"{name} is damaged or not a counts file", hint) from error
 
 
-class _Reader:
-    """Takes the counts from the columns of a file, which are proven to be as they were written."""
+def _read_counts(header: Header, table: pa.Table) -> Counts:
+    """The counts in the columns of a file, which are proven to be as they were written."""
+    side, cuts = header.side, {(column, share): cut for column, share, cut in header.cuts}
+    plan = replace(header.plan, cuts=cuts)
+    parts = {
+        part: table.filter(pc.equal(table["part"], part)).combine_chunks()
+        for part in pc.unique(table["part"]).to_pylist()
+    }
 
-    def __init__(self, header: Header, table: pa.Table) -> None:
-        self._header = header
-        self._plan = replace(
-            header.plan, cuts={(column, share): cut for column, share, cut in header.cuts}
-        )
-        parts = table["part"].combine_chunks().dictionary_encode()
-        self._parts = {
-            part: table.filter(pc.equal(table["part"], part)).combine_chunks()
-            for part in parts.dictionary.to_pylist()
-        }
-        self._empty = table.slice(0, 0)
+    def find(kind: str, *of: str | int) -> pa.Table:
+        return parts.get(_name(kind, *of) if of else kind, table.slice(0, 0))
 
-    def counts(self) -> Counts:
-        """All that was written."""
-        header, plan, table = self._header, self._plan, self._part(_CELLS)
-        side = header.side
-        keys = tuple(_read_key(table, key) for key in plan.keys)
-        levels = {key.key: key.levels for key in keys} | dict(header.table_levels)
-        weights = None
-        if plan.weight:
-            sums = tuple(_digits(table, name) for name in _WEIGHTS)
-            weights = RawWeights(sums, side.largest_weight, side.weight_errors)
-        return Counts(
-            plan=plan,
-            keys=keys,
-            kept=_ints(table, "kept"),
-            rows=_ints(table, "rows"),
-            people=_ints(table, "people"),
-            read=side.read,
-            sources=side.sources,
-            route=side.route,
-            weights=weights,
-            scores={column: self._read_scores(column, levels) for column in plan.scores},
-            medians=header.medians,
-            amounts={name: _digits(table, _name(*name)) for name in plan.adding.sums},
-            notices=tuple(Notice(told.text, told.subjects, told.rates) for told in side.notices),
-            tables=tuple(
-                RawTable(
-                    tuple(_read_key(part, key, levels.get(key, ())) for key in table_keys),
-                    _ints(part, "people"),
-                )
-                for number, table_keys in enumerate(plan.tables)
-                for part in [self._part(_name("table", number))]
-            ),
-            hidden=header.hidden,
-            repeated=side.repeated,
-        )
-
-    def _part(self, name: str) -> pa.Table:
-        return self._parts.get(name, self._empty)
-
-    def _read_scores(self, column: str, levels: Mapping[Key, Sequence[str | None]]) -> RawScores:
-        table = self._part(_name("bins", column))
-        bins = Bins(_ints(table, "bin"), _floats(table, "low"), _floats(table, "high"))
+    cells = find(_CELLS)
+    keys = tuple(_read_key(cells, key) for key in plan.keys)
+    levels = {key.key: key.levels for key in keys} | dict(header.table_levels)
+    sums = tuple(_digits(cells, name) for name in _WEIGHTS)
+    weights = RawWeights(sums, side.largest_weight, side.weight_errors)
+    tables = []
+    for number, table_keys in enumerate(plan.tables):
+        own = find("table", number)
+        raw_keys = tuple(_read_key(own, key, levels.get(key, ())) for key in table_keys)
+        tables.append(RawTable(raw_keys, _ints(own, "people")))
+    scores = {}
+    for column, groupings in plan.scores.items():
+        of_bins = find("bins", column)
+        bins = Bins(_ints(of_bins, "bin"), _floats(of_bins, "low"), _floats(of_bins, "high"))
         histograms = []
-        for number, grouping in enumerate(self._plan.scores[column]):
-            entries = self._part(_name("score", column, number))
-            cells = self._part(_name("score range", column, number))
-            has_sums = not len(cells) or not cells[_MOMENTS[0]].null_count
+        for number, grouping in enumerate(groupings):
+            entries, ranges = (find(k, column, number) for k in ("score", "score range"))
+            has_sums = not len(ranges) or not ranges[_MOMENTS[0]].null_count
             histogram = RawHistogram(
-                keys=tuple(map(self._plan.keys.index, grouping)),
+                keys=tuple(map(plan.keys.index, grouping)),
                 codes=_read_codes(entries, grouping, levels),
                 bins=np.searchsorted(bins.codes, _ints(entries, "bin")),
                 people=_ints(entries, "people"),
-                cells=_read_codes(cells, grouping, levels),
-                low=_floats(cells, "low"),
-                high=_floats(cells, "high"),
-                sums=tuple(_digits(cells, name) for name in _MOMENTS) if has_sums else None,
+                cells=_read_codes(ranges, grouping, levels),
+                low=_floats(ranges, "low"),
+                high=_floats(ranges, "high"),
+                sums=tuple(_digits(ranges, name) for name in _MOMENTS) if has_sums else None,
             )
             histograms.append(histogram)
-        return RawScores(tuple(histograms), bins, self._header.shifts[column])
+        scores[column] = RawScores(tuple(histograms), bins, header.shifts[column])
+    return Counts(
+        plan=plan,
+        keys=keys,
+        kept=_ints(cells, "kept"),
+        rows=_ints(cells, "rows"),
+        people=_ints(cells, "people"),
+        read=side.read,
+        sources=side.sources,
+        route=side.route,
+        weights=weights if plan.weight else None,
+        scores=scores,
+        medians=header.medians,
+        amounts={name: _digits(cells, _name(*name)) for name in plan.adding.sums},
+        notices=tuple(Notice(told.text, told.subjects, told.rates) for told in side.notices),
+        tables=tuple(tables),
+        hidden=header.hidden,
+        repeated=side.repeated,
+    )
 
 
 def _read_codes(
@@ -379,14 +365,14 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
         known = {source.sha256: source.file.path for source in total.sources if source.sha256}
         written = {(source.file.path, source.file.modified): source for source in total.sources}
         for source in () if repeated else part.sources:
-            same = written.get((source.file.path, source.file.modified))
+            file = source.file
+            same = written.get((file.path, file.modified))
             is_hidden = same is not None and None in {same.records, source.records}
-            if source.sha256 in known or (is_hidden and source.file.modified is not None):
-                other = known.get(source.sha256 or "", source.file.path)
+            if source.sha256 in known or (is_hidden and file.modified is not None):
+                other = known.get(source.sha256 or "", file.path)
                 why = "the same content" if source.sha256 in known else "the same path and time"
-                what = f"{source.file.path} is already counted, as {other}: {why}"
                 raise DataError(
-                    f"{copied(str(path))}: {what}",
+                    f"{copied(str(path))}: {file.path} is already counted, as {other}: {why}",
                     "remove one; if they are equal by chance, use merge --repeated, or "
                     "`repeated_files: allow`",
                 )

@@ -283,7 +283,19 @@ def _list_mismatches(node: _Node) -> Iterator[str]:
 def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
     equality = node.name in _EQUAL
     if _Kind.COMPARISON in kinds and not (equality and _Kind.BOOLEAN in kinds):
-        yield "comparisons do not chain: " + _explain_chain(node)
+        meaning = "the inner one is true or false; write x > 1 and x < 5, or x between 1 and 5"
+        inner = node.inner[0]
+        if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
+            # Such as `1 < x < 5`: what it means, and the comparisons to write instead.
+            (low, middle), right = inner.inner, node.inner[1]
+            first = f"{low.text} {_SIGNS[inner.name]} {middle.text}"
+            second = f"{middle.text} {_SIGNS[node.name]} {right.text}"
+            if low.text and middle.text and right.text:
+                meaning = (
+                    f"{first} {_SIGNS[node.name]} {right.text} would hold true or false against "
+                    f"{right.text}; write {first} and {second}"
+                )
+        yield f"comparisons do not chain: {meaning}"
     elif _Kind.NULL in kinds and not node.name.endswith("Validity"):
         yield "nothing is equal to null, or less or more; write `is null` or `is not null`"
     elif _Kind.BOOLEAN in kinds and not equality:
@@ -302,21 +314,6 @@ def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]
                     f"{side.text} is a text, and of texts '9' comes after '10'; for a number write "
                     f"{number}, without quotes"
                 )
-
-
-def _explain_chain(node: _Node) -> str:
-    """The meaning of a chain such as `1 < x < 5`, and the comparisons to write instead."""
-    inner = node.inner[0]
-    if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
-        (low, middle), right = inner.inner, node.inner[1]
-        if low.text and middle.text and right.text:
-            first = f"{low.text} {_SIGNS[inner.name]} {middle.text}"
-            second = f"{middle.text} {_SIGNS[node.name]} {right.text}"
-            return (
-                f"{first} {_SIGNS[node.name]} {right.text} would hold true or false against "
-                f"{right.text}; write {first} and {second}"
-            )
-    return "the inner one is true or false; write x > 1 and x < 5, or x between 1 and 5"
 
 
 def _convert(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree

@@ -180,17 +180,35 @@ class Plan(Frozen):
     def covers(self, other: Plan) -> bool:
         """Whether the counts for this plan contain all that another plan asks for."""
         own, asked = self.counted(), other.counted()
-        scores = all(
-            column in own.scores and all(_has_grouping(own, column, keys) for keys in groupings)
-            for column, groupings in asked.scores.items()
-        )
-        has_sums = own.adding + asked.adding == own.adding
+
+        def has_key(key: Key) -> bool:
+            """Whether this plan has the key, or one with more edges."""
+            if key.edges is None:
+                return key in own.keys
+            same_words = own.unknown.get(key.column, ()) == asked.unknown.get(key.column, ())
+            edges = [known.edges for known in own.keys if known.column == key.column]
+            return same_words and any(
+                known is not None and {*key.edges} <= {*known} for known in edges
+            )
+
+        def has_grouping(column: str, keys: Iterable[Key]) -> bool:
+            """Whether a score has a histogram by all these columns."""
+            needed = {(key.column, key.is_cut) for key in keys}
+            groupings = own.scores.get(column, ())
+            known = ({(key.column, key.is_cut) for key in grouping} for grouping in groupings)
+            return any(needed <= columns for columns in known)
+
         return (
             _population(own) == _population(asked)
             and {*asked.derived} <= {*own.derived}
-            and all(_has_key(own, key, asked) for key in asked.keys)
-            and scores
-            and has_sums
+            and all(map(has_key, asked.keys))
+            and asked.scores.keys() <= own.scores.keys()
+            and all(
+                has_grouping(column, keys)
+                for column, groupings in asked.scores.items()
+                for keys in groupings
+            )
+            and own.adding + asked.adding == own.adding
             and {*asked.tables} <= {*own.tables}
         )
 
@@ -244,22 +262,6 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
         medians=medians,
         cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},
     )
-
-
-def _has_grouping(plan: Plan, column: str, keys: Iterable[Key]) -> bool:
-    """Whether a score has a histogram by all these columns."""
-    needed = {(key.column, key.is_cut) for key in keys}
-    groupings = plan.scores[column]
-    return any(needed <= {(key.column, key.is_cut) for key in grouping} for grouping in groupings)
-
-
-def _has_key(plan: Plan, key: Key, of: Plan) -> bool:
-    """Whether the plan has this key of another plan, or a key with more edges."""
-    if key.edges is None:
-        return key in plan.keys
-    same_words = plan.unknown.get(key.column, ()) == of.unknown.get(key.column, ())
-    edges = [own.edges for own in plan.keys if own.column == key.column]
-    return same_words and any(own is not None and {*key.edges} <= {*own} for own in edges)
 
 
 _population = attrgetter(

@@ -111,7 +111,14 @@ def _group_plans(
             joint = merge_plans([old, plan])
             if joint is None:
                 continue
-            if joint == old or _estimate_cells(joint, ready) <= MOST_CELLS:
+            cells = 0.0
+            if joint != old:
+                from fairaudit.counting.routes import scan
+
+                cells = math.inf
+                with contextlib.suppress(FairauditError):  # the pass of each plan reports it
+                    cells = scan.estimated_cells(ready[0], joint)
+            if cells <= MOST_CELLS:
                 groups[place] = joint, [*members, number]
                 break
             what = (
@@ -122,17 +129,6 @@ def _group_plans(
         else:
             groups.append((plan, [number]))
     return groups
-
-
-def _estimate_cells(plan: Plan, ready: Sequence[SourceFile]) -> float:
-    """About how many cells a plan has, by a sample of the first file; infinite if it has none."""
-    from fairaudit.counting.routes import scan
-
-    try:
-        return scan.estimated_cells(ready[0], plan)
-    except FairauditError:
-        # The separate pass of each plan reports the fault.
-        return math.inf
 
 
 def _count_in_one_pass(

@@ -263,7 +263,13 @@ class _Selection(Frozen, eq=False):
     ) -> _Selection:
         """The marked cells, by their stratum and group and by their label and outcome `of`."""
         codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
-        (y, labels), (p, classes) = (_slots(cube, name, codes) for name in ("label", of))
+        # The class of each cell for an outcome, unknown ones last.
+        keys = [cube.outcome(name) for name in ("label", of)]
+        y, p = (
+            key.slots(codes[:, cube.places([key.name])[0]]) if key else np.zeros_like(z)
+            for key in keys
+        )
+        labels, classes = (len(key.levels) + 1 if key else 1 for key in keys)
         shape = (strata, labels, classes, groups)
         empty = np.zeros(0, dtype=np.int64)
         return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
@@ -372,15 +378,6 @@ class _TableLayout(Frozen, eq=False):
         place = np.full(len(self.cube.codes), -1, dtype=np.int64)
         place[self.inside.marks] = self.inside.place
         return ClusteredTable(self.cube.clusters, place, self.inside.shape)
-
-
-def _slots(cube: Cube, outcome: str, codes: NDArray[np.int32]) -> tuple[Ints, int]:
-    """The class of each row for an outcome, unknown ones last, and the number of classes."""
-    key = cube.outcome(outcome)
-    if key is None:
-        return np.zeros(len(codes), dtype=np.int64), 1
-    (column,) = cube.places([outcome])
-    return key.slots(codes[:, column]), len(key.levels) + 1
 
 
 __all__ = [

@@ -1,8 +1,7 @@
 """Evidence behind values: intervals, tests, families of tests, bounds of missing values.
 
-By default, the tests of all gates of a spec are one family (`inference.family`, `_find_family`):
-their p-values are adjusted for the number of different tests. Gates that only warn are a separate
-family.
+By default, the tests of all gates of a spec are one family (`inference.family`): their p-values are
+adjusted for the number of different tests. Gates that only warn are a separate family.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import numpy as np
 from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.evidence.methods import has_direct_test
-from fairaudit.evidence.records import CorrectedTests, IsBeyond, TestKey, Tests
+from fairaudit.evidence.records import IsBeyond, SignificanceAt, TestKey, Tests
 from fairaudit.evidence.value_intervals import Intervals, find_check_intervals
 from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import Disparity, Evaluation
@@ -71,53 +70,43 @@ class Evidence(Frozen, eq=False):
         return bool(side_test.p[z, w] * self.family < self.inference.alpha)
 
 
-def _find_family(name: Hashable, evaluation: Evaluation, *, fails: bool) -> Hashable:
-    """The family of a check's tests: a key of the tests that are corrected together.
-
-    `fails` is whether the limit of the values fails the check, or only warns.
-    """
-    match evaluation.terms.inference.family:
-        case Family.SPEC:
-            return fails
-        case Family.OUTCOME:
-            against = evaluation.parts[1].table.of if evaluation.subtracts else None
-            return evaluation.table.of, against, fails
-        case Family.CHECK:
-            return name
-
-
 def correct_families(
     evaluations: Mapping[Hashable, tuple[Evaluation, bool]],
 ) -> dict[Hashable, Evidence]:
-    """The evidence for each evaluation, adjusted within its family; each with whether it fails."""
-    tests = {name: run_tests(evaluation) for name, (evaluation, _) in evaluations.items()}
-    family_of = {
-        name: _find_family(name, evaluation, fails=fails)
-        for name, (evaluation, fails) in evaluations.items()
-    }
+    """The evidence for each evaluation, adjusted within its family.
+
+    Each comes with whether its limit fails a check, or only warns.
+    """
     families: dict[Hashable, _Family] = {}
-    keys: dict[Hashable, TestKey] = {}
-    for name, (evaluation, _) in evaluations.items():
-        members = families.setdefault(
-            family_of[name], _Family(evaluation.terms.inference.correction)
-        )
-        keys[name] = members.add(evaluation, tests[name])
+    tested: dict[Hashable, tuple[Hashable, Tests, TestKey]] = {}
+    for name, (evaluation, fails) in evaluations.items():
+        family: Hashable
+        match evaluation.terms.inference.family:
+            case Family.SPEC:
+                family = fails
+            case Family.OUTCOME:
+                against = evaluation.parts[1].table.of if evaluation.subtracts else None
+                family = (evaluation.table.of, against, fails)
+            case Family.CHECK:
+                family = name
+        members = families.setdefault(family, _Family(evaluation.terms.inference.correction))
+        tests = run_tests(evaluation)
+        tested[name] = family, tests, members.add(evaluation, tests)
     adjusted = {family: members.adjust() for family, members in families.items()}
     sizes = {family: members.size for family, members in families.items()}
     evidence: dict[Hashable, Evidence] = {}
     for name, (evaluation, _) in evaluations.items():
-        family = family_of[name]
-        adjusted_p = adjusted[family][keys[name]]
-        p = np.where(_mark_tested(evaluation, tests[name]), adjusted_p, np.nan)
+        family, tests, key = tested[name]
+        p = np.where(_mark_tested(evaluation, tests), adjusted[family][key], np.nan)
         size, inference = sizes[family], evaluation.terms.inference
-        if tests[name].joint:
+        if tests.joint:
             # The smallest is in the family; the others get Bonferroni's p, an upper bound for every
             # available correction.
-            raw, smallest = tests[name].p, np.fmax.reduce(p, axis=1, keepdims=True)
+            raw, smallest = tests.p, np.fmax.reduce(p, axis=1, keepdims=True)
             bonferroni = np.maximum(inference.correction.bound(raw, size), smallest)
             known = evaluation.judged & ~np.isnan(raw) & ~np.isnan(smallest)
             p = np.where(np.isnan(p) & known, bonferroni, p)
-        evidence[name] = Evidence(find_check_intervals(evaluation), tests[name], p, size, inference)
+        evidence[name] = Evidence(find_check_intervals(evaluation), tests, p, size, inference)
     return evidence
 
 
@@ -215,7 +204,7 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
     return tests.key, people, extreme, pooled
 
 
-def find_significances(evaluation: Evaluation) -> CorrectedTests:
+def find_significances(evaluation: Evaluation) -> SignificanceAt:
     """The tests of each group against its reference; the tests of one table are a family.
 
     Only shares, means, ranks and classes are tested here, because they have direct tests.

@@ -245,7 +245,7 @@ def find_appearances(
     appearances: dict[Grouping, list[Appearance]] = {by: [] for by in subsets}
     tested: dict[Grouping, Counter[str]] = {by: Counter() for by in appearances}
     for of, family in families.items():
-        judged = [part for rate in family for part in _test_subset(rate, _evaluate_subsets(rate))]
+        judged = [part for rate in family for part in _test_subsets(rate)]
         if not judged:
             continue
         inference = family[0].terms.inference
@@ -271,9 +271,13 @@ def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...
     return tuple(sorted(appearances, key=place))
 
 
-def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
-    """Each subset with known groups, with each group compared with all other people."""
-    subsets = {}
+def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
+    """The testable groups of each subset of two or more attributes, with p-values.
+
+    A group with the same people as one of its parents, or as everybody, is not tested.
+    """
+    inference = searched.terms.inference
+    subsets: dict[Grouping, _SubsetGroups] = {}
     for by, counts in searched.tables.items():
         evaluation = evaluate(searched.rate, counts, searched.terms)
         table = evaluation.table
@@ -284,7 +288,7 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
         plain = replace(count_groups(table), known_groups=everybody, scores=None, rows=None)
         people = _People.of(searched.rate, plain)
         others = people.others()
-        p, exact = compare_shares(people.sample, others.sample, searched.terms.inference)
+        p, exact = compare_shares(people.sample, others.sample, inference)
         subsets[by] = _SubsetGroups(
             table=table,
             people=people,
@@ -295,17 +299,6 @@ def _evaluate_subsets(searched: RateInSubsets) -> dict[Grouping, _SubsetGroups]:
             p=p,
             exact=exact,
         )
-    return subsets
-
-
-def _test_subset(
-    searched: RateInSubsets, subsets: Mapping[Grouping, _SubsetGroups]
-) -> Iterator[_TestedGroups]:
-    """The testable groups of each subset of two or more attributes, with p-values.
-
-    A group with the same people as one of its parents, or as everybody, is not tested.
-    """
-    inference = searched.terms.inference
     for by, subset in subsets.items():
         parents = _list_parents(by, subsets)
         if not parents:
@@ -371,15 +364,24 @@ def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str,
 def _describe_appearance(
     groups: _TestedGroups, index: int, adjusted: float, family: int
 ) -> Appearance:
-    """The appearance of a group that was tested."""
+    """The appearance of a group that was tested, compared with all others and in each parent."""
     group, terms = int(groups.indices[index]), groups.searched.terms
     subset, inference = groups.subsets[groups.by], terms.inference
     gap = subset.compare_with_others(group, inference)
     assert gap is not None  # groups without others are not tested
-    parents = tuple(
-        _describe_parent(subset, group, parent, inference)
-        for parent in _list_parents(groups.by, groups.subsets)
-    )
+    child, parents = subset.people.at(np.array([group])), []
+    for parent in _list_parents(groups.by, groups.subsets):
+        at = int(_find_parents(subset.table, parent.table)[group])
+        rest = parent.people.at(np.array([at])).without(child)
+        p, exact = compare_shares(child.sample, rest.sample, inference)
+        parents.append(
+            Parent(
+                group=parent.table.groups[at],
+                estimate=build_estimate(parent.people.values, 0, at, inference.alpha),
+                apart=parent.compare_with_others(at, inference),
+                rest=ShareGap.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
+            )
+        )
     favourable = None if terms.of_class is not None else subset.table.favourable
     better = groups.searched.rate.better.given(favourable=favourable)
     is_lower = gap.difference < 0
@@ -391,7 +393,7 @@ def _describe_appearance(
         group=subset.table.groups[group],
         estimate=build_estimate(subset.people.values, 0, group, inference.alpha),
         apart=gap,
-        parents=parents,
+        parents=tuple(parents),
         worse_off=None if better is Better.NEITHER else is_lower == (better is Better.HIGHER),
         significance=Significance(
             f"largest p of {1 + len(parents)} tests ({', '.join(tests)})",
@@ -400,20 +402,4 @@ def _describe_appearance(
             family,
             inference.correction.words,
         ),
-    )
-
-
-def _describe_parent(
-    subset: _SubsetGroups, group: int, parent: _SubsetGroups, inference: Inference
-) -> Parent:
-    """A parent of a group, compared with all other people, and the group with its rest."""
-    index = int(_find_parents(subset.table, parent.table)[group])
-    child = subset.people.at(np.array([group]))
-    rest = parent.people.at(np.array([index])).without(child)
-    p, exact = compare_shares(child.sample, rest.sample, inference)
-    return Parent(
-        group=parent.table.groups[index],
-        estimate=build_estimate(parent.people.values, 0, index, inference.alpha),
-        apart=parent.compare_with_others(index, inference),
-        rest=ShareGap.of(child, rest, float(p[0]), inference, exact=bool(exact[0])),
     )

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.base.frozen import memoize, replace
 from fairaudit.evidence.records import EXTREME_IS_CHOSEN, NO_CLUSTER_VARIANCE, NoInterval
 from fairaudit.metrics import (
@@ -31,11 +31,11 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.comparisons import GAP
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.pair_intervals import Interval, Scale, arcsine
+from fairaudit.metrics.pair_intervals import Interval, Scale, of_scale
 from fairaudit.metrics.rates import SELECTION_RATE
-from fairaudit.metrics.terms import NO_PARAMETERS
+from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_PARAMETERS
 from fairaudit.stats import contingency, distributions, multiplicity, proportions
-from fairaudit.stats.proportions import GAP_INTERVAL, ODDS_RATIO_INTERVAL, RATIO_INTERVAL
+from fairaudit.stats.proportions import GAP_INTERVAL, RATIO_INTERVAL
 
 Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
@@ -96,40 +96,17 @@ def has_few_clusters(evaluation: Evaluation) -> Marks:
 
 def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
     """The interval of two compared shares, with the correlation over their clusters."""
-    first, second = pair
-    r = _find_correlation(first, second)
-    if r is None or first.ends is None or second.ends is None:
+    r, scale, interval = _find_correlation(*pair), comparison.scale, None
+    has_odds = all(values.binomial for values in pair)
+    if r is not None and scale is not None and (scale is not Scale.ODDS or has_odds):
+        interval = of_scale(scale, *pair, alpha, DEFAULT_INFERENCE, r)
+    if interval is None:
         raise NoInterval(NO_CLUSTER_VARIANCE)
-    first_ends, second_ends = first.ends(alpha), second.ends(alpha)
-    sides = (first.value, first_ends, second.value, second_ends)
-    shares = (first.value, first.effective_n, second.value, second.effective_n)
-    is_of_shares = first.binomial and second.binomial
-    match comparison.scale:
-        case Scale.DIFFERENCE:
-            name = GAP_INTERVAL if is_of_shares else "MOVER"
-            interval = _name_interval(proportions.mover_difference(*sides, r), name)
-        case Scale.RATIO:
-            interval = _name_interval(proportions.mover_ratio(*sides, r), "MOVER")
-            if is_of_shares and not r.all():  # shared clusters: MOVER with the correlation
-                both = zip(proportions.ratio_interval(*shares, alpha), interval[:2], strict=True)
-                low, high = (np.where(r == 0, *ends) for ends in both)
-                interval = _name_interval((low, high), "MOVER" if r.any() else RATIO_INTERVAL)
-        case Scale.ODDS if is_of_shares:
-            ends = proportions.mover_odds_ratio(
-                first.sample, first_ends, second.sample, second_ends, r
-            )
-            interval = _name_interval(ends, ODDS_RATIO_INTERVAL)
-        case Scale.ARCSINE:
-            scaled = [
-                (arcsine(value), (arcsine(ends[0]), arcsine(ends[1])))
-                for value, ends in ((first.value, first_ends), (second.value, second_ends))
-            ]
-            interval = _name_interval(
-                proportions.mover_difference(*scaled[0], *scaled[1], r), "MOVER"
-            )
-        case _:
-            raise NoInterval(NO_CLUSTER_VARIANCE)
-    return comparison.rescale(interval)
+    return comparison.rescale(_name_clusters(interval))
+
+
+def _name_clusters(interval: Interval) -> Interval:
+    return interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
 
 
 def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
@@ -139,10 +116,6 @@ def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
     if first.clustered is not None and second.clustered is not None:
         return first.clustered.correlation(second.clustered)
     return None
-
-
-def _name_interval(ends: Ends, name: str) -> Interval:
-    return Interval(*ends, f"{name}, {CLUSTER_ROBUST}")
 
 
 def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
@@ -178,7 +151,14 @@ def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
 
 def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
     """The two groups of a spread for each column, if it has two groups: the pair is fixed then."""
-    high, low = (_repeat_group(values, index) for index in (evaluation.first, evaluation.second))
+    assert values.clustered is not None
+    sides = []
+    for place in (evaluation.first, evaluation.second):
+        index = np.maximum(place, 0)
+        share, size = values.clustered.at(index), values.effective_n
+        size = np.broadcast_to(np.take_along_axis(size, index, axis=1), size.shape)
+        sides.append(replace(_with_size(values, share.value, size), clustered=share))
+    high, low = sides
     measure = evaluation.metric
     is_ratio = isinstance(measure, Disparity) and measure.comparison.scale is Scale.RATIO
     return (low, high) if is_ratio else (high, low)
@@ -221,13 +201,6 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
     return Interval(np.maximum(low, 0.0), high, f"MOVER, {CLUSTER_ROBUST}")
 
 
-def _repeat_group(values: GroupValues, index: Ints) -> GroupValues:
-    assert values.clustered is not None
-    share, size = values.clustered.at(np.maximum(index, 0)), values.effective_n
-    size = np.broadcast_to(np.take_along_axis(size, np.maximum(index, 0), axis=1), size.shape)
-    return replace(_with_size(values, share.value, size), clustered=share)
-
-
 def has_two_groups(evaluation: Evaluation) -> Marks:
     """Whether a spread has only two groups, [Z, 1]."""
     return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)
@@ -261,9 +234,10 @@ def find_spread_interval(
         interval = _find_once(adjusted, among.tobytes(), alpha, parts, is_ratio=is_ratio)
     else:
         interval = _find_among(adjusted, among, alpha, parts, is_ratio=is_ratio)
-    interval = _name_clusters(interval, values)
-    is_pair = has_two_groups(evaluation)
-    if values.clustered is None or not is_pair.any():
+    if values.clustered is None:
+        return comparison.rescale(interval)
+    interval, is_pair = _name_clusters(interval), has_two_groups(evaluation)
+    if not is_pair.any():
         return comparison.rescale(interval)
     pair = find_spread_pair(evaluation, values)
     level = _per_pair(among, alpha, parts)[:, None]
@@ -364,54 +338,36 @@ def find_extreme_interval(
     values = adjust_for_pairs(values, among)
     if values.ends is None:
         raise NoInterval(values.metric.no_interval)
-    is_ratio = comparison.scale is Scale.RATIO
-    find = _find_ratio_to_extreme if is_ratio else _find_difference_to_extreme
-    interval = find(values, among, alpha, lowest=lowest)
-    return comparison.rescale(_name_clusters(interval, values))
-
-
-def _name_clusters(interval: Interval, values: GroupValues) -> Interval:
-    """The interval, with a name that shows whether its variance is that of clusters."""
-    if values.clustered is None:
-        return interval
-    return interval._replace(method=f"{interval.method}, {CLUSTER_ROBUST}")
-
-
-def _find_ratio_to_extreme(
-    values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
-) -> Interval:
     level = _per_pair(among, alpha)
-    if values.binomial:
+    if comparison.scale is Scale.DIFFERENCE:
+        ends, value = _find_group_ends(values, level[:, None]), values.value
+        if lowest:
+            ends, value = (-ends[1], -ends[0]), -value
+        rows = [
+            multiplicity.difference_to_highest(row, (low, high), groups)
+            for row, low, high, groups in zip(value, *ends, among, strict=True)
+        ]
+        low, high = (np.minimum(np.stack(end), 0.0) for end in zip(*rows, strict=True))
+        interval = Interval(low, high, _name_difference(values))
+        interval = interval.turned() if lowest else interval
+    elif values.binomial:
         strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
-        ends = [multiplicity.ratio_to_extreme(*stratum, lowest=lowest) for stratum in strata]
-        low, high = map(np.stack, zip(*ends, strict=True))
+        rows = [multiplicity.ratio_to_extreme(*stratum, lowest=lowest) for stratum in strata]
+        low, high = map(np.stack, zip(*rows, strict=True))
         interval = Interval(low, high, f"{RATIO_INTERVAL}, {SIMULTANEOUS}")
-        return keep_within_reach(interval, 1.0, lowest=lowest)
-    assert values.ends is not None
-    low, high = values.ends(_per_group(among, alpha))
-    # Each value is between its bounds.
-    fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
-    extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
-    # Negative bounds have no ratio.
-    positive = (low >= 0) & (extreme[0] >= 0)
-    low, high = (np.where(positive, end, np.nan) for end in (low / extreme[1], high / extreme[0]))
-    interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
-    return keep_within_reach(interval, 1.0, lowest=lowest)
-
-
-def _find_difference_to_extreme(
-    values: GroupValues, among: Marks, alpha: Alpha, *, lowest: bool
-) -> Interval:
-    ends, value = _find_group_ends(values, _per_pair(among, alpha)[:, None]), values.value
-    if lowest:
-        ends, value = (-ends[1], -ends[0]), -value
-    rows = [
-        multiplicity.difference_to_highest(row, (low, high), groups)
-        for row, low, high, groups in zip(value, *ends, among, strict=True)
-    ]
-    low, high = (np.minimum(np.stack(end), 0.0) for end in zip(*rows, strict=True))
-    interval = Interval(low, high, _name_difference(values))
-    return interval.turned() if lowest else interval
+        interval = keep_within_reach(interval, 1.0, lowest=lowest)
+    else:
+        low, high = values.ends(_per_group(among, alpha))
+        # Each value is between its bounds.
+        fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
+        extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
+        # Negative bounds have no ratio.
+        positive = (low >= 0) & (extreme[0] >= 0)
+        ends = low / extreme[1], high / extreme[0]
+        low, high = (np.where(positive, end, np.nan) for end in ends)
+        interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
+        interval = keep_within_reach(interval, 1.0, lowest=lowest)
+    return comparison.rescale(interval if values.clustered is None else _name_clusters(interval))
 
 
 def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:

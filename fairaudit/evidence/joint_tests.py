@@ -12,8 +12,7 @@ over all strata are used instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -131,9 +130,9 @@ def compare_classes(
     else:
         core = np.ones_like(core)
         if not weighted:
-            name, of_few = _choose_test_of_few(kept, inference, information=information)
             # Draws depend on the order of groups, so the order must not depend on their names.
-            joint = of_few(np.rint(kept[:, np.lexsort(kept)]).astype(np.int64))
+            whole = np.rint(kept[:, np.lexsort(kept)]).astype(np.int64)
+            joint, name = _compare_few(whole, inference, information=information)
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
     pairs = _AllPairs(
         tests=[make_share_test(sample, inference) for sample in samples],
@@ -216,31 +215,24 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
     return JointTest(float(np.fmin(joint, test_pairs())), f"{name} and pairs", beyond=beyond)
 
 
-def _choose_test_of_few(
-    counts: Floats, inference: Inference, *, information: bool
-) -> tuple[str, Callable[[Ints], float]]:
-    """The test of a table [K, G] with small expected counts, and its name."""
+def _compare_few(counts: Ints, inference: Inference, *, information: bool) -> tuple[float, str]:
+    """The p-value of a table [K, G] with small expected counts, and the name of its test."""
     if counts.sum() >= MOST_DEALT:
-        return "each against the rest, Bonferroni", partial(_compare_each_cell, inference=inference)
+        # Each class in a group is compared with all others.
+        of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
+        group = Sample.of_counts(counts, of_group)
+        others = Sample.of_counts(of_class - counts, of_group.sum() - of_group)
+        p, _ = compare_shares(group, others, inference)
+        # The second of two classes mirrors the first.
+        tests = np.prod([1 if number == 2 else number for number in counts.shape])
+        smallest = float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
+        return smallest, "each against the rest, Bonferroni"
     if counts.shape[1] > MOST_PERMUTED:
-        return "χ² by exact moments", contingency.moment_test
+        return contingency.moment_test(counts), "χ² by exact moments"
     if len(counts) == 2 and not information:
-        return "permutations", contingency.permute_chi_square
+        return contingency.permute_chi_square(counts), "permutations"
     test = contingency.g_test if information else contingency.chi_square
-    return "permutations", partial(
-        contingency.permutation_test, statistic=lambda tables: test(tables)[0]
-    )
-
-
-def _compare_each_cell(counts: Ints, inference: Inference) -> float:
-    """The smallest p-value of a class in a group against all others, corrected for their number."""
-    of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
-    group = Sample.of_counts(counts, of_group)
-    others = Sample.of_counts(of_class - counts, of_group.sum() - of_group)
-    p, _ = compare_shares(group, others, inference)
-    # The second of two classes mirrors the first.
-    tests = np.prod([1 if number == 2 else number for number in counts.shape])
-    return float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
+    return contingency.permutation_test(counts, lambda dealt: test(dealt)[0]), "permutations"
 
 
 def compare_means(values: GroupValues, z: int, among: Marks, inference: Inference) -> JointTest:
@@ -330,48 +322,42 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     gap = clusters.evaluate_rate_gap(evaluation) if by_classes else None
     if gap is not None and gap.group_values is not None:
         return replace(_run_clustered_tests(gap, gap.group_values), beyond=None)
-    tests = [
-        _run_independence_tests(metric, evaluation, counts)
-        for counts in metric.independence(table, evaluation.terms)
-    ]
+
+    def filter_log_ratios(is_beyond: IsBeyond) -> PairFilter:
+        """Marks the pairs of probabilities whose log-ratio is beyond a limit."""
+
+        def is_pair_beyond(high: Floats, low: Floats) -> Marks:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return is_beyond(np.log(high) - np.log(low))
+
+        return is_pair_beyond
+
+    terms, among, tests = evaluation.terms, evaluation.takes_part, []
+    for counts in metric.independence(table, terms):
+        limited = None
+        if metric.of_log_ratios:
+            # The probabilities whose log-ratios a limit on ε applies to.
+            smoothed = counts + terms.parameters.pseudo_counts(find_overall_shares(counts, among))
+            limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
+        joint_tests = [
+            compare_classes(
+                counts[z],
+                groups,
+                terms.inference,
+                weighted=table.squares is not None or table.clusters is not None,
+                information=metric.information,
+                limited=None if limited is None else limited[z],
+            )
+            for z, groups in enumerate(among)
+        ]
+        key = (metric.independence, metric.information)
+        tests.append(
+            stack_strata(joint_tests, key, filter_log_ratios if metric.of_log_ratios else None)
+        )
     if len(tests) > 1:
         return take_smallest(tests)
     cells = metric.cells if len(table.classes) == 2 and not metric.information else frozenset()
     return replace(tests[0], key=(cells,)) if cells else tests[0]
-
-
-def _run_independence_tests(metric: TableMetric, evaluation: Evaluation, counts: Floats) -> Tests:
-    """The tests of one table [Z, K, G]."""
-    table = evaluation.table
-    limited = None
-    if metric.of_log_ratios:
-        # The probabilities whose log-ratios a limit on ε applies to.
-        overall = find_overall_shares(counts, evaluation.takes_part)
-        smoothed = counts + evaluation.terms.parameters.pseudo_counts(overall)
-        limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
-    joint_tests = [
-        compare_classes(
-            counts[z],
-            groups,
-            evaluation.terms.inference,
-            weighted=table.squares is not None or table.clusters is not None,
-            information=metric.information,
-            limited=None if limited is None else limited[z],
-        )
-        for z, groups in enumerate(evaluation.takes_part)
-    ]
-    key = (metric.independence, metric.information)
-    return stack_strata(joint_tests, key, None if limited is None else _filter_log_ratios)
-
-
-def _filter_log_ratios(is_beyond: IsBeyond) -> PairFilter:
-    """A filter of pairs of probabilities whose log-ratio is beyond a limit."""
-
-    def is_pair_beyond(high: Floats, low: Floats) -> Marks:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return is_beyond(np.log(high) - np.log(low))
-
-    return is_pair_beyond
 
 
 _FEW = 20

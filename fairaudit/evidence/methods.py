@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import reduce
 
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
@@ -85,13 +86,13 @@ def name_test(metric: Metric) -> str:
         return f"none: {why.removeprefix('none: ')}"
     if isinstance(metric, Disparity):
         return _name_disparity_test(metric)
-    of_table = f"{'G' if metric.information else 'χ²'}, {FEW_GROUPS}"
+    of_table = f"{'G' if metric.information else 'χ²'} {FEW_GROUPS}"
     return metric.test or ("its interval" if metric.independence is None else of_table)
 
 
 def _name_disparity_test(metric: Disparity) -> str:
     if metric.per_class is not None:
-        return f"{_name_disparity_test(metric.per_class)}; corrected over the classes (Šidák)"
+        return _add(_name_disparity_test(metric.per_class), _CORRECTED.format("classes"))
     part, comparison = metric.parts[0]
     if not has_direct_test(metric):
         return "its interval"
@@ -108,10 +109,22 @@ def _name_disparity_test(metric: Disparity) -> str:
     tests = dict.fromkeys(
         method.of_all if comparison.is_max_min else method.in_general for method in methods
     )
-    test = "; for shares, ".join(tests)
+    test = reduce(lambda first, second: _add(first, f"For shares: {second}"), tests)
     if metric.reference in EXTREME_REFERENCES:
-        return f"{test}; for each group with a more extreme value, over pairs (Tukey–Kramer)"
-    return test + ("; corrected over both rates (Šidák)" if len(metric.parts) > 1 else "")
+        return _add(test, _TO_EXTREME)
+    return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test
+
+
+_CORRECTED = "The p-value is corrected for the {} (Šidák)."
+_TO_EXTREME = (
+    "Each group is compared with every group that has a more extreme value; the p-value is "
+    "corrected over pairs (Tukey–Kramer)."
+)
+
+
+def _add(test: str, sentence: str) -> str:
+    """The name of a test, as a sentence, and a sentence after it."""
+    return f"{test.removesuffix('.')}. {sentence}"
 
 
 class Method(Frozen):
@@ -135,9 +148,9 @@ METHODS = (
     ),
     Method(
         "jackknife",
-        "The number is computed without each person in turn, and its changes give the variance "
-        "(all people keep the same neighbours). For a share or an average precision, it is "
-        "Wilson's interval with this variance.",
+        "The variance follows from how much the value would change without each person in turn. "
+        "The neighbours of all other people stay the same. For a share or an average precision, "
+        "the interval is Wilson's, with this variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
         ("jackknife of people", "Wilson, jackknife"),
     ),
@@ -148,15 +161,17 @@ METHODS = (
     ),
     Method(
         "Newcombe, paired",
-        "Interval of the difference of two models on the same people, made from the intervals of "
-        "both. Their correlation makes it narrower (delta method on the joint counts).",
+        "Interval of the difference between two models on the same people, made from the intervals "
+        "of both models. The correlation of the models makes it narrower; the delta method "
+        "estimates the correlation from the joint counts.",
         Citation("Newcombe, Stat Med 17:2635, method 10", 1998),
         ("MOVER, paired",),
     ),
     Method(
         "unpaired, conservative",
-        "Interval of a difference of two models whose correlation is unknown: the ends of both "
-        "intervals, subtracted. It is valid for every correlation.",
+        "Interval of the difference between two models whose correlation is unknown: from the "
+        "lower end of one interval minus the upper end of the other to the upper end minus the "
+        "lower end. It is valid for every correlation.",
         Citation("Dunn, JASA 56:52", 1961),
     ),
     Method(
@@ -167,27 +182,31 @@ METHODS = (
     ),
     Method(
         "Katz",
-        "Interval of the ratio of two shares, from a normal distribution of its logarithm. It is "
-        "too narrow in small groups, so it is used only on request.",
+        "Interval of the ratio of two shares, from a normal distribution of the logarithm of the "
+        "ratio. It is too narrow in small groups, so it is used only on request.",
         Citation("Katz et al., Biometrics 34:469", 1978),
     ),
     Method(
         "MOVER",
         "Interval of a sum, difference, ratio or mean of estimates, made from their intervals "
-        "(method of variance estimates recovery).",
+        "(method of variance estimates recovery). “By gradients” is the same for any other "
+        "formula: each interval counts by how strongly the metric depends on that estimate.",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
         ODDS_RATIO_INTERVAL,
-        "Interval of an odds ratio, made of the interval of each share on the scale of log odds, "
-        "with one half added to each count in the middle of it.",
+        "Interval of an odds ratio, made from the intervals of both shares on the scale of log "
+        "odds. The middle of each interval is the log odds after one half is added to hits and to "
+        "misses.",
         Citation("Gart, JRSS B 28:164", 1966),
     ),
     Method(
         "exact if few",
-        "With fewer than five hits or misses (simultaneous over pairs: than two thirds of z²) the "
-        "interval of a share is Clopper–Pearson's, and a difference, ratio or odds ratio is made "
-        "of these intervals (MOVER).",
+        "If a share has fewer than five hits (people that it counts) or fewer than five misses "
+        "(all others), its interval is the exact one of Clopper–Pearson. The interval of a "
+        "difference, ratio or odds ratio is then made from the intervals of the shares (MOVER). If "
+        "the intervals hold for all pairs at the same time, the exact one is used for fewer than "
+        "2/3 · z² hits or misses, if that is more than five; z is the critical value.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -211,8 +230,10 @@ METHODS = (
     ),
     Method(
         "HC2",
-        "Interval and t test of a least-squares coefficient. The variance may differ between "
-        "groups and levels: it uses squared residuals divided by 1 - leverage.",
+        "Interval and t test of a coefficient of a least-squares regression. The variance may "
+        "differ between groups and between levels of the controls: it is estimated from the "
+        "squared residuals, each divided by 1 minus its leverage (how strongly the person "
+        "influences the fit).",
         Citation("MacKinnon & White, J Econometrics 29:305", 1985),
         ("least squares t",),
     ),
@@ -223,8 +244,9 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "Wilson's interval of a share with the same value and DeLong's variance. A small side adds "
-        "at least a part of its expected variance.",
+        "Wilson's interval of a share that has the same value and DeLong's variance. If one of the "
+        "two sides has few people, its part of the variance is not less than a part of the "
+        "expected variance.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -235,64 +257,72 @@ METHODS = (
     ),
     Method(
         "concentration of all bins",
-        "Interval of a calibration error. Each side is as wide as the error that chance can cause "
-        "in the shares of all bins together. So it allows for the bias of the error in small "
-        "groups.",
+        "Interval of a calibration error. On each side, it is as wide as the error that chance can "
+        "cause in the shares of all bins together. So the interval includes the bias of the error "
+        "in small groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(
         "consistency resampling",
-        "Test that a score is calibrated. Labels are drawn 9,999 times with the scores as "
-        "probabilities; p is the share of draws with an error at least as large. The seed is "
-        "fixed.",
+        "Test that a score is calibrated. Labels are drawn 9,999 times, with the scores as their "
+        "probabilities. p is the share of draws in which the error is at least as large as in the "
+        "data. The random seed is fixed.",
         Citation("Bröcker & Smith", 2007, "https://doi.org/10.1175/WAF993.1"),
     ),
     Method(
         "binomial over all bins",
-        "Exact test that a score is calibrated: the probability that any bin of any group is this "
-        "far from its score, by the binomial distribution of each bin.",
+        "Exact test that a score is calibrated: the probability that the share of positives is "
+        "this far from the score in any bin of any group, if the positives in each bin have a "
+        "binomial distribution.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "permutations within bins",
         "Test that groups have equal shares of positives in every bin of the score: the labels of "
-        "the people in a bin are permuted 9,999 times. The seed is fixed.",
+        "the people in a bin are exchanged at random 9,999 times. The random seed is fixed.",
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
     ),
     Method(
         "standardised mean difference",
-        "How much two sides differ in a feature: the difference of their means in standard "
-        "deviations. The difference that remains at equal propensity is residual confounding.",
+        "How much the group and the reference differ in a feature: the difference of their means, "
+        "in standard deviations. The difference that remains between people with equal propensity "
+        "is called residual confounding.",
         Citation("Austin, Stat Med 28:3083", 2009),
         ("residual confounding", "SMD"),
     ),
     Method(
         "Wald",
-        "Interval of a maximum-likelihood coefficient: 1.96 standard errors on each side at 95 %. "
-        "As a test: z is the distance from the best value in standard errors.",
+        "Interval of a coefficient that is estimated by maximum likelihood: with 95 % confidence, "
+        "1.96 standard errors on each side. As a test: z is the distance from the best value, in "
+        "standard errors.",
         Citation("Wald, Trans Am Math Soc 54:426", 1943),
     ),
     Method(
         "credible",
-        "Central interval of the posterior distribution of the named model.",
+        "Interval of the values that are plausible according to a model and the data (the "
+        "posterior distribution), with the same probability outside on both sides. The name of the "
+        "model follows: partial pooling or draws. “All groups together”: the intervals of all "
+        "groups hold at the same time.",
         Citation("Foulds, Islam, Keya & Pan", 2020, "https://arxiv.org/abs/1811.07255"),
+        ("credible, all groups together",),
     ),
     Method(
         "Sato",
-        "Interval of a difference that is averaged over strata; valid for few large strata and for "
-        "many small ones.",
+        "Interval of a difference that is averaged over strata. It is valid both for a few large "
+        "strata and for many small strata.",
         Citation("Sato, Biometrics 45:1323", 1989),
     ),
     Method(
         "Robins–Breslow–Greenland",
-        "Interval of the Mantel-Haenszel odds ratio; valid for few large strata and for many small "
-        "ones.",
+        "Interval of the Mantel–Haenszel odds ratio. It is valid both for a few large strata and "
+        "for many small strata.",
         Citation("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
         ("Robins, Breslow & Greenland",),
     ),
     Method(
         "Greenland–Robins",
-        "Interval of a ratio of shares that are averaged over strata, made for sparse strata.",
+        "Interval of a ratio of shares that are averaged over strata, made for strata of few "
+        "people.",
         Citation("Greenland & Robins, Biometrics 41:55", 1985),
     ),
     Method(
@@ -303,10 +333,23 @@ METHODS = (
     ),
     Method(
         "delta",
-        "Interval from a normal distribution. The variance follows from how the metric changes "
-        "with each mean.",
+        "Interval from a normal distribution. The variance follows from how much the metric "
+        "changes if one of the averages in its formula changes.",
         Citation("Oehlert, Am Stat 46:27", 1992),
         ("delta method",),
+    ),
+    Method(
+        "mapped",
+        "The interval of another value of the same groups, such as a ratio of shares, with both "
+        "ends transformed to the scale of the metric.",
+        Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
+    ),
+    Method(
+        "both rates together",
+        "The intervals of both rates hold at the same time, so you can select the larger value. "
+        "Each interval has a higher confidence (Šidák).",
+        Citation("Šidák, JASA 62:626", 1967),
+        ("all classes together",),
     ),
     Method(
         "simultaneous over pairs",
@@ -317,56 +360,62 @@ METHODS = (
     Method(
         "z",
         "Test that two shares are equal: their difference divided by its standard error, compared "
-        "with the normal distribution. The standard error uses the share of both groups together "
-        "or, if unpooled, the share of each group.",
+        "with the normal distribution. The standard error is calculated from the share of both "
+        "groups together (pooled) or, if the name says “unpooled”, from the share of each group.",
         Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
         ("z test", "unpooled"),
     ),
     Method(
         "Fisher",
-        "Exact test that two shares are equal, over all tables with the same totals. It replaces z "
-        "for small expected counts, and for p-values below .025 in which z has an error over 10 % "
-        "(saddle point of Barndorff-Nielsen, Biometrika 73:307).",
+        "Exact test that two shares are equal, from the probabilities of all tables of counts with "
+        "the same totals. It is used instead of z if an expected count (the count if both shares "
+        "were equal) is below 5, or if p is below .025 and the p-value of z is more than 10 % "
+        "wrong. The saddle point of Barndorff-Nielsen, Biometrika 73:307, shows how wrong the "
+        "p-value of z is.",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
     Method(
         "mid-p",
-        "Fisher's test that gives half weight to all tables exactly as likely as the observed "
-        "table (the default).",
+        "A variant of Fisher's test, used by default: a table that is exactly as likely as the "
+        "observed table counts half.",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
         "χ²",
-        "Test that the shares of several groups, or their outcomes, are equal: it compares "
-        "observed with expected counts. G replaces it if p is below .01 and the p-value of G is "
-        "more than twice this p.",
+        "Test that the shares of several groups, or their outcomes, are equal: it compares the "
+        "observed counts with the expected counts (those if all groups were equal). If the p-value "
+        "of χ² is below .01 and that of G more than twice as large, G is used instead.",
         Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),
     Method(
         "G",
-        "Likelihood-ratio test for the same question as χ². It is 2 · people · mutual information.",
+        "Likelihood-ratio test of the same question as χ². Its statistic is 2 · people · mutual "
+        "information (how much the group says about the outcome).",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test",),
     ),
     Method(
         "permutations",
-        "Groups of the same sizes are drawn at random from all people; p is the share of draws in "
-        "which they differ as much. This test is used for small expected counts.",
+        "Groups of the same sizes are drawn at random from all people. p is the share of draws in "
+        "which the groups differ at least as much as in the data. This test is used if expected "
+        "counts are small.",
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
         ("permutation",),
     ),
     Method(
         "McNemar",
-        "Test of two decisions on the same people: whether equal numbers of people change in both "
-        "directions. For two groups: whether both rates change by the same amount, or factor.",
+        "Test of two decisions on the same people: whether as many people change in one direction "
+        "as in the other. For two groups: whether the rates of both groups change by the same "
+        "amount, or by the same factor.",
         Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(
         "Cochran–Mantel–Haenszel",
-        "Test that the odds ratio is 1 in all strata, or that the gap averaged with the weights of "
-        "Mantel and Haenszel is 0.",
+        "Test that group and outcome are not related within the strata: that the odds ratio is 1 "
+        "in every stratum. The test can also be read as one of the average gap: that the mean of "
+        "the gaps, with the weights of Mantel and Haenszel, is 0.",
         Citation("Mantel & Haenszel, J Natl Cancer Inst 22:719", 1959),
         ("CMH", "Mantel–Haenszel"),
     ),
@@ -377,7 +426,7 @@ METHODS = (
     ),
     Method(
         "Gail–Simon",
-        "Test that the gaps of all strata point the same way.",
+        "Test that the gaps of all strata have the same direction.",
         Citation("Gail & Simon, Biometrics 41:361", 1985),
     ),
     Method(
@@ -389,14 +438,15 @@ METHODS = (
     ),
     Method(
         "Šidák",
-        "Correction for selecting the smallest of several p-values, or the widest of several "
-        "intervals; exact if they are independent.",
+        "Correction for selecting the smallest of several p-values or the widest of several "
+        "intervals. It is exact if the tests, or intervals, are independent.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "Holm",
-        "Correction of a family of p-values: the probability of one or more false alarms among "
-        "them is at most alpha, however they depend on each other.",
+        "Correction of several p-values: the probability of one or more false alarms among them is "
+        "at most alpha (the accepted rate of false alarms, .05 by default), however the tests "
+        "depend on each other.",
         Citation("Holm, Scand J Stat 6:65", 1979),
     ),
     Method(
@@ -408,44 +458,47 @@ METHODS = (
     ),
     Method(
         "pairs",
-        "Tests of every pair of groups, in addition to the joint test of the large groups, so "
-        "that a few people neither cause nor hide a difference. The joint test has nine tenths "
-        "of alpha, the pairs one tenth.",
+        "If some groups are small, the joint test is one of the large groups only, and every pair "
+        "of groups is tested as well. So a very small group can neither cause nor hide a "
+        "difference. Alpha (the accepted rate of false alarms) is divided: the joint test has nine "
+        "tenths, the tests of pairs have one tenth.",
         Citation("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
-        ("and pairs",),
+        ("and pairs", "every pair"),
     ),
     Method(
         "its interval",
-        "Test that uses the printed interval: p is the error rate at which the interval just "
-        "excludes the value at parity.",
+        "A test by means of the interval: p is 1 minus the highest confidence at which the "
+        "interval does not contain the value at parity.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),
     Method(
         "effective counts",
-        "With survey weights, the sample size of a share is the number of unweighted people with "
-        "the same (linearised) variance, even if the weights depend on the outcome. Fisher's test "
-        "rounds this number, which is an approximation.",
+        "With survey weights, the sample size of a share is the number of people without weights "
+        "that would give the same (linearised) variance. This is right even if the weights depend "
+        "on the outcome. Fisher's test rounds this number, which is an approximation.",
         Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
         ("linearised variance",),
     ),
     Method(
         "cluster-robust",
-        "Interval or test from the differences between clusters (CR2 at the largest leverage), "
-        "within declared strata if there are any. The degrees of freedom are the effective number "
-        "of clusters, n² / Σ n_c² for n_c people in cluster c, minus 1.",
+        "Interval or test with a variance from the differences between clusters (rows that belong "
+        "together), within declared strata if there are any. CR2 corrects the variance by the "
+        "largest leverage of a cluster (its influence on the value). The degrees of freedom are "
+        "the effective number of clusters minus 1; this number is n² / Σ n_c², with n_c people in "
+        "cluster c.",
         Citation("Carter, Schnepel & Steigerwald, Rev Econ Stat 99:698", 2017),
         ("CR2",),
     ),
     Method(
         "Yates",
-        "The z test of two shares, with the counts half a person closer to each other; used on "
-        "request.",
+        "The z test of two shares, with each count half a person closer to its expected count. It "
+        "is used on request.",
         Citation("Yates, JRSS Suppl 1:217", 1934),
     ),
     Method(
         "Benjamini–Hochberg",
-        "Correction of a family of p-values: the expected share of false alarms among those called "
-        "significant is at most alpha.",
+        "Correction of several p-values: among those called significant, the expected share of "
+        "false alarms is at most alpha (.05 by default).",
         Citation("Benjamini & Hochberg, JRSS B 57:289", 1995),
         ("BH", "FDR correction"),
     ),

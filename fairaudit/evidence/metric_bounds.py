@@ -17,7 +17,6 @@ from fairaudit.base.arrays import Ends
 from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import (
-    Comparison,
     Disparity,
     Evaluation,
     GroupMetric,
@@ -37,8 +36,7 @@ from fairaudit.metrics.disparities import (
     find_ratio_up_to_1,
 )
 from fairaudit.metrics.evaluation_record import compare_values
-from fairaudit.metrics.pair_intervals import Scale
-from fairaudit.metrics.terms import EXTREME_REFERENCES, ReferencePolicy
+from fairaudit.metrics.terms import ReferencePolicy
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
 _ROUNDING = 1e-12
@@ -202,9 +200,20 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
     certain, possible = np.zeros((2, 2, 2, 3, 3))
     undecided, matters = np.zeros((2, 3, 3), dtype=np.bool_)
     ends = np.zeros((2, 3, 3))
+
+    def add_person(label: int, outcome: int) -> tuple[int, int]:
+        """How often a person with these values is in the numerator and the denominator."""
+        is_selected, is_true = outcome == _POSITIVE, label == outcome
+        cells = (
+            ("t" if is_true else "f") + ("p" if is_selected else "n"),
+            "selected" if is_selected else "rejected",
+            "positives" if label == _POSITIVE else "negatives",
+        )
+        return sum(map(rate.over.count, cells)), sum(map(rate.under.count, cells))
+
     for y, p in product(range(3), repeat=2):
         options = {
-            _add_person(rate, label, outcome)
+            add_person(label, outcome)
             for label in ((y,) if y != _UNKNOWN else (_POSITIVE, _NEGATIVE))
             for outcome in ((p,) if p != _UNKNOWN else (_POSITIVE, _NEGATIVE))
         }
@@ -214,18 +223,6 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
         unders = {under for _, under in options}
         ends[:, y, p] = min(unders), max(unders)
     return Contributions(certain, possible, ends, undecided, matters)
-
-
-def _add_person(rate: Rate, label: int, outcome: int) -> tuple[int, int]:
-    """How often a person with that label and outcome is in the numerator and the denominator."""
-    is_true = label == outcome
-    cell = ("t" if is_true else "f") + ("p" if outcome == _POSITIVE else "n")
-    cells = (
-        cell,
-        "selected" if outcome == _POSITIVE else "rejected",
-        "positives" if label == _POSITIVE else "negatives",
-    )
-    return sum(map(rate.over.count, cells)), sum(map(rate.under.count, cells))
 
 
 def _rank_effect(added: tuple[int, int]) -> int:
@@ -293,6 +290,7 @@ def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
     return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
+@memoize
 @np.errstate(all="ignore")  # undefined is NaN
 def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of each value. Raises `NoBounds` with the reason if it has none."""
@@ -330,46 +328,45 @@ def _bound_comparison(
     own = bound_rate(values.metric, sides[0])
     if isinstance(metric, GroupMetric):
         return own
-    comparison = metric.comparison
+    comparison, takes_part = metric.comparison, evaluation.takes_part
     if comparison.is_max_min:
-        return _bound_spread(comparison, own, evaluation.takes_part)
+        if comparison.scale is None:
+            raise NoBounds(f"no bounds are known for the {comparison.id}")
+        low, high = _bound_spread(own, takes_part, is_ratio=comparison.is_ratio)
+        apply = comparison.rescaling.apply
+        return apply(low)[:, None], apply(high)[:, None]
     if comparison.contrast is not None:
         raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
-    reference = _bound_reference(values.metric, own, evaluation, sides)
+    # The reference is at its lowest when the group is at its highest, and vice versa.
+    policy, (group, rest, everybody) = find_policy(evaluation), sides
+    match policy:
+        case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
+            is_highest = policy is ReferencePolicy.HIGHEST
+            reference = _bound_extreme(own, takes_part, highest=is_highest)
+        case ReferencePolicy.REST:
+            reference = bound_rate(values.metric, rest)
+        case ReferencePolicy.EVERYBODY:
+            strata = evaluation.table.known_strata
+            masses = (mass[strata].sum(axis=0, keepdims=True) for mass in everybody)
+            reference = bound_rate(values.metric, People(*masses))
+        case ReferencePolicy.OVERALL:
+            reference = bound_rate(values.metric, everybody)
+            adds = find_contributions(values.metric)
+            is_fixed = adds is not None and (adds.under[0] == adds.under[1]).all()
+            if adds is not None and is_fixed and not rest.possible.any():
+                # The people counted are fixed, so everybody is the group and its rest, at opposite
+                # bounds.
+                low, high = adds.sum(group)[::-1] + adds.sum(rest)
+                reference = divide(low, 0.0), divide(high, 1.0)
+        case _:
+            index = np.maximum(evaluation.second, 0)
+            low, high = (np.take_along_axis(end, index, axis=1) for end in own)
+            reference = low, high
     # All comparisons are monotonic: in one direction in the group, in the other in the reference.
     return (
         compare_values(values.metric, comparison, own[0], reference[1]),
         compare_values(values.metric, comparison, own[1], reference[0]),
     )
-
-
-def _bound_reference(
-    rate: GroupMetric, own: Ends, evaluation: Evaluation, sides: tuple[People, People, People]
-) -> Ends:
-    """The reference at its lowest when the group is at its highest, and vice versa."""
-    policy = find_policy(evaluation)
-    if policy in EXTREME_REFERENCES:
-        return _bound_extreme(own, evaluation.takes_part, highest=policy is ReferencePolicy.HIGHEST)
-    group, rest, everybody = sides
-    match policy:
-        case ReferencePolicy.REST:
-            return bound_rate(rate, rest)
-        case ReferencePolicy.EVERYBODY:
-            strata = evaluation.table.known_strata
-            masses = (mass[strata].sum(axis=0, keepdims=True) for mass in everybody)
-            return bound_rate(rate, People(*masses))
-        case ReferencePolicy.OVERALL:
-            adds = find_contributions(rate)
-            if adds is None or (adds.under[0] != adds.under[1]).any() or rest.possible.any():
-                return bound_rate(rate, everybody)
-            # The people counted are fixed, so everybody is the group and its rest, at opposite
-            # bounds.
-            low, high = adds.sum(group)[::-1] + adds.sum(rest)
-            return divide(low, 0.0), divide(high, 1.0)
-        case _:
-            index = np.maximum(evaluation.second, 0)
-            low, high = (np.take_along_axis(end, index, axis=1) for end in own)
-            return low, high
 
 
 def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
@@ -393,48 +390,27 @@ def _find_largest_other(value: Floats, among: Marks) -> Floats:
     return np.asarray(np.where(others, np.take_along_axis(marked, largest, axis=1), second))
 
 
-def _bound_spread(comparison: Comparison, own: Ends, among: Marks) -> Ends:
-    """The smallest and the largest distance between groups, [Z, 1]."""
-    match comparison.scale:
-        case Scale.DIFFERENCE:
-            ends = _bound_gap(own, among)
-        case Scale.RATIO:
-            highest, lowest = _find_narrowest(own, among)
-            ends = (
-                np.fmin.reduce([low / high for high, low in _find_widest(own, among)]),
-                np.where(lowest >= highest, 1.0, lowest / highest),
-            )
-        case _:
-            raise NoBounds(f"no bounds are known for the {comparison.id}")
-    low, high = (comparison.rescaling.apply(end)[:, None] for end in ends)
-    return low, high
+def _bound_spread(own: Ends, among: Marks, *, is_ratio: bool = False) -> Ends:
+    """The smallest and the largest gap between the highest group and the lowest, [Z].
 
-
-def _bound_gap(own: Ends, among: Marks) -> Ends:
-    """The smallest and the largest gap between the highest group and the lowest, [Z]."""
-    highest, lowest = _find_narrowest(own, among)
-    gaps = [high - low for high, low in _find_widest(own, among)]
-    return np.maximum(highest - lowest, 0.0), np.fmax.reduce(gaps)
-
-
-def _find_widest(own: Ends, among: Marks) -> list[tuple[Floats, Floats]]:
-    """Two candidates [Z] for the farthest bounds of two different groups."""
-    top = np.where(among, own[1], -np.inf)
-    bottom = np.where(among, own[0], np.inf)
-    high, low = (index[:, None] for index in (top.argmax(axis=1), bottom.argmin(axis=1)))
+    For ratios, the smallest and the largest ratio of the lowest to the highest.
+    """
+    low_bottom, low_top = (np.where(among, own[0], fill) for fill in (np.inf, -np.inf))
+    high_bottom, high_top = (np.where(among, own[1], fill) for fill in (np.inf, -np.inf))
+    # The closest possible groups: the largest lower bound and the smallest upper bound.
+    highest, lowest = low_top.max(axis=1), high_bottom.min(axis=1)
+    # Two candidates for the farthest bounds of two different groups.
+    top, bottom = high_top.argmax(axis=1)[:, None], low_bottom.argmin(axis=1)[:, None]
     columns = np.arange(among.shape[1])
-    return [
-        (top.max(axis=1), np.where(columns == high, np.inf, bottom).min(axis=1)),
-        (np.where(columns == low, -np.inf, top).max(axis=1), bottom.min(axis=1)),
-    ]
-
-
-def _find_narrowest(own: Ends, among: Marks) -> tuple[Floats, Floats]:
-    """The largest lower bound and the smallest upper bound [Z]: the closest possible groups."""
-    return (
-        np.where(among, own[0], -np.inf).max(axis=1),
-        np.where(among, own[1], np.inf).min(axis=1),
+    widest = (
+        (high_top.max(axis=1), np.where(columns == top, np.inf, low_bottom).min(axis=1)),
+        (np.where(columns == bottom, -np.inf, high_top).max(axis=1), low_bottom.min(axis=1)),
     )
+    if is_ratio:
+        least = np.fmin.reduce([low / high for high, low in widest])
+        return least, np.where(lowest >= highest, 1.0, lowest / highest)
+    gaps = [high - low for high, low in widest]
+    return np.maximum(highest - lowest, 0.0), np.fmax.reduce(gaps)
 
 
 def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
@@ -480,7 +456,7 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
         upper = (certain + unknown + joining) / (total + joining)
         lower = certain / (total + all_free - visitors)
         ends = (np.log(lower), np.log(upper)) if is_epsilon else (lower, upper)
-        gaps.append(_bound_gap(ends, evaluation.takes_part))
+        gaps.append(_bound_spread(ends, evaluation.takes_part))
     # An outcome that no group can have has no gap.
     low, high = (np.nan_to_num(end, posinf=np.inf) for end in zip(*gaps, strict=True))
     return low.max(axis=0, initial=0.0)[:, None], high.max(axis=0, initial=0.0)[:, None]

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Ends
 from fairaudit.base.disclosure_marks import declare_subjects
-from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
+from fairaudit.base.frozen import RARE, Frozen, field, replace
 from fairaudit.cube import Floats, Group, Ints, Marks
 from fairaudit.evidence.metric_bounds import (
     Contributions,
@@ -37,7 +37,7 @@ from fairaudit.metrics import (
     Requirement,
     TableMetric,
 )
-from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, POOLED_REFERENCES, ReferencePolicy
+from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-9
 """Bounds are floats: values this close to a limit do not cross it."""
@@ -96,55 +96,63 @@ class MissingBounds(Frozen):
     possible: Annotated[int, RARE] = 0
 
 
-class AllMissingBounds(Frozen):
-    """The bounds of each value, [Z, W], for each placement in order; or the reason for none."""
-
-    evaluation: Evaluation
-    ranges: dict[Placement, Ends]
-    reason: str | None = None
-
-    def at(self, z: int, w: int) -> MissingBounds:
-        """The bounds of one value, without the verdict."""
-        outcome, group, possible = _count_missing(self.evaluation, z, w)
-        if not self.ranges:
-            return MissingBounds(outcome, group, reason=self.reason, possible=possible)
-        anywhere, apart, proportional = (
-            (float(low[z, w]), float(high[z, w])) for low, high in self.ranges.values()
-        )
-        ends = (*anywhere, *apart, *proportional)
-        return MissingBounds(outcome, group, *ends, possible=possible)
-
-
-def find_missing_bounds(evaluation: Evaluation) -> AllMissingBounds | None:
-    """The bounds of each value over all completions; None if no value is missing.
+def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds | None:
+    """The bounds of a value over all completions, without a verdict; None if no value is missing.
 
     Manski's worst case: all missing outcomes are against the group, or for it. A rate over all
     people, with s of n selected and m unknown, is between s / (n + m) and (s + m) / (n + m).
     """
-    table = evaluation.strata or evaluation.table
+    table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
+    unknown_outcomes = count_unknown_outcomes(evaluation)
     has_strangers = table.outsiders or (~table.known & (table.n.sum(axis=0) > 0)).any()
-    if not has_strangers and not count_unknown_outcomes(evaluation)[:, table.known].any():
+    if not has_strangers and not unknown_outcomes[:, table.known].any():
         return None
+    over_strata = evaluation.strata is not None or policy is ReferencePolicy.EVERYBODY
+    strata = slice(None) if over_strata else slice(z, z + 1)
+    # The groups behind the value; for pooled references all known groups.
+    if policy in POOLED_REFERENCES:
+        columns = table.known
+    elif evaluation.spread or policy in EXTREME_REFERENCES:
+        columns = evaluation.takes_part[z]
+    else:
+        columns = np.isin(np.arange(len(table.groups)), [w, evaluation.second[z, w]])
+    about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
+    matters = mark_in_question(evaluation)
+
+    def count(groups: Sequence[Group], people: Ints) -> int:
+        could = find_possible_members(groups, about)
+        cells = count_by_knowledge(table, people)[strata][..., could]
+        return int(cells.sum(axis=(0, 3))[matters].sum())
+
+    # People of unknown group, shown or set aside: their known values, and their number.
+    unknown = np.flatnonzero(~table.known).tolist()
+    shown = count([table.groups[g] for g in unknown], np.asarray(table.people[..., unknown]))
+    aside, possible = (
+        0 if people is None else count(people.groups, people.people)
+        for people in (table.ungrouped, table.possible)
+    )
+    missing = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
     try:
-        ranges = {placement: find_bounds(evaluation, placement) for placement in Placement}
+        ranges = [find_bounds(evaluation, placement) for placement in Placement]
     except NoBounds as error:
-        return AllMissingBounds(evaluation, {}, str(error))
-    return AllMissingBounds(evaluation, ranges)
+        return MissingBounds(*missing, reason=str(error), possible=possible)
+    anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)
+    return MissingBounds(*missing, *anywhere, *apart, *proportional, possible=possible)
 
 
 def judge_missing(
     evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
 ) -> MissingBounds | None:
     """The bounds of the value that decides, and whether a verdict by these limits could change."""
-    all_bounds = find_missing_bounds(evaluation)
-    if all_bounds is None:
+    bounds = find_missing_bounds(evaluation, z, w)
+    if bounds is None:
         return None
-    bounds = all_bounds.at(z, w)
     anybody = bool(bounds.missing_outcome or bounds.missing_group or bounds.possible)
-    if not all_bounds.ranges:
+    ends = find_possible_ends(evaluation)
+    if ends is None:
         return bounds if anybody else None
     entries = _find_entries(evaluation)
-    low, high = (end[entries] for end in all_bounds.ranges[Placement.ANYWHERE])
+    low, high = (end[entries] for end in ends)
     value = evaluation.value[entries]
     now, may, must = (
         np.stack([_is_beyond(*ends, limit) for limit in (warn, fail)])
@@ -169,7 +177,6 @@ def judge_missing(
     return replace(bounds, turns=turns, others=others)
 
 
-@memoize
 def find_possible_ends(evaluation: Evaluation) -> Ends | None:
     """The least and the greatest value over all completions; None without bounds."""
     try:
@@ -223,52 +230,10 @@ def _find_entries(evaluation: Evaluation) -> Marks:
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
 
 
-def _count_missing(evaluation: Evaluation, z: int, w: int) -> tuple[int, int, int]:
-    """The people behind one value of unknown outcome, of unknown group, and who may exist."""
-    table = evaluation.strata or evaluation.table
-    strata = slice(z, z + 1)
-    if evaluation.strata is not None or find_policy(evaluation) is ReferencePolicy.EVERYBODY:
-        strata = slice(None)
-    matters = mark_in_question(evaluation)
-    columns = _find_compared_groups(evaluation, z, w)
-    about = [table.groups[g] for g in np.flatnonzero(columns).tolist()]
-    # People of unknown group, shown or set aside: their known values, and their number.
-    unknown = np.flatnonzero(~table.known).tolist()
-    shown = [table.groups[g] for g in unknown], np.asarray(table.people[..., unknown])
-
-    def count(groups: Sequence[Group], people: Ints) -> int:
-        could = find_possible_members(groups, about)
-        cells = count_by_knowledge(table, people)[strata][..., could]
-        return int(cells.sum(axis=(0, 3))[matters].sum())
-
-    aside, possible = (
-        0 if people is None else count(people.groups, people.people)
-        for people in (table.ungrouped, table.possible)
-    )
-    outcome = int(count_unknown_outcomes(evaluation)[strata][:, columns].sum())
-    return outcome, count(*shown) + aside, possible
-
-
 def mark_in_question(evaluation: Evaluation) -> Marks:
     """The kinds of people in an evaluation, [3, 3]; all of them unless it is of rates."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
-
-
-def _find_compared_groups(evaluation: Evaluation, z: int, w: int) -> Marks:
-    """The groups behind one value, [G]; for pooled references all known groups."""
-    metric, table = evaluation.metric, evaluation.table
-    policy = find_policy(evaluation)
-    if policy in POOLED_REFERENCES:
-        return table.known
-    if evaluation.spread or policy in EXTREME_REFERENCES:
-        return np.asarray(evaluation.takes_part[z])
-    chosen = np.zeros(len(table.groups), dtype=np.bool_)
-    chosen[w] = True
-    second = int(evaluation.second[z, w])
-    if second != NO_GROUP and not isinstance(metric, GroupMetric):
-        chosen[second] = True
-    return chosen
 
 
 def count_unknown_outcomes(evaluation: Evaluation) -> Ints:

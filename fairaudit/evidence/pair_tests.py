@@ -33,8 +33,13 @@ Of the pairs with the same first group, only the smallest p-value is needed; oth
 LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
-FEW_EXPECTED = f"if an expected count is below {LEAST_EXPECTED} or z has a p-value error over 10 %"
-FEW_GROUPS = f"and pairs (z, Fisher, mid-p) if groups have expected counts below {LEAST_EXPECTED}"
+FEW_EXPECTED = (
+    f"if an expected count is below {LEAST_EXPECTED} or the p-value of z is more than 10 % wrong"
+)
+FEW_GROUPS = (
+    f"for all groups together. If a group has an expected count below {LEAST_EXPECTED}, every pair "
+    "is tested as well (z or Fisher, mid-p)."
+)
 
 _TEST_ALL_PAIRS = 64
 """Maximum number of groups of which all pairs are tested; of more, those that may differ most."""
@@ -109,7 +114,18 @@ def compare_shares(
     """
     shares = (first.share, first.size, second.share, second.size)
     z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
-    counts = np.broadcast_arrays(*_count_tables(first, second))
+    # Positives and people of both sides; with survey weights, their effective numbers.
+    sides: Any = first.over, first.under, second.over, second.under
+    if any(count is None for count in sides):
+        a, n, c, m = (
+            np.rint(np.nan_to_num(number)).astype(np.int64)
+            for sample in (first, second)
+            for number in (sample.share * sample.size, sample.size)
+        )
+        # A group of less than half a person counts as one person.
+        n, m = np.maximum(n, 1), np.maximum(m, 1)
+        sides = np.minimum(a, n), n, np.minimum(c, m), m
+    counts = np.broadcast_arrays(*sides)
     a, n, c, m = counts
     # In integers, because in floats an expected count of 5 could be less than 5.
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
@@ -138,21 +154,6 @@ def _mark_farthest(z: Floats, owner: Ints, near: float = 0.0) -> Marks:
     farthest = np.zeros(int(owner.max(initial=0)) + 1)
     np.maximum.at(farthest, owner, size)
     return np.asarray(size >= farthest[owner] - near)
-
-
-def _count_tables(first: Sample, second: Sample) -> tuple[Ints, Ints, Ints, Ints]:
-    """Positives and people of both sides; with survey weights, their effective numbers."""
-    counts = first.over, first.under, second.over, second.under
-    if all(count is not None for count in counts):
-        return counts  # type: ignore[return-value]  # all are integers
-    a, n, c, m = (
-        np.rint(np.nan_to_num(number)).astype(np.int64)
-        for sample in (first, second)
-        for number in (sample.share * sample.size, sample.size)
-    )
-    # A group of less than half a person counts as one person.
-    n, m = np.maximum(n, 1), np.maximum(m, 1)
-    return np.minimum(a, n), n, np.minimum(c, m), m
 
 
 def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:
@@ -248,15 +249,16 @@ PAIR_METHODS = {
             name_share_test(exact=exact, inference=inference, weighted=weighted)
             for exact in (False, True)
         ),
-        f"z, or Fisher (mid-p) {FEW_EXPECTED}",
-        f"χ², or G if p is very small, {FEW_GROUPS}",
+        f"z. Fisher (mid-p) is used instead {FEW_EXPECTED}.",
+        f"χ² (G if p is very small) {FEW_GROUPS}",
     ),
     ValueKind.MEAN: PairMethod(
         lambda values: values.summary,
         _compare_means,
         lambda inference, _: ("Welch" if inference.t is TTest.WELCH else "Student",),
         "Welch (Student on request)",
-        f"Welch's F, and pairs (Welch) if groups have fewer than {LARGE_GROUP} people",
+        f"Welch's F for all groups together. If a group has fewer than {LARGE_GROUP} people, every "
+        "pair is tested as well (Welch).",
     ),
     ValueKind.RANKS: PairMethod(
         lambda values: None if values.scores is None else Side(values.scores),
@@ -277,9 +279,9 @@ PAIR_METHODS = {
             name_share_test(exact=True, inference=inference, weighted=weighted),
             "permutations",
         ),
-        f"G; if an expected count is below {LEAST_EXPECTED}, Fisher (mid-p) or, for more than two "
-        "classes, permutations",
-        "G, or χ² if p is very small",
+        f"G. If an expected count is below {LEAST_EXPECTED}: Fisher (mid-p) for two classes, "
+        "permutations for more.",
+        "G (χ² if p is very small)",
     ),
 }
 """All tests of two sides. The first that applies runs; if none does, an interval is inverted."""
@@ -327,11 +329,22 @@ def find_smallest_p_of_pairs(
 ) -> float:
     """The smallest p-value over all pairs of groups, corrected for their number.
 
+    Of many groups only the pairs that may differ most are tested.
+
     NaN if no pair may decide: `pair_filter` marks the pairs that may, by the higher and the lower
     value. `precision` [G] is larger for groups that are known more precisely.
     """
     groups = np.flatnonzero(among)
-    i, j = _list_pairs(value[groups], precision[groups])
+    values = value[groups]
+    if len(groups) <= _TEST_ALL_PAIRS:
+        i, j = np.triu_indices(len(groups), 1)
+        turned = values[i] < values[j]
+        i, j = np.where(turned, j, i), np.where(turned, i, j)
+    else:
+        sides = (multiplicity.undominated(way * values, precision[groups]) for way in (1, -1))
+        i, j = (grid.ravel() for grid in np.meshgrid(*sides, indexing="ij"))
+        kept = (i != j) & (values[i] >= values[j])
+        i, j = i[kept], j[kept]
     high, low = groups[i], groups[j]
     if pair_filter is not None:
         marks = pair_filter(value[high], value[low])
@@ -375,15 +388,3 @@ def find_smallest_p_to_extreme(
     known = np.isfinite(smallest)
     corrected[known] = multiplicity.tukey_kramer(smallest[known], len(groups))
     return corrected, is_exact
-
-
-def _list_pairs(value: Floats, precision: Floats) -> tuple[Ints, Ints]:
-    """Pairs of indices, the higher value first: all pairs, or of many groups the most different."""
-    if len(value) <= _TEST_ALL_PAIRS:
-        i, j = np.triu_indices(len(value), 1)
-        turned = value[i] < value[j]
-        return np.where(turned, j, i), np.where(turned, i, j)
-    ends = multiplicity.undominated(value, precision), multiplicity.undominated(-value, precision)
-    i, j = (grid.ravel() for grid in np.meshgrid(*ends, indexing="ij"))
-    kept = (i != j) & (value[i] >= value[j])
-    return i[kept], j[kept]

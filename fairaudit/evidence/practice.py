@@ -14,8 +14,8 @@ from fairaudit.base.frozen import SIGNED, Frozen, field, replace
 from fairaudit.cube import Floats, Group, Marks
 from fairaudit.evidence.joint_tests import FOR_ALL, FOR_PAIRS
 from fairaudit.evidence.records import ComparisonPart
-from fairaudit.metrics import Comparison, Disparity, Evaluation, GroupValues
-from fairaudit.metrics.estimate import Estimate, Significance
+from fairaudit.metrics import Comparison, Disparity, Evaluation
+from fairaudit.metrics.estimate import Significance
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.terms import EXTREME_REFERENCES, Correction
 from fairaudit.stats import contingency, distributions
@@ -82,11 +82,18 @@ def count_people_affected(
     `allowed` is the gap that the check's limit allows, None for a value within it. If the rate is a
     `burden`, both sides count the people who are spared.
     """
-    sides = [side.estimate for side in part.sides]
-    known = [_count_people(estimate) for estimate in sides]
-    if len(known) < 2 or None in known:
+    counts = []
+    for side in part.sides:
+        share = side.estimate
+        # Only shares of whole people are counts: no other values, and no survey weights.
+        if share.numerator is None or not share.denominator or share.scale != 1:
+            return None
+        if share.numerator > share.denominator:
+            return None
+        hits = share.denominator - share.numerator if burden else share.numerator
+        counts.append((hits, share.denominator))
+    if len(counts) < 2:
         return None
-    counts = [(n - a if burden else a, n) for a, n in (estimate for estimate in known if estimate)]
     (a, n), (c, m) = sorted(counts, key=lambda estimate: Fraction(*estimate))
     pooled = Fraction(a + c, n + m)
     to_limit = None
@@ -126,14 +133,6 @@ def adjust_for_clusters(
     if significance is None or not significance.test.startswith("z"):
         return None
     return replace(people, deviations=float(distributions.normal_critical(significance.p)))
-
-
-def _count_people(estimate: Estimate) -> tuple[int, int] | None:
-    """Hits and people of a share; None under survey weights, or for other values."""
-    if estimate.numerator is None or not estimate.denominator or estimate.scale != 1:
-        return None
-    is_share = estimate.numerator <= estimate.denominator
-    return (estimate.numerator, estimate.denominator) if is_share else None
 
 
 _NEAR = 1e-12
@@ -177,10 +176,17 @@ def find_detectable_gap(
         below, above = below if is_least else above, None
     elif not comparison.rises_with_rate:
         below, above = above, below
-    excesses = (
-        _exceed(gap, bound, seen.share, comparison)
-        for gap, bound in ((seen.down, below), (seen.up, above))
-    )
+
+    def exceed(gap: Floats, bound: Decimal | None) -> Floats:
+        """By how much a detectable gap exceeds an allowed one; -∞ without a bound."""
+        if bound is None:
+            return np.full_like(gap, -np.inf)
+        allowed = comparison.gap_at(float(bound), seen.share)
+        # If no gap in a direction would be detected, the evidence for it is the weakest.
+        unseen = np.where(np.isnan(gap), np.inf, abs(gap) - abs(allowed))
+        return np.where(np.isnan(allowed), -np.inf, unseen)
+
+    excesses = exceed(seen.down, below), exceed(seen.up, above)
     excess = np.where(seen.known, np.maximum(*excesses), -np.inf).ravel()
     widest = int(np.lexsort((seen.n.ravel(), -excess))[0])
     return seen.at(widest) if excess[widest] > _NEAR else None
@@ -221,26 +227,48 @@ class _DetectableGaps(Frozen):
 
     @classmethod
     def of(cls, evaluation: Evaluation, family: int) -> _DetectableGaps | None:
-        """The detectable gaps; None if no rates of groups are compared."""
+        """The detectable gaps; None if no rates of groups are compared.
+
+        The level is that of the smallest p-value of the family, which each test must pass first.
+        Groups of a spread are tested jointly; with small expected counts, and for an extreme group,
+        in pairs.
+        """
         disparity, values = evaluation.metric, evaluation.group_values
-        assert isinstance(disparity, Disparity)
-        if values is None:
-            return None
         reference, judged = evaluation.reference_values, evaluation.judged
-        if evaluation.spread:
+        among, inference = evaluation.takes_part, evaluation.terms.inference
+        assert isinstance(disparity, Disparity)
+        if values is None or (reference is None and not evaluation.spread):
+            return None
+        alone = inference.correction is Correction.NONE
+        level = np.full(among.shape, inference.alpha / (1 if alone else max(family, 1)))
+        groups, freedom = among.sum(axis=1, keepdims=True), np.ones(among.shape)
+        by_pairs = level / np.maximum(groups * (groups - 1) / 2, 1)
+        if evaluation.spread or reference is None:
             # Each other group is compared with the highest of its stratum.
             highest = np.maximum(evaluation.first, 0)
             share, m = (
                 np.take_along_axis(numbers, highest, axis=1)
                 for numbers in (values.value, values.effective_n)
             )
-            judged = evaluation.takes_part & (np.arange(values.value.shape[1]) != highest)
-        elif reference is None:
-            return None
+            judged = among & (np.arange(values.value.shape[1]) != highest)
+            with np.errstate(invalid="ignore"):
+                n = np.where(among, np.nan_to_num(values.effective_n), 0.0)
+                hits = n * np.where(among, np.nan_to_num(values.value), 0.0)
+                counts = np.stack([hits, n - hits], axis=1)
+                expected = contingency.expected_counts(counts).min(axis=1)
+            large = among & (expected >= LEAST_EXPECTED)
+            count = large.sum(axis=1, keepdims=True)
+            # The highest group is one side of each pair.
+            core = large & np.take_along_axis(large, highest, axis=1)
+            of_joint = np.where(count == groups, level, FOR_ALL * level)
+            of_pairs = np.where(groups > 2, FOR_PAIRS * by_pairs, by_pairs)
+            level = np.where(core, of_joint, of_pairs)
+            freedom = np.where(core, np.maximum(count - 1, 1), freedom)
         else:
             share, m = reference.value, reference.effective_n
-        tests = _find_tests(evaluation, values, family)
-        share, n, m, level, freedom = np.broadcast_arrays(share, values.effective_n, m, *tests)
+            level = by_pairs if evaluation.terms.policy in EXTREME_REFERENCES else level
+        n = values.effective_n
+        share, n, m, level, freedom = np.broadcast_arrays(share, n, m, level, freedom)
         down, up = smallest_detectable(share, n, m, level, freedom)
         # A group without people has no rate; with too few clusters the size is unknown.
         known = judged & (n > 0) & (m > 0) & ~np.isnan(share)
@@ -262,41 +290,3 @@ class _DetectableGaps(Frozen):
         place = table.groups[group], table.strata[z]
         n, m = (max(int(np.rint(size)), 1) for size in (n, m))  # effective, with weights
         return DetectableGap(*place, down, up, n, m, level=float(level))
-
-
-def _find_tests(evaluation: Evaluation, values: GroupValues, family: int) -> tuple[Floats, Floats]:
-    """The level of the test of each group and its reference, [Z, G], and its degrees of freedom.
-
-    The level is that of the smallest p-value of the family, which each test must pass first. Groups
-    of a spread are tested jointly; with small expected counts, and for an extreme group, in pairs.
-    """
-    among, inference = evaluation.takes_part, evaluation.terms.inference
-    alone = inference.correction is Correction.NONE
-    level = np.full(among.shape, inference.alpha / (1 if alone else max(family, 1)))
-    groups, freedom = among.sum(axis=1, keepdims=True), np.ones(among.shape)
-    by_pairs = level / np.maximum(groups * (groups - 1) / 2, 1)
-    if not evaluation.spread:
-        return (by_pairs if evaluation.terms.policy in EXTREME_REFERENCES else level), freedom
-    with np.errstate(invalid="ignore"):
-        n = np.where(among, np.nan_to_num(values.effective_n), 0.0)
-        hits = n * np.where(among, np.nan_to_num(values.value), 0.0)
-        expected = contingency.expected_counts(np.stack([hits, n - hits], axis=1)).min(axis=1)
-    large = among & (expected >= LEAST_EXPECTED)
-    count = large.sum(axis=1, keepdims=True)
-    # The highest group is one side of each pair.
-    core = large & np.take_along_axis(large, np.maximum(evaluation.first, 0), axis=1)
-    of_joint = np.where(count == groups, level, FOR_ALL * level)
-    of_pairs = np.where(groups > 2, FOR_PAIRS * by_pairs, by_pairs)
-    return np.where(core, of_joint, of_pairs), np.where(core, np.maximum(count - 1, 1), freedom)
-
-
-def _exceed(gap: Floats, bound: Decimal | None, share: Floats, comparison: Comparison) -> Floats:
-    """By how much a detectable gap exceeds an allowed one; -∞ without a bound.
-
-    If no gap in a direction would be detected, the evidence for that direction is the weakest.
-    """
-    if bound is None:
-        return np.full_like(share, -np.inf)
-    allowed = comparison.gap_at(float(bound), share)
-    unseen = np.where(np.isnan(gap), np.inf, abs(gap) - abs(allowed))
-    return np.where(np.isnan(allowed), -np.inf, unseen)

@@ -20,14 +20,16 @@ from fairaudit.evidence.metric_bounds import find_rate_ranges
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, is_over_classes
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, SecondTest, Significance
-from fairaudit.metrics.group_metrics import CLUSTER_ROBUST, TableValue
+from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import NO_GROUP, Correction
 from fairaudit.stats import multiplicity
 
 FEW_CLUSTERS = f"fewer than {FEWEST_CLUSTERS} effective clusters in a group (n² / Σ n_c²)"
 NO_CLUSTER_VARIANCE = "its variance between clusters is not estimated"
 NO_WEIGHTED_VARIANCE = "its variance under unequal weights is not estimated"
-STRATA_ARE_ESTIMATED = "the number of people in each stratum is estimated too"
+STRATA_ARE_ESTIMATED = (
+    "the mix of strata is an estimate, too, and no interval here takes that into account"
+)
 MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
 MASKED_COUNTS = "masked counts hide people of a group, and not by chance"
@@ -59,6 +61,9 @@ IsBeyond: TypeAlias = Callable[[Floats], Marks]
 
 PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
 """A function that marks the pairs of values that may decide: those beyond a limit."""
+
+SignificanceAt: TypeAlias = Callable[[int, int], Significance | None]
+"""Returns the test of the value at a stratum and a place; None without a test."""
 
 StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 """A test statistic: its letter, its value, its degrees of freedom."""
@@ -138,28 +143,19 @@ class Tests(Frozen, eq=False):
             correction, letter, value, freedom, beside,
         )  # fmt: skip
 
-    def correct_strata(self, among: Marks, correction: Correction) -> CorrectedTests:
-        """The tests of the values `among`; those of a stratum are one family."""
+    def correct_strata(self, among: Marks, correction: Correction) -> SignificanceAt:
+        """Returns the tests of the values `among`; those of a stratum are one family."""
         p = np.where(among, self.p, np.nan)
         adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
         families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
-        return CorrectedTests(self, adjusted, tuple(families), correction.words)
 
+        def significance_at(z: int, w: int) -> Significance | None:
+            if np.isnan(adjusted[z, w]):
+                return None
+            corrected = float(adjusted[z, w])
+            return self.significance_at(z, w, corrected, families[z], correction.words)
 
-class CorrectedTests(Frozen, eq=False):
-    """Tests that are adjusted in each stratum, [Z, W], for the size of its family."""
-
-    tests: Tests
-    adjusted: Floats
-    families: tuple[int, ...]
-    correction: str
-
-    def at(self, z: int, w: int) -> Significance | None:
-        """The test of one value; None without a test."""
-        adjusted = float(self.adjusted[z, w])
-        if math.isnan(adjusted):
-            return None
-        return self.tests.significance_at(z, w, adjusted, self.families[z], self.correction)
+        return significance_at
 
 
 class JointTest(Frozen):
@@ -414,31 +410,24 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
     whole = evaluation.table_value
     assert whole is not None
     parts = []
+    is_counted = evaluation.table.squares is None
     for name, table_value in whole.parts or ((evaluation.metric.id, whole),):
-        y = int(table_value.outcome[z])
+        value, y = float(table_value.value[z]), int(table_value.outcome[z])
         if y == NO_GROUP:
             if whole.parts:
-                parts.append(ComparisonPart(name, float(table_value.value[z])))
+                parts.append(ComparisonPart(name, value))
             continue
-        high, low = (
-            Side(evaluation.table.groups[g], _estimate_outcome(evaluation, table_value, (z, y, g)))
-            for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z]))
-        )
-        value, outcome = float(table_value.value[z]), table_value.outcomes[y]
-        parts.append(ComparisonPart(name, value, high, low, outcome))
+        sides = []
+        for g in (int(table_value.highest_group[z]), int(table_value.lowest_group[z])):
+            count = float(table_value.counts[z, y, g])
+            total = float(table_value.counts[z, :, g].sum())
+            share = Estimate(
+                value=count / total if total else math.nan,
+                n=int(table_value.n[z, g]),
+                numerator=round(count) if is_counted else None,
+                denominator=round(total) if is_counted else None,
+            )
+            sides.append(Side(evaluation.table.groups[g], share))
+        highest, lowest = sides
+        parts.append(ComparisonPart(name, value, highest, lowest, table_value.outcomes[y]))
     return tuple(parts)
-
-
-def _estimate_outcome(
-    evaluation: Evaluation, table_value: TableValue, place: tuple[int, int, int]
-) -> Estimate:
-    """The share of one outcome in one group, with its counts of whole people."""
-    z, y, g = place
-    count, total = float(table_value.counts[z, y, g]), float(table_value.counts[z, :, g].sum())
-    is_counted = evaluation.table.squares is None
-    return Estimate(
-        value=count / total if total else math.nan,
-        n=int(table_value.n[z, g]),
-        numerator=round(count) if is_counted else None,
-        denominator=round(total) if is_counted else None,
-    )

@@ -42,7 +42,6 @@ from fairaudit.metrics import (
     TableMetric,
 )
 from fairaudit.metrics.association import TOTAL_VARIATION
-from fairaudit.metrics.average_arrays import StratifiedAverages
 from fairaudit.metrics.disparities import (
     FARTHEST_FROM_1,
     LARGEST_MAGNITUDE,
@@ -184,9 +183,20 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
     """Marks of values with fewer people than an interval needs, [Z, W], and the reason."""
     metric, few = evaluation.metric, np.zeros(evaluation.value.shape, dtype=np.bool_)
     values, others = evaluation.group_values, evaluation.reference_values
-    if evaluation.averaged is not None:
-        why = f"none: most of the weight is in strata of fewer than {_LARGE_STRATUM} people"
-        return few | _mark_sparse_averages(evaluation, evaluation.averaged), why
+    averaged = evaluation.averaged
+    if averaged is not None:
+        # Averages of neither shares nor means, mostly over strata of few people.
+        sparse = np.zeros(averaged.first.shape, dtype=np.bool_)
+        sides = (values, averaged.first_weights), (others, averaged.second_weights)
+        for side, weights in sides:
+            strata = None if side is None else side.strata
+            if strata is None or strata.binomial or strata.deviation is not None:
+                continue
+            if not strata.metric.is_biased:
+                sparse |= np.where(strata.n < _LARGE_STRATUM, weights, 0.0).sum(axis=0) > 1 / 2
+        among = sparse & evaluation.takes_part
+        few |= among.any(axis=1, keepdims=True) if evaluation.spread else sparse
+        return few, f"none: most of the weight is in strata of fewer than {_LARGE_STRATUM} people"
     if isinstance(metric, GroupMetric) and metric.min_people and values is not None:
         few |= values.n < metric.min_people
         return few, f"none: fewer than {metric.min_people} people"
@@ -194,29 +204,13 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
     if comparison is None or comparison.sides_of is None or values is None or others is None:
         return few, ""
     for z, w in np.argwhere(~np.isnan(evaluation.value)).tolist():
-        sides = comparison.sides_of(values, others, z, w)
-        few[z, w] = min(side.n or 0 for side in sides if side is not None) < comparison.min_people
+        both = comparison.sides_of(values, others, z, w)
+        few[z, w] = min(side.n or 0 for side in both if side is not None) < comparison.min_people
     return few, f"none: fewer than {comparison.min_people} people"
 
 
 _LARGE_STRATUM = 20
 """From this number of people on, the intervals of strata have an average that covers."""
-
-
-def _mark_sparse_averages(evaluation: Evaluation, averaged: StratifiedAverages) -> Marks:
-    """Marks of averages, [1, W], of neither shares nor means, mostly over strata of few people."""
-    sides = (evaluation.group_values, averaged.first_weights), (
-        evaluation.reference_values, averaged.second_weights
-    )  # fmt: skip
-    few = np.zeros(averaged.first.shape, dtype=np.bool_)
-    for values, weights in sides:
-        strata = None if values is None else values.strata
-        if strata is None or strata.binomial or strata.deviation is not None:
-            continue
-        if not strata.metric.is_biased:
-            few |= np.where(strata.n < _LARGE_STRATUM, weights, 0.0).sum(axis=0) > 1 / 2
-    among = few & evaluation.takes_part
-    return np.asarray(among.any(axis=1, keepdims=True) if evaluation.spread else few)
 
 
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
@@ -336,8 +330,11 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
         # True and false positive rates are of different people.
         return _average_parts([*values], intervals)
     if fold.rank is None or fold in {MAX, MIN}:
-        together = ", together" if fold in {MEAN_MAGNITUDE, MEAN_RATIO} else ""
-        return Interval(*bound_fold(fold, lows, highs), method + together)
+        together = (
+            ", both rates together" if disparity.per_class is None else ", all classes together"
+        )
+        is_mean = fold in {MEAN_MAGNITUDE, MEAN_RATIO}
+        return Interval(*bound_fold(fold, lows, highs), method + together * is_mean)
     # Either may be the larger: the deciding one is printed, and its interval holds simultaneously
     # with that of the other.
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]

@@ -75,21 +75,28 @@ def run_tests(evaluation: Evaluation) -> Tests:
 def _choose_tests(evaluation: Evaluation) -> Tests:
     metric = evaluation.metric
     if evaluation.subtracts:
-        return _compare_outcomes(evaluation)
+        # Two outcomes have the same value, by the people whose outcome differs.
+        rates, of_ratio = list_paired_rates(evaluation)
+        found = [count_pairs(rate, evaluation.table) for rate in rates]
+        pairs = [one for one in found if one is not None]
+        if not pairs or len(pairs) < len(rates):
+            return invert_intervals(evaluation)
+        if isinstance(metric, GroupMetric):
+            return run_mcnemar(pairs[0], (metric.id, "paired"))
+        return _test_equal_changes(pairs, evaluation, of_ratio)
     if isinstance(metric, GroupMetric):
         values = evaluation.group_values
-        if values is not None and values.own_test is not None:
-            return _read_own_test(metric, values.own_test())
-        return Tests.none(evaluation, ONE_GROUP)
-    if isinstance(metric, TableMetric):
-        if metric.p_of is not None:
-            p = metric.p_of(evaluation.table, evaluation.terms)
-            return _read_own_test(metric, OwnTest(p[:, None]))
-        if metric.no_test:
-            return Tests.none(evaluation, metric.no_test)
-        inverted = metric.independence is None
-        return invert_intervals(evaluation) if inverted else run_table_tests(metric, evaluation)
-    return _choose_disparity_tests(metric, evaluation)
+        test = None if values is None or values.own_test is None else values.own_test()
+        return Tests.none(evaluation, ONE_GROUP) if test is None else _read_own_test(metric, test)
+    if isinstance(metric, Disparity):
+        return _choose_disparity_tests(metric, evaluation)
+    if metric.p_of is not None:
+        p = metric.p_of(evaluation.table, evaluation.terms)
+        return _read_own_test(metric, OwnTest(p[:, None]))
+    if metric.no_test:
+        return Tests.none(evaluation, metric.no_test)
+    inverted = metric.independence is None
+    return invert_intervals(evaluation) if inverted else run_table_tests(metric, evaluation)
 
 
 def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
@@ -104,57 +111,36 @@ def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
     return Tests(test.p, (name,), key=(metric.id,), statistic=statistic)
 
 
-def _compare_outcomes(evaluation: Evaluation) -> Tests:
-    """The test that two outcomes have the same value, by the people whose outcome differs."""
-    rates, of_ratio = list_paired_rates(evaluation)
-    found = [count_pairs(rate, evaluation.table) for rate in rates]
-    pairs = [one for one in found if one is not None]
-    if not pairs or len(pairs) < len(rates):
-        return invert_intervals(evaluation)
-    if isinstance(evaluation.metric, GroupMetric):
-        return run_mcnemar(pairs[0], (evaluation.metric.id, "paired"))
-    return _test_equal_changes(pairs, evaluation, of_ratio)
-
-
 def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tests:
-    if disparity.fold is REMAINDER:
-        return Tests.none(evaluation, STRATA_ARE_ESTIMATED)
-    if disparity.over_groups is not None:
-        return Tests.none(evaluation, NO_TEST_OVER_GROUPS)
+    is_remainder = disparity.fold is REMAINDER
+    if is_remainder or disparity.over_groups is not None:
+        why = STRATA_ARE_ESTIMATED if is_remainder else NO_TEST_OVER_GROUPS
+        return Tests.none(evaluation, why)
     if evaluation.parts:
-        tests = _combine_parts(evaluation)
-        if disparity.fold is MEAN and disparity.to_reference:
-            # Two differences may cancel, so the test of their mean is not a test of both.
-            used = dict.fromkeys(tests.names[at] for at in tests.name_index.ravel().tolist())
-            side_test = SideTest(" or ".join(used), "no difference in either rate", tests.p)
-            tests = replace(invert_intervals(evaluation), side_test=side_test)
-        return tests
+        return _combine_parts(disparity, evaluation)
     values = evaluation.group_values
     if values is None:
         return Tests.none(evaluation, "there is nothing to compare")
-    if evaluation.averaged is not None or values.strata is not None:
-        return _test_over_strata(disparity, evaluation, values)
-    if disparity.to_reference:
-        return _compare_to_reference(disparity, evaluation, values)
-    if values.binomial or values.deviation is not None:
-        return run_spread_tests(evaluation, values)
-    return invert_intervals(evaluation)
-
-
-def _test_over_strata(disparity: Disparity, evaluation: Evaluation, values: GroupValues) -> Tests:
-    if evaluation.averaged is not None and clusters.is_clustered(evaluation):
+    is_averaged = evaluation.averaged is not None
+    if is_averaged and clusters.is_clustered(evaluation):
         return joint_tests.run_clustered_average_tests(evaluation, values)
     if values.strata is not None and disparity.comparison.exact_in_strata is not None:
         return joint_tests.run_common_odds_tests(evaluation, values, values.strata)
-    side_test = joint_tests.run_strata_side_test(evaluation, values)
-    return replace(invert_intervals(evaluation), side_test=side_test)
+    if is_averaged or values.strata is not None:
+        side_test = joint_tests.run_strata_side_test(evaluation, values)
+        return replace(invert_intervals(evaluation), side_test=side_test)
+    if disparity.to_reference:
+        return _compare_to_reference(disparity, evaluation, values)
+    is_tested = values.binomial or values.deviation is not None
+    return run_spread_tests(evaluation, values) if is_tested else invert_intervals(evaluation)
 
 
-def _combine_parts(evaluation: Evaluation) -> Tests:
-    """The test of a value that is as far from parity as one of several: their smallest p-value."""
-    parts = [_choose_tests(part) for part in evaluation.parts]
-    metric = evaluation.metric
-    size = metric.fold.size if isinstance(metric, Disparity) else abs
+def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
+    """The test of a value that is as far from parity as one of several: their smallest p-value.
+
+    Of a mean of differences, which may cancel, it is a second test.
+    """
+    parts, size = [_choose_tests(part) for part in evaluation.parts], disparity.fold.size
 
     def beyond(is_beyond: IsBeyond) -> Floats:
         p = [
@@ -163,7 +149,12 @@ def _combine_parts(evaluation: Evaluation) -> Tests:
         ]
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
 
-    return replace(take_smallest(parts), beyond=beyond)
+    tests = replace(take_smallest(parts), beyond=beyond)
+    if disparity.fold is not MEAN or not disparity.to_reference:
+        return tests
+    used = dict.fromkeys(tests.names[at] for at in tests.name_index.ravel().tolist())
+    side_test = SideTest(" or ".join(used), "no difference in either rate", tests.p)
+    return replace(invert_intervals(evaluation), side_test=side_test)
 
 
 def _compare_to_reference(
@@ -289,6 +280,14 @@ def _test_equal_changes(
     If an outcome hits no one, the logarithm is infinite, and the change is at least that to one
     hit.
     """
+
+    def find_gaps(rate: Floats) -> Floats:
+        """The distance of each two groups, [G, G], on the scale of the metric."""
+        high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
+        if of_ratio is None:
+            return high - low
+        return low / high if of_ratio is turn_ratio else of_ratio(high / low)
+
     takes_part = np.logical_and(*(part.takes_part for part in evaluation.parts))
     found: list[tuple[int, Floats, Floats]] = []
     for pairs in rates:
@@ -309,7 +308,7 @@ def _test_equal_changes(
             spread = variance[stratum, row]
             z = high[stratum, row][:, None] - low[stratum, row]
             z /= np.sqrt(spread[:, None] + spread)
-            sides = (_find_gaps((side / n)[stratum, row], of_ratio) for side in (first, second))
+            sides = (find_gaps((side / n)[stratum, row]) for side in (first, second))
             found.append((stratum, np.nan_to_num(z, posinf=0.0), np.subtract(*sides)))
 
     def smallest(is_beyond: IsBeyond | None = None) -> Floats:
@@ -325,14 +324,6 @@ def _test_equal_changes(
 
     key = ("equal changes", evaluation.metric.id, of_ratio is not None)
     return Tests(smallest(), (EQUAL_CHANGES,), key=key, beyond=smallest)
-
-
-def _find_gaps(rate: Floats, of_ratio: Callable[[Floats], Floats] | None) -> Floats:
-    """The distance of each two groups, [G, G], on the scale of the metric."""
-    high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
-    if of_ratio is None:
-        return high - low
-    return low / high if of_ratio is turn_ratio else of_ratio(high / low)
 
 
 _MOST_EXTREME = 100

@@ -29,8 +29,8 @@ from fairaudit.stats import contingency, distributions
 from fairaudit.stats.proportions import GAP_INTERVAL
 
 _BIASED = (
-    "Never below 0, so biased upwards by chance: by about (groups - 1)(classes - 1) / (2 · people "
-    "· ln 2) bits."
+    "Mutual information is never below 0, so chance alone makes it larger, by about (groups - "
+    "1)(classes - 1) / (2 · people · ln 2) bits."
 )
 
 
@@ -142,9 +142,9 @@ TABLE_METRICS = (
         id="mutual_information",
         title="Mutual information of outcome and group",
         short="MI",
-        description="The information that the outcome carries about the group, in bits.",
-        caution=IGNORES_THE_LABEL + " " + _BIASED + " Has no sign: it does not say which group is "
-        "worse off. Understates disparities of middle size.",
+        description="How much the outcome says about the group, in bits.",
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " It has no sign and does not show which group "
+        "is worse off. A disparity of middle size has a small value.",
         **_OF_CLASSES,
         information=True,
         source=citations.ZLIOBAITE,
@@ -155,8 +155,10 @@ TABLE_METRICS = (
         id="normalized_mutual_information",
         short="norm. MI",
         aliases=("normalized_prejudice_index",),
-        description="Mutual information, divided by the geometric mean of the two entropies.",
-        caution=IGNORES_THE_LABEL + " " + _BIASED + " Undefined where the outcome never varies.",
+        description="Mutual information, divided by the geometric mean of the entropies of the "
+        "outcome and of the group.",
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " The value is undefined if the outcome never "
+        "varies.",
         **_OF_CLASSES,
         information=True,
         source=citations.ZLIOBAITE,
@@ -169,12 +171,13 @@ TABLE_METRICS = (
         title="Mutual information of score and group",
         short="MI of score",
         aliases=("numeric_mutual_information",),
-        description="The information that the binned score carries about the group, in bits.",
+        description="How much the score, in bins, says about the group, in bits of information.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " A score with more than twenty values is cut "
-        "into tenths of the people: finer bins carry more information and have more bias.",
+        "into tenths of the people: finer bins contain more information, but also more bias.",
         **_OF_SCORES,
-        other_tools="For at most twenty values, scikit-learn's `mutual_info_score` divided by ln "
-        "2. Žliobaitė replaces the sum by an integral; a density cannot be estimated without bins.",
+        other_tools="With at most twenty values, the same as scikit-learn's `mutual_info_score` "
+        "divided by ln 2. Žliobaitė has an integral in place of the sum, but a density cannot be "
+        "estimated without bins.",
         formula="Σ over bins b, groups g of p(b, g) log₂(p(b, g) / (p(b) p(g))); a bin is a value "
         "if there are at most twenty values, otherwise a tenth of the people",
         value_of=_value_by(lambda counts: _information(counts)[0], _read_bins),
@@ -183,10 +186,10 @@ TABLE_METRICS = (
         id="normalized_score_mutual_information",
         title="Normalized mutual information of score and group",
         short="norm. MI (score)",
-        description="Mutual information of score and group, divided by the geometric mean of both "
-        "entropies.",
-        caution=IGNORES_THE_LABEL + " " + _BIASED + " Decreases with the number of bins, because "
-        "their entropy increases.",
+        description="Mutual information of score and group, divided by the geometric mean of the "
+        "entropies of the score and of the group.",
+        caution=IGNORES_THE_LABEL + " " + _BIASED + " The value decreases with the number of bins, "
+        "because the entropy of the bins increases.",
         **_OF_SCORES,
         formula="`score_mutual_information` / √(entropy of the bins · entropy of the group)",
         bounds=(0, 1),
@@ -196,10 +199,11 @@ TABLE_METRICS = (
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
-        description="For the most over-represented combination of an outcome and a group: its "
-        "share divided by its expected share if outcome and group were independent, minus 1.",
-        caution=IGNORES_THE_LABEL + " Large if an outcome or a group is rare; does not show "
-        "combinations that are too rare.",
+        description="How over-represented the most over-represented combination of an outcome and "
+        "a group is: its share, divided by the share that it would have if outcome and group were "
+        "independent, minus 1.",
+        caution=IGNORES_THE_LABEL + " The value can be large if an outcome or a group is rare. It "
+        "does not show combinations that occur too rarely.",
         **_OF_CLASSES,
         source=citations.FUKUCHI,
         formula="max over outcomes y, groups g of p(y, g) / (p(y) p(g)) - 1",
@@ -209,9 +213,9 @@ TABLE_METRICS = (
         id="predictability",
         title="Predictability of the outcome from the group",
         short="predictability",
-        description="How often the outcome is guessed correctly from the group alone.",
-        caution="High if one outcome is common, and never below `majority_baseline`: equal groups "
-        "can cross a limit on it. `goodman_kruskal_lambda` is 0 for equal groups.",
+        description="The share of people whose outcome is guessed correctly from the group alone.",
+        caution="The value is high if one outcome is common, and never below `majority_baseline`: "
+        "even equal groups can cross a limit. `goodman_kruskal_lambda` is 0 for equal groups.",
         **_OF_CLASSES,
         source=citations.ZLIOBAITE,
         formula="Σ over groups of people with the group's most common outcome / people",
@@ -224,12 +228,13 @@ TABLE_METRICS = (
         title="Share of the commonest outcome",
         short="majority",
         family="independence",
-        description="How often the outcome is guessed correctly without any information.",
-        caution="Not a measure of disparity: the baseline for `predictability`.",
-        no_interval=BIASED_BY_CHANCE,
+        description="The share of people whose outcome is guessed correctly without any "
+        "information.",
+        caution="The value does not measure a disparity: it is the baseline for `predictability`.",
+        no_interval="the most common outcome is chosen from the same data",
         source=citations.ZLIOBAITE,
         formula="people with the most common outcome / people",
-        parity="any value: it does not look at groups",
+        parity="any value, because groups are not compared",
         bounds=(0, 1),
         value_of=_value_by_guesses(lambda n, _, by_all: by_all / n),
     ),
@@ -237,8 +242,10 @@ TABLE_METRICS = (
         id="goodman_kruskal_lambda",
         title="Goodman and Kruskal's λ",
         short="λ",
-        description="The share of wrong guesses of the outcome that knowing the group avoids.",
-        caution="0 if all groups have the same most common outcome, however much they differ.",
+        description="The share of the wrong guesses of the outcome that is avoided if the group is "
+        "known.",
+        caution="The value is 0 if all groups have the same most common outcome, even if their "
+        "rates are very different.",
         **_OF_CLASSES,
         source=citations.GOODMAN,
         formula="(`predictability` - `majority_baseline`) / (1 - `majority_baseline`)",
@@ -250,10 +257,11 @@ TABLE_METRICS = (
         title="Cramér's V",
         short="V",
         description="The association of outcome and group on a scale from 0 to 1.",
-        caution=IGNORES_THE_LABEL + " Chance alone increases it if groups are small.",
+        caution=IGNORES_THE_LABEL + " Chance alone makes the value larger if groups are small.",
         **_OF_CLASSES,
         source=citations.CRAMER,
-        other_tools="Not corrected for bias; for two groups and two outcomes it is |φ|.",
+        other_tools="The value is not corrected for bias. For two groups and two outcomes, it is "
+        "|φ|.",
         formula="√(χ² / (people · (min(groups, classes) - 1)))",
         bounds=(0, 1),
         value_of=_value_by(_cramers_v),
@@ -304,10 +312,10 @@ TOTAL_VARIATION = TableMetric(
     short="TV",
     description="The largest share of one group's outcomes that would have to change to match the "
     "distribution of another group.",
-    caution="Grows with the number of groups and of classes by chance alone.",
+    caution="By chance alone, the value grows with the number of groups and of classes.",
     source=citations.LEVIN,
     other_tools=(
-        "For two outcomes it equals `demographic_parity_difference`. SageMaker Clarify's "
+        "For two outcomes, the value equals `demographic_parity_difference`. SageMaker Clarify's "
         "TVD is the same for two groups."
     ),
     instead="demographic_parity_difference, which is the same number of two outcomes",
@@ -316,14 +324,14 @@ TOTAL_VARIATION = TableMetric(
     value_of=_total_variation,
     **_OF_CLASSES
     | {
-        "no_interval": f"{BIASED_BY_CHANCE}, for more than two outcomes; for two, {GAP_INTERVAL}, "
-        "simultaneous over pairs"
+        "no_interval": f"with more than two outcomes, {BIASED_BY_CHANCE}; with two, "
+        f"{GAP_INTERVAL}, simultaneous over pairs"
     },
 )
 
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
-_OF_THE_NUMBER = "It uses the number itself, not its bins, and one attribute at a time."
+_OF_THE_NUMBER = "The numbers themselves are used, not bins, and one attribute at a time."
 
 
 class _Line(Frozen):
@@ -418,7 +426,8 @@ def _test_trend(table: GroupTable, terms: MetricOptions) -> Floats:
 
 _OF_A_LINE: dict[str, Any] = {
     "family": "independence",
-    "caution": "A straight line: it misses a rate that rises and then falls. " + _OF_THE_NUMBER,
+    "caution": "The measure assumes a straight line, and misses a rate that first rises and then "
+    "falls. " + _OF_THE_NUMBER,
     "source": citations.ZLIOBAITE,
     "requirements": frozenset({Requirement.NUMERIC_ATTRIBUTE}),
     "undefined": _UNDEFINED,
@@ -462,10 +471,11 @@ TREND = TableMetric(
     aliases=("cochran_armitage",),
     family="independence",
     description="The trend of the selection rate along a numeric attribute, in standard errors.",
-    caution="Grows with the number of people: it measures evidence, not size. " + _OF_THE_NUMBER,
+    caution="The value grows with the number of people: it measures evidence, not the size of the "
+    "trend. " + _OF_THE_NUMBER,
     source=citations.ARMITAGE,
-    other_tools="The signed square root of R's `prop.trend.test`; statsmodels divides by people - "
-    "1.",
+    other_tools="The square root of the statistic of R's `prop.trend.test`, with a sign. "
+    "statsmodels divides by people - 1.",
     formula="Σ (s - mean s)(y - r) / √(r (1 - r) Σ (s - mean s)²), attribute s, outcome y with "
     "rate r",
     bounds=(None, None),

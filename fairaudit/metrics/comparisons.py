@@ -108,7 +108,8 @@ DIFFERENCE = Comparison(
     sentence="The group's {} minus the reference's.",
     description="The group's value minus the reference's; 0 at parity, positive if the group has "
     "more.",
-    caution="Positive means a higher rate, which is not always better for the group.",
+    caution="A positive difference means a higher rate, and a higher rate is not always better for "
+    "the group.",
     source=citations.ZLIOBAITE,
     other_tools="AIF360 subtracts in the same order; Žliobaitė's mean difference has the opposite "
     "sign.",
@@ -122,10 +123,11 @@ RATIO = Comparison(
     title="Ratio to the reference",
     sentence="The group's {} divided by the reference's.",
     description="The group's value divided by the reference's; 1 at parity.",
-    caution="Looks large if rates are small: 2 % and 1 % have a ratio of 2, but differ by 1 point.",
+    caution="A ratio looks large if rates are small: 2 % and 1 % have a ratio of 2, but differ by "
+    "1 point only.",
     source=citations.MLHEALTH,
-    other_tools="For x/0, Aequitas prints 10 and aif360.sklearn 0; here it is infinite. For 0/0, "
-    "others print 0; here it is undefined.",
+    other_tools="For x/0, Aequitas prints 10 and aif360.sklearn 0; here the ratio is infinite. For "
+    "0/0, other tools print 0; here the ratio is undefined.",
     formula="group / reference",
     ideal=1,
     apply=truediv,
@@ -135,9 +137,10 @@ RATIO = Comparison(
 GAP = Comparison(
     id="gap",
     title="Gap between the highest and the lowest group",
-    sentence="The highest {} of a group minus the lowest.",
-    description="The highest value of a group minus the lowest; 0 at parity.",
-    caution="By chance alone it is larger if there are more groups: look at the sizes of the pair.",
+    sentence="The highest {} of any group minus the lowest.",
+    description="The highest value of any group minus the lowest; 0 at parity.",
+    caution="By chance alone the gap is larger if there are more groups: look at the sizes of the "
+    "two groups.",
     source=citations.FAIRLEARN,
     other_tools="The same as Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
@@ -149,12 +152,12 @@ GAP = Comparison(
 MIN_RATIO = Comparison(
     id="min_ratio",
     title="Ratio of the lowest to the highest group",
-    sentence="The lowest {} of a group divided by the highest.",
-    description="The lowest value of a group divided by the highest; 1 at parity, never above.",
-    caution="By chance alone it is lower if there are more groups. It looks extreme if rates are "
-    "small.",
+    sentence="The lowest {} of any group divided by the highest.",
+    description="The lowest value of any group divided by the highest; 1 at parity, never above 1.",
+    caution="By chance alone the ratio is lower if there are more groups. It looks extreme if "
+    "rates are small.",
     source=citations.FAIRLEARN,
-    other_tools="Fairlearn's `ratio(method='between_groups')` is the same but prints NaN or 0 for "
+    other_tools="Fairlearn's `ratio(method='between_groups')` is the same, but prints NaN or 0 for "
     "0/0.",
     formula="lowest / highest",
     is_max_min=True,
@@ -169,10 +172,10 @@ LOG_RATIO = Comparison(
     title="Log-ratio to the reference",
     description="The natural logarithm of the group's value divided by the reference's; 0 at "
     "parity.",
-    caution="Infinite if one of the two values is zero; a logarithm is compared with limits as a "
-    "floating-point number.",
+    caution="The log-ratio is infinite if one of the two values is zero. Limits are compared with "
+    "its rounded value (a floating-point number).",
     source=citations.FOULDS,
-    other_tools="ε of differential fairness is the largest of its absolute values.",
+    other_tools="ε of differential fairness is the largest absolute log-ratio.",
     formula="ln(group / reference)",
     of_positives=True,
     apply=lambda group, reference: np.log(group / reference),
@@ -186,9 +189,11 @@ ODDS_RATIO = Comparison(
     id="odds_ratio",
     title="Odds ratio to the reference",
     description="The group's odds divided by the reference's; 1 at parity.",
-    caution="Farther from 1 than the ratio of rates; does not show how many people are affected.",
+    caution="The odds ratio is farther from 1 than the ratio of the rates, and does not show how "
+    "many people are affected.",
     source=citations.ZLIOBAITE,
-    other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 need this one.",
+    other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 are those of this "
+    "ratio.",
     formula="group · (1 - reference) / (reference · (1 - group))",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
@@ -199,7 +204,8 @@ COMMON_ODDS_RATIO = Comparison(
     id="common_odds_ratio",
     title="Odds ratio that the strata have in common",
     description="The common odds ratio of people in the same stratum; 1 at parity.",
-    caution="If the odds ratios of the strata differ, it describes no single stratum.",
+    caution="If the odds ratios of the strata differ, the common odds ratio describes no single "
+    "stratum.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
     source=citations.MANTEL,
     formula="(Σ over strata of a d / N) / (Σ over strata of b c / N): a selected and b not "
@@ -213,8 +219,10 @@ COMMON_ODDS_RATIO = Comparison(
 STANDARDIZED_DIFFERENCE = Comparison(
     id="standardized_difference",
     title="Standardized difference to the reference",
-    description="The difference in units of the standard deviation; 0 at parity.",
-    caution="Uses the standard deviation of the two compared groups; 0.2 is small by convention.",
+    description="The difference between the group and the reference, in units of the standard "
+    "deviation; 0 at parity.",
+    caution="The unit is the standard deviation of the two compared groups. By convention, 0.2 is "
+    "small.",
     no_interval=HIGHER_POWERS,
     source=citations.COHEN,
     other_tools="The same as Cohen's d with the pooled sample standard deviation.",
@@ -228,11 +236,13 @@ STANDARDIZED_DIFFERENCE = Comparison(
 STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     id="standardized_difference_total",
     title="Standardized difference to the reference, by everybody's deviation",
-    description="The difference in units of the standard deviation of all people; 0 at parity.",
-    caution="Uses the standard deviation of all known groups together, including differences "
-    "between groups: it can be larger or smaller than the pooled one of the two compared groups.",
+    description="The difference between the group and the reference, in units of the standard "
+    "deviation of all people; 0 at parity.",
+    caution="The unit is the standard deviation of all known groups together, including "
+    "differences between groups. It can be larger or smaller than the pooled standard deviation of "
+    "the two compared groups.",
     source=citations.GILL,
-    other_tools="Fair-lending practice calls it the standardized mean difference (SMD).",
+    other_tools="In fair lending, this value is called the standardized mean difference (SMD).",
     formula="(group - reference) / the sample standard deviation of everybody",
     apply=sub,
     rational=False,
@@ -242,9 +252,9 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
 COHENS_H = Comparison(
     id="cohens_h",
     title="Cohen's h",
-    description="The difference of two rates on the arcsine scale, where equal steps are equally "
-    "easy to detect.",
-    caution="Not a number of people; 0.2 is called small by convention.",
+    description="The difference of two rates on the arcsine scale. On this scale, equal "
+    "differences are equally easy to detect.",
+    caution="The value is not a number of people. By convention, 0.2 is small.",
     source=citations.COHEN,
     formula="2 asin √group - 2 asin √reference",
     apply=lambda group, reference: (
@@ -344,8 +354,8 @@ COEFFICIENT = Comparison(
 HIGHEST = Comparison(
     id="highest",
     title="The highest of all groups",
-    sentence="The largest {} of a group.",
-    description="The highest value of a group.",
+    sentence="The largest {} of any group.",
+    description="The highest value of any group.",
     caution="Small groups reach high values by chance alone.",
     no_interval="the extreme group is chosen from the same data",
     source=citations.FAIRLEARN,

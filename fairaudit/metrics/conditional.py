@@ -59,13 +59,14 @@ DEMOGRAPHIC_DISPARITY = Formula(
     id="demographic_disparity",
     short="DD",
     family="independence",
-    description="The group's share of the rejected minus its share of the selected.",
-    caution="At equal rates it is larger for a large group; only its sign compares groups.",
+    description="The group's share of all rejected people minus its share of all selected people.",
+    caution="Of two groups with the same selection rate, the larger has the value that is farther "
+    "from 0. So compare groups by the sign only.",
     source=citations.WACHTER,
     better=Better.LOWER,
     bounds=(-1, 1),
-    formula="rejected / all rejected - selected / all selected; the opposite sign if the "
-    "positive is a burden",
+    formula="rejected / all rejected - selected / all selected; the opposite sign if the positive "
+    "outcome is a burden",
     requirements=_PREDICTION,
     value_of=_compute_disparity,
     weighted_n_of=lambda mass: mass.all_selected + mass.all_rejected,
@@ -109,9 +110,9 @@ def _define_stratum_share(
         title=f"Share of the group{of} in the stratum",
         short=f"stratum{of}".replace("positives", "+").replace("negatives", "-"),
         family="conditional",
-        description=f"The share of the group's {who or 'people'} in the stratum.",
-        caution="Describes where people are; two groups can be distributed very differently over "
-        "the strata.",
+        description=f"The share of the group's {who or 'people'} who are in the stratum.",
+        caution="The share describes where people are, not their outcomes. Two groups can be "
+        "distributed very differently over the strata.",
         source=citations.BEUTEL,
         conditional=True,
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
@@ -143,17 +144,19 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     title="Difference at equal propensity",
     short="d propensity",
     aliases=("propensity_measure",),
-    description="The reference's selection rate minus the group's, both averaged over the same "
-    "strata of people with similar propensity (the probability of belonging to the group, given "
-    "the features).",
-    caution=_FACTOR + " People without a counterpart on the other side are left out and counted. "
-    "Equal propensity is not equal merit: check its features.",
+    description="The reference's selection rate minus the group's, among people with similar "
+    "propensity. The propensity is the probability that a person with these features belongs to "
+    "the group. People with similar propensity form a stratum, and both rates are averaged over "
+    "the same strata.",
+    caution=_FACTOR + " A person without a comparable person in the other group is left out; the "
+    "report says how many people this concerns. People with equal propensity need not have equal "
+    "merit: check which features the propensity uses.",
     source=citations.CALDERS,
-    other_tools="Žliobaitė §3.3.2: strata from a logistic model, after Rosenbaum & Rubin (1983), "
-    "https://doi.org/10.1093/biomet/70.1.41; here strata are weighted by their people. `average: "
-    "overlap` weights by n m / (n + m), for n and m people on the two sides (Li, Morgan & "
-    "Zaslavsky 2018). `unexplained_difference` with the same `given` is the aggregate in the "
-    "survey.",
+    other_tools="Žliobaitė (§3.3.2) builds strata with a logistic model, as Rosenbaum & Rubin "
+    "(1983), https://doi.org/10.1093/biomet/70.1.41, do. In fairaudit, the weight of a stratum is "
+    "its number of people; with `average: overlap`, it is n · m / (n + m), for the n people of the "
+    "group and the m people of the reference in the stratum (Li, Morgan & Zaslavsky 2018). The "
+    "survey combines the strata as `unexplained_difference` with the same `given` does.",
     parts=((r.SELECTION_RATE, SHORTFALL),),
     averages=(POOLED,),
     conditional=True,
@@ -167,12 +170,13 @@ DISPARITIES = (
         aliases=("conditional_equality_gap",),
         description="The group's false positive rate minus the reference's, both averaged over the "
         "same strata with the same weights (equal weights unless `average` is set).",
-        caution=_FACTOR + " Uniform weights let a small stratum count as much as a large one.",
+        caution=_FACTOR + " With equal weights, a small stratum counts as much as a large one.",
         source=citations.BEUTEL,
-        other_tools="Beutel et al. also weight by all people of the subgroup (their P(A = a | s = "
-        "0)). `average: group` weights by the negatives of the group (P(a | s, y-)), `average: "
-        "group_people` by all its people (P(a | s)). `reference` and `reference_people` use the "
-        "people of the reference.",
+        other_tools="With `average: group`, the weight of a stratum is the number of the group's "
+        "people with a negative label in the stratum, P(a | s, y-); with `average: group_people`, "
+        "the number of all its people there, P(a | s). `reference` and `reference_people` use the "
+        "people of the reference instead. Beutel et al. use all people of the subgroup, too (their "
+        "P(A = a | s = 0)).",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,
@@ -182,8 +186,9 @@ DISPARITIES = (
         title="Conditional equality of opportunity, ratio",
         short="cond. FPR ratio",
         aliases=("conditional_equality_ratio",),
-        description="The group's averaged false positive rate divided by the reference's.",
-        caution=_FACTOR + " A ratio of averages, not an average of ratios.",
+        description="The group's false positive rate divided by the reference's, both averaged "
+        "over the same strata with the same weights.",
+        caution=_FACTOR + " The value is a ratio of averages, not an average of ratios.",
         source=citations.BEUTEL,
         parts=((r.FALSE_POSITIVE_RATE, RATIO),),
         averages=(UNIFORM,),
@@ -192,12 +197,13 @@ DISPARITIES = (
     Disparity(
         id="unexplained_difference",
         short="d unexplained",
-        description="The part of the mean difference that remains with an equal mix of strata.",
-        caution=_FACTOR + " Covers only strata with both groups: check how many people are in "
-        "others.",
+        description="The part of the mean difference that remains if both groups have the same mix "
+        "of strata.",
+        caution=_FACTOR + " Only strata with people of both groups count: check how many people "
+        "are in other strata.",
         source=citations.KAMIRAN,
-        other_tools="Žliobaitė §3.3 calls it d_u: the mean difference minus the explained "
-        "difference.",
+        other_tools="Žliobaitė (§3.3) calls this difference d_u: the mean difference minus the "
+        "explained difference.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
         averages=(MIDDLE,),
         conditional=True,
@@ -206,10 +212,12 @@ DISPARITIES = (
         id="explained_difference",
         short="d explained",
         description="The part of the mean difference that corresponds to the different mix of "
-        "strata in both groups.",
-        caution=_FACTOR + " Explained is not justified: that depends on the factor.",
+        "strata in the two groups.",
+        caution=_FACTOR + " An explained difference is not a justified difference: that depends on "
+        "the factor.",
         source=citations.KAMIRAN,
-        other_tools="Žliobaitė §3.3 calls it d_e; p*(+|z) is the plain mean of both groups' rates.",
+        other_tools="Žliobaitė (§3.3) calls this difference d_e. As in her p*(+|z), the rate of a "
+        "stratum is the plain mean of both groups' rates.",
         parts=((r.SELECTION_RATE, SHORTFALL), (r.SELECTION_RATE, SHORTFALL)),
         averages=(OWN, MIDDLE),
         fold=REMAINDER,
@@ -223,14 +231,14 @@ DISPARITIES = (
         aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
         description="The group's odds of being selected divided by the reference's, among people "
         "in the same stratum; 1 at parity.",
-        caution=_FACTOR + " One number for all strata: if their odds ratios differ it describes no "
-        "single stratum, and if they have opposite directions it can be 1. The rates next to it "
-        "have the same mix of strata in both groups; the odds ratio of these rates is a different "
-        "number.",
+        caution=_FACTOR + " The value is one number for all strata: if the odds ratios of the "
+        "strata differ, it describes no single stratum, and if they have opposite directions, it "
+        "can be 1. The report also prints the two rates with the same mix of strata; the odds "
+        "ratio of these rates is a different number.",
         source=citations.MANTEL,
         other_tools="The interval of the logarithm is that of Robins, Breslow & Greenland (1986), "
-        "https://doi.org/10.2307/2531052; the test is Cochran's (1954), without continuity "
-        "correction. R's `mantelhaen.test` has the same numbers with `correct = FALSE`.",
+        "https://doi.org/10.2307/2531052. The test is Cochran's (1954), without continuity "
+        "correction. R's `mantelhaen.test` with `correct = FALSE` gives the same numbers.",
         parts=((r.SELECTION_RATE, COMMON_ODDS_RATIO),),
         averages=(POOLED,),
         conditional=True,
@@ -238,13 +246,13 @@ DISPARITIES = (
     Disparity(
         id="conditional_demographic_disparity",
         short="CDD",
-        description="The demographic disparity within strata, averaged with the number of people "
-        "as weight; strata with one group only are left out.",
-        caution=_FACTOR + " Strata in which no one or everyone is selected carry no information.",
+        description="The mean of the demographic disparities in the strata, weighted by the number "
+        "of people. Strata with only one group are left out.",
+        caution=_FACTOR + " Strata in which no one or everyone is selected contain no information.",
         source=citations.WACHTER,
         other_tools="SageMaker Clarify prints the same number if every stratum has both outcomes. "
         "If all people of a stratum are rejected, or all are selected, Clarify uses 0 for a share "
-        "of 0 people; here the share is undefined, and the stratum is left out and listed.",
+        "of 0 people; here the share is undefined, and the report lists the stratum as left out.",
         version=2,
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
         averages=(POOLED,),
@@ -257,14 +265,14 @@ DISPARITIES = (
         short="belift",
         aliases=("bayesian_elift",),
         description="The group's selection rate in the stratum divided by the rate of all people "
-        "in it.",
+        "in the stratum.",
         caution=_FACTOR
-        + " A large group pulls the overall rate towards its own. Variables that correlate with "
-        "the group explain nothing here unless they are strata.",
+        + " A large group pulls the overall rate towards its own. A variable that correlates with "
+        "the group explains nothing here unless it defines the strata.",
         source=citations.MANCUHAN,
-        other_tools="Mancuhan & Clifton condition on all inputs with a Bayesian network; here the "
-        "strata summarise the inputs, and the group is compared with all people in the same "
-        "stratum.",
+        other_tools="Mancuhan & Clifton compare people with equal inputs by a Bayesian network. "
+        "Here the strata summarise the inputs, and the group is compared with all people in the "
+        "same stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.OVERALL,
         conditional=True,
@@ -275,9 +283,10 @@ DISPARITIES = (
         short="belift, all",
         description="The group's selection rate in the stratum divided by the rate of all people "
         "in all strata.",
-        caution="Mixes the effects of stratum and group, because strata differ for all people.",
+        caution="The value mixes the effects of stratum and group, because the rates of strata "
+        "differ for all people.",
         source=citations.ZLIOBAITE,
-        other_tools="The same as Žliobaitė's belift; `belift` here compares within the stratum.",
+        other_tools="The same as Žliobaitė's belift. Here, `belift` compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.EVERYBODY,
         conditional=True,

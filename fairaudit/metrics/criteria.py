@@ -48,11 +48,11 @@ from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
 from fairaudit.stats import sample_sizes
 
-_FEW_CASES = "Undefined if the denominator of a group is 0; check the denominators."
+_FEW_CASES = "The value is undefined if the denominator of a group is 0: check the denominators."
 _BASE_RATES = (
-    "Groups with different base rates cannot have equal predictive values and equal true and false "
-    "positive rates at once, unless one kind of error never occurs (Chouldechova 2017; Kleinberg, "
-    "Mullainathan & Raghavan 2016)."
+    "Groups with different base rates cannot have the same predictive values and also the same "
+    "true and false positive rates, unless one kind of error never occurs (Chouldechova 2017; "
+    "Kleinberg, Mullainathan & Raghavan 2016)."
 )
 
 _ALIASES = {"positive_predictive_value_difference": ("predictive_parity_difference",)}
@@ -83,8 +83,8 @@ CRITERIA = (
             "equal_acceptance_rate",
             "benchmarking",
         ),
-        caution=IGNORES_THE_LABEL + " If base rates differ for good reasons, equal rates are not "
-        "fair.",
+        caution=IGNORES_THE_LABEL + " If base rates differ for good reasons, equal selection rates "
+        "are not fair.",
         source=citations.DWORK,
         other_tools="Fairlearn prints the same number.",
         parts=((r.SELECTION_RATE, GAP),),
@@ -102,8 +102,8 @@ CRITERIA = (
         short="EO difference",
         caution=TRUSTS_THE_LABEL + " Does not consider false positives and their cost.",
         source=citations.HARDT,
-        other_tools="AIF360 uses this name for the signed difference to the reference, which is "
-        "`true_positive_rate_difference` here.",
+        other_tools="AIF360 uses this name for the signed difference to the reference. Here, that "
+        "difference is `true_positive_rate_difference`.",
         parts=((r.TRUE_POSITIVE_RATE, GAP),),
     ),
     Disparity(
@@ -116,9 +116,10 @@ CRITERIA = (
         id="equalized_odds_difference",
         short="equalized odds",
         aliases=("conditional_procedure_accuracy_equality",),
-        description="The larger of the gaps in true positive and false positive rate.",
+        description="The larger of two gaps between groups: that in true positive rate and that in "
+        "false positive rate.",
         source=citations.HARDT,
-        other_tools="Fairlearn prints the same number if no denominator is empty. AIF360's measure "
+        other_tools="Fairlearn prints the same number if no denominator is 0. AIF360's measure "
         "with this name compares with the reference.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MAX,
@@ -128,7 +129,8 @@ CRITERIA = (
         title="Equalized odds difference, mean",
         short="eq. odds mean",
         aliases=("equalized_odds_difference_mean",),
-        description="The mean of the gaps in true positive and false positive rate.",
+        description="The mean of two gaps between groups: that in true positive rate and that in "
+        "false positive rate.",
         caution=TRUSTS_THE_LABEL + " A mean can hide one wide gap.",
         source=citations.FAIRLEARN,
         other_tools="The same as Fairlearn's `equalized_odds_difference(agg='mean')`.",
@@ -138,10 +140,11 @@ CRITERIA = (
     Disparity(
         id="equalized_odds_ratio",
         short="eq. odds ratio",
-        description="The smaller of the min/max ratios of true positive and false positive rate.",
+        description="The smaller of two ratios of the lowest to the highest group: that of true "
+        "positive rates and that of false positive rates.",
         source=citations.FAIRLEARN,
-        other_tools="Fairlearn prints the same number if no denominator is empty and no ratio is "
-        "0/0; it leaves out 0/0.",
+        other_tools="Fairlearn prints the same number if no denominator is 0 and no ratio is 0/0. "
+        "Fairlearn leaves out a ratio of 0/0.",
         parts=((r.TRUE_POSITIVE_RATE, MIN_RATIO), (r.FALSE_POSITIVE_RATE, MIN_RATIO)),
         fold=MIN,
     ),
@@ -149,7 +152,7 @@ CRITERIA = (
         id="predictive_equality",
         short="FPR gap",
         source=citations.CORBETT,
-        other_tools="Pages that define it by true negative rates mean the same gap.",
+        other_tools="A definition by true negative rates has the same gap.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
     Disparity(
@@ -169,7 +172,8 @@ CRITERIA = (
     Disparity(
         id="conditional_use_accuracy_equality",
         short="PPV, NPV gap",
-        description="The larger of the gaps in positive and negative predictive value.",
+        description="The larger of two gaps between groups: that in positive predictive value and "
+        "that in negative predictive value.",
         caution=_BASE_RATES + " " + _FEW_CASES,
         source=citations.BERK,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
@@ -178,8 +182,8 @@ CRITERIA = (
     Disparity(
         id="overall_accuracy_equality",
         short="accuracy gap",
-        caution="Gives missed and false selections the same weight, and true negatives the same "
-        "weight as true positives.",
+        caution="A missed and a false selection have the same weight, and so have a true negative "
+        "and a true positive.",
         source=citations.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
@@ -187,8 +191,10 @@ CRITERIA = (
         id="conditional_statistical_parity",
         short="conditional SP",
         family="independence",
-        description="The largest gap in selection rates within a stratum of a declared factor.",
-        caution="A factor that is itself a result of the disparity hides the disparity; small "
+        description="Within each stratum, the highest selection rate of any group minus the "
+        "lowest. A stratum holds the people with the same value of a factor that the spec "
+        "declares.",
+        caution="A factor that is itself a result of the disparity hides the disparity. Small "
         "strata have wide gaps by chance.",
         source=citations.CORBETT,
         parts=((r.SELECTION_RATE, GAP),),
@@ -200,7 +206,7 @@ CRITERIA = (
         aliases=("positive_rate_difference",),
         caution=IGNORES_THE_LABEL,
         source=citations.AIF360,
-        other_tools="AIF360 and fairMLHealth print the same number; Žliobaitė's mean difference "
+        other_tools="AIF360 and fairMLHealth print the same number. Žliobaitė's mean difference "
         "has the opposite sign.",
         parts=((r.SELECTION_RATE, DIFFERENCE),),
     ),
@@ -208,9 +214,10 @@ CRITERIA = (
         id="disparate_impact_ratio",
         short="DI ratio",
         aliases=("disparate_impact", "slift"),
-        caution=IGNORES_THE_LABEL + " Looks large if rates are small.",
+        caution=IGNORES_THE_LABEL + " The ratio looks large if rates are small.",
         source=citations.AIF360,
-        other_tools="Žliobaitė's impact ratio; `impact_ratio` compares with the highest group.",
+        other_tools="Žliobaitė calls this ratio the impact ratio. Here, `impact_ratio` compares "
+        "with the group with the highest rate.",
         parts=((r.SELECTION_RATE, RATIO),),
     ),
     *(
@@ -230,9 +237,9 @@ CRITERIA = (
     Disparity(
         id="average_odds_difference",
         short="avg odds diff.",
-        description="The mean of the differences from the reference in false and true positive "
-        "rate.",
-        caution=TRUSTS_THE_LABEL + " Opposite differences cancel.",
+        description="The mean of two differences from the reference: that in false positive rate "
+        "and that in true positive rate.",
+        caution=TRUSTS_THE_LABEL + " Differences in opposite directions cancel each other.",
         source=citations.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
         fold=MEAN,
@@ -241,7 +248,8 @@ CRITERIA = (
         id="average_odds_error",
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
-        description="The mean of the absolute differences in false and true positive rate.",
+        description="The mean of two differences from the reference, both without their signs: "
+        "that in false positive rate and that in true positive rate.",
         source=citations.AIF360,
         other_tools="The same as AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -250,7 +258,8 @@ CRITERIA = (
     Disparity(
         id="treatment_equality",
         short="fn/fp ratio",
-        description="The group's false negatives per false positive, divided by the reference's.",
+        description="The number of the group's false negatives for each false positive, divided by "
+        "that of the reference.",
         source=citations.BERK,
         parts=((r.ERROR_TYPE_RATIO, RATIO),),
     ),
@@ -258,10 +267,11 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_difference",
         title="Equal odds difference as fairMLHealth computes it",
         short="odds diff. (fML)",
-        description="The larger of the differences in false and true positive rate, with its sign.",
+        description="There are two differences from the reference: in true positive rate and in "
+        "false positive rate. The value is the difference that is farther from 0, with its sign.",
         source=citations.MLHEALTH,
-        other_tools="The same as in fairMLHealth's code. Its page prints the maximum of signed "
-        "values, which is another number.",
+        other_tools="The same as in fairMLHealth's code. fairMLHealth's documentation has the "
+        "maximum of the signed differences instead, which can be another number.",
         parts=((r.TRUE_POSITIVE_RATE, DIFFERENCE), (r.FALSE_POSITIVE_RATE, DIFFERENCE)),
         fold=LARGEST_MAGNITUDE,
     ),
@@ -269,9 +279,11 @@ CRITERIA = (
         id="fairmlhealth_equal_odds_ratio",
         title="Equal odds ratio as fairMLHealth computes it",
         short="odds ratio (fML)",
-        description="The ratio of true or false positive rates that is farther from 1.",
+        description="There are two ratios to the reference: of true positive rates and of false "
+        "positive rates. The value is the ratio that is farther from 1.",
         source=citations.MLHEALTH,
-        other_tools="fairMLHealth's code compares the departures rounded to six decimals.",
+        other_tools="fairMLHealth's code rounds the distances from 1 to six decimals before it "
+        "compares them.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=FARTHEST_FROM_1,
     ),
@@ -280,12 +292,14 @@ CRITERIA = (
         title="Equal odds ratio as fairMLHealth prints it",
         short="odds ratio (min)",
         aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
-        description="The smaller of the ratios of true and false positive rates.",
-        caution=TRUSTS_THE_LABEL + " Hides a ratio above 1 if the other is below 1.",
+        description="The smaller of two ratios to the reference: that of the true positive rate "
+        "and that of the false positive rate.",
+        caution=TRUSTS_THE_LABEL + " If one ratio is above 1 and the other below 1, the one above "
+        "1 is hidden.",
         source=citations.MLHEALTH,
-        other_tools="fairMLHealth's table of equations has this minimum. Its text and code use the "
-        "ratio farther from 1, `fairmlhealth_equal_odds_ratio`. `equalized_odds_ratio` divides the "
-        "lowest rate by the highest.",
+        other_tools="fairMLHealth's table of equations has this minimum. fairMLHealth's text and "
+        "code use the ratio that is farther from 1, `fairmlhealth_equal_odds_ratio`. "
+        "`equalized_odds_ratio` divides the lowest rate by the highest.",
         parts=((r.TRUE_POSITIVE_RATE, RATIO), (r.FALSE_POSITIVE_RATE, RATIO)),
         fold=MIN,
     ),
@@ -295,10 +309,10 @@ CRITERIA = (
         aliases=("four_fifths_ratio", "adverse_impact_ratio"),
         description="The group's selection rate divided by the highest rate of any group.",
         caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
-        "is not evidence alone, and the ratio varies a lot by chance if a group is small.",
+        "alone is not evidence, and the ratio of a small group varies a lot by chance.",
         source=citations.UGESP,
-        other_tools="The ratio that New York City's Local Law 144 requires. If the positive "
-        "outcome is a burden, it compares the rates of not being selected.",
+        other_tools="New York City's Local Law 144 requires this ratio. If the positive outcome is "
+        "a burden, the rates of not being selected are compared.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
         four_fifths=True,
@@ -308,9 +322,9 @@ CRITERIA = (
         short="scoring impact",
         description="The group's scoring rate divided by the highest rate of any group.",
         caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
-        "is not evidence alone, and the ratio varies a lot by chance if a group is small.",
+        "alone is not evidence, and the ratio of a small group varies a lot by chance.",
         source=citations.LL144,
-        other_tools="The ratio that New York City's Local Law 144 requires for tools that score "
+        other_tools="New York City's Local Law 144 requires this ratio for tools that score "
         "people.",
         parts=((s.SCORING_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
@@ -321,7 +335,8 @@ CRITERIA = (
         short="balance (+)",
         aliases=("balance_for_the_positive_class",),
         family="separation",
-        description="The highest mean score of a group's positives minus the lowest.",
+        description="In each group, the mean score of the people with a positive label. The value "
+        "is the highest of these means minus the lowest.",
         source=citations.KLEINBERG,
         parts=((means_and_errors.MEAN_SCORE_POSITIVES, GAP),),
     ),
@@ -331,7 +346,8 @@ CRITERIA = (
         short="balance (-)",
         aliases=("balance_for_the_negative_class",),
         family="separation",
-        description="The highest mean score of a group's negatives minus the lowest.",
+        description="In each group, the mean score of the people with a negative label. The value "
+        "is the highest of these means minus the lowest.",
         source=citations.KLEINBERG,
         parts=((means_and_errors.MEAN_SCORE_NEGATIVES, GAP),),
     ),
@@ -341,8 +357,8 @@ CRITERIA = (
         short="worst ECE",
         aliases=("calibration_within_groups",),
         source=citations.KLEINBERG,
-        other_tools="A mean over bins, which can hide one bin with a large error. "
-        "`multicalibration` is the largest gap of any bin.",
+        other_tools="A calibration error is a mean over bins, and can hide one bin with a large "
+        "error. `multicalibration` is the largest error of any bin.",
         instead="calibration_error or multicalibration",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),
@@ -412,9 +428,10 @@ KL_DIVERGENCE = Disparity(
     title="Kullback–Leibler divergence",
     short="KL",
     aliases=("kullback_leibler_divergence",),
-    description="How far the group's distribution over outcomes is from the reference's, in nats.",
-    caution="Not symmetric: swapping group and reference gives another number. Infinite if the "
-    "group has an outcome that the reference does not have.",
+    description="How far the group's distribution over outcomes is from the reference's, in nats "
+    "(bits · ln 2).",
+    caution="If group and reference are swapped, the value is another number. It is infinite if "
+    "the group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
     source=citations.KULLBACK,
     other_tools="aif360.sklearn swaps group and reference.",
@@ -426,7 +443,8 @@ DISPARITIES = (
         id="mean_difference",
         short="mean diff.",
         aliases=("discrimination_score", "slift_d"),
-        caution=IGNORES_THE_LABEL + " If it is positive, the group is selected less.",
+        caution=IGNORES_THE_LABEL + " A positive value means that the group is selected less "
+        "often.",
         source=citations.ZLIOBAITE,
         other_tools="The same as `statistical_parity_difference` with the opposite sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
@@ -438,23 +456,25 @@ DISPARITIES = (
         short="mean diff.",
         family="independence",
         description="The reference's mean minus the group's.",
-        caution=IGNORES_THE_LABEL + " If it is positive, the group has less, in the unit of the "
-        "number.",
+        caution=IGNORES_THE_LABEL + " A positive value means that the group has less; its unit is "
+        "that of the number.",
         source=citations.ZLIOBAITE,
-        other_tools="The `mean_difference` of a numeric outcome; `mean_prediction_difference` with "
-        "the opposite sign.",
+        other_tools="This is `mean_difference` for a numeric outcome, and "
+        "`mean_prediction_difference` with the opposite sign.",
         parts=((means_and_errors.MEAN_PREDICTION, SHORTFALL),),
     ),
     Disparity(
         id="normalized_difference",
         short="norm. diff.",
-        description="The mean difference, divided by its largest possible value for this share of "
-        "selected people.",
-        caution=IGNORES_THE_LABEL + " Undefined if no one or everyone is selected.",
+        description="The mean difference, divided by the largest value that it can have for this "
+        "share of selected people.",
+        caution=IGNORES_THE_LABEL + " The value is undefined if no one or everyone is selected.",
         source=citations.ZLIOBAITE,
-        other_tools="Žliobaitė prints only the divisor of a positive difference, min(p(+) / "
-        "p(ref), p(-) / p(group)). If the group is selected more, the divisor here is min(p(+) / "
-        "p(group), p(-) / p(ref)), so that complete reverse separation is -1, as in her Table 4.",
+        other_tools="Žliobaitė prints only the divisor for a positive difference, min(p(+) / "
+        "p(ref), p(-) / p(group)); p is a share of the people in both groups. If the group is "
+        "selected more often, the divisor here is min(p(+) / p(group), p(-) / p(ref)). So the "
+        "value is -1 if all of the group and no one of the reference is selected, as in her Table "
+        "4.",
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
     Disparity(
@@ -462,9 +482,11 @@ DISPARITIES = (
         title="Odds ratio of selection",
         short="odds ratio",
         description="The group's odds of being selected divided by the reference's.",
-        caution=IGNORES_THE_LABEL + " It is farther from 1 than the ratio of rates.",
+        caution=IGNORES_THE_LABEL + " The odds ratio is farther from 1 than the ratio of the "
+        "rates.",
         source=citations.ZLIOBAITE,
-        other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 are for this one.",
+        other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 are those of this "
+        "ratio.",
         parts=((r.SELECTION_RATE, ODDS_RATIO),),
     ),
     Disparity(
@@ -475,9 +497,10 @@ DISPARITIES = (
         description="The group's selection rate divided by the rate of all people.",
         caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
         source=citations.PEDRESCHI,
-        other_tools="Žliobaitė's formula has all people in the numerator, but the limits in her "
-        "Table 4 need the protected group there. The largest possible value is 1 / p(group), not "
-        "∞.",
+        other_tools="In the survey of Žliobaitė (2015), the formula has all people in the "
+        "numerator, but the limits in her Table 4 are right only with the group there. The largest "
+        "value that a group can have is 1 / p(group), with p(group) the group's share of all "
+        "people; Table 4 has ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.OVERALL,
     ),
@@ -486,11 +509,12 @@ DISPARITIES = (
         title="Area under the curve between groups",
         short="AUC between",
         aliases=("area_under_curve",),
-        description="The probability that a person of the reference is selected and a person of "
-        "the group is not, plus half of the ties.",
-        caution=IGNORES_THE_LABEL + " For two outcomes it is ½ + ½ of the mean difference.",
+        description="The probability that, of a random person of the reference and a random person "
+        "of the group, only the first is selected. Pairs with the same outcome count half.",
+        caution=IGNORES_THE_LABEL + " The value is ½ plus half of the mean difference, and says no "
+        "more than the mean difference.",
         source=citations.CALDERS,
-        other_tools="Žliobaitė's rank formula lacks the division by the product of the group "
+        other_tools="Žliobaitė's rank formula lacks the division by the product of the two group "
         "sizes.",
         parts=((r.SELECTION_RATE, RANKED),),
     ),
@@ -498,23 +522,25 @@ DISPARITIES = (
         id="between_group_auc_score",
         title="Area under the curve between groups, of the score",
         short="AUC of scores",
-        description="The probability that a person of the reference scores higher than a person of "
-        "the group, plus half of the ties.",
-        caution=IGNORES_THE_LABEL + " Does not show how far apart the scores are.",
+        description="The probability that a random person of the reference has a higher score than "
+        "a random person of the group. Equal scores count half.",
+        caution=IGNORES_THE_LABEL + " The value does not show how far apart the scores are.",
         source=citations.CALDERS,
-        other_tools="The Mann–Whitney statistic divided by the product of the group sizes, n₀n₁.",
+        other_tools="The same as the Mann–Whitney statistic divided by the product of the two "
+        "group sizes, n₀n₁.",
         parts=((s.SCORE_DISTRIBUTION, s.RANKED_SCORES),),
     ),
     Disparity(
         id="between_group_auc_ordinal",
         title="Area under the curve between groups, of ordered classes",
         short="AUC of classes",
-        description="The probability that a person of the reference has a higher class than a "
-        "person of the group, plus half of the ties.",
-        caution=IGNORES_THE_LABEL + " Does not show how far apart the classes are.",
+        description="The probability that a random person of the reference has a higher class than "
+        "a random person of the group. Equal classes count half.",
+        caution=IGNORES_THE_LABEL + " The value does not show how far apart the classes are.",
         source=citations.CALDERS,
-        other_tools="For two classes it is `between_group_auc`. The Mann–Whitney statistic of the "
-        "ranks of the classes, divided by the product of the group sizes, n₀n₁.",
+        other_tools="For two classes, the same as `between_group_auc`. For more, the Mann–Whitney "
+        "statistic of the ranks of the classes, divided by the product of the two group sizes, "
+        "n₀n₁.",
         parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
     ),
     Disparity(
@@ -532,9 +558,10 @@ DISPARITIES = (
         short="correlation",
         aliases=("pearson_correlation",),
         family="independence",
-        description="Pearson's correlation of the score, or of the outcome, with membership in the "
-        "group.",
-        caution=IGNORES_THE_LABEL + " It is small for any small group.",
+        description="Pearson's correlation between membership in the group and the score (without "
+        "a score: the number or the decision).",
+        caution=IGNORES_THE_LABEL + " The correlation is small for every small group, however "
+        "large the disparity is.",
         source=citations.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,
@@ -545,13 +572,15 @@ DISPARITIES = (
         short="slope, contr.",
         aliases=("least_squares_slope",),
         family="conditional",
-        description="The group's score (or number, or selection rate) minus the reference's, for "
-        "people with equal `controls`; from one least-squares fit of all groups.",
+        description="The group's mean score (or number, or selection rate) minus the reference's, "
+        "among people with the same values of the columns in `controls`. The difference is "
+        "estimated by one least-squares regression of all groups.",
         caution="A control that is itself a result of the disparity hides the disparity. The "
-        "effects of the controls are additive. People without a control value are left out.",
+        "regression adds the effects of the controls; it does not see an effect that only a "
+        "combination of controls has. People with a missing value in a control are left out.",
         source=citations.ZLIOBAITE,
-        other_tools="Equals a group's coefficient in R's `lm(y ~ group + factor(control))` and in "
-        "statsmodels' OLS, with their t test. Without controls it is the plain difference.",
+        other_tools="The value is the group's coefficient in R's `lm(y ~ group + factor(control))` "
+        "and in statsmodels' OLS. Without controls, it is the plain difference.",
         parts=((means_and_errors.OUTCOME_MEAN, COEFFICIENT),),
         fitted=True,
     ),
@@ -561,11 +590,13 @@ DISPARITIES = (
         short="corr. (-)",
         aliases=("conditional_correlation",),
         family="separation",
-        description="Pearson's correlation of the score, or of the prediction, with membership in "
-        "the group, among people with a negative label.",
-        caution="Relies on the label. It is small for any small group.",
+        description="Among people with a negative label, Pearson's correlation between membership "
+        "in the group and the score (without a score: the prediction).",
+        caution="Relies on the label. The correlation is small for every small group, however "
+        "large the disparity is.",
         source=citations.BEUTEL,
-        other_tools="Beutel et al. use its absolute value as a penalty in training (Corr).",
+        other_tools="Beutel et al. use the absolute value of this correlation as a penalty in "
+        "training (Corr).",
         parts=((means_and_errors.OUTCOME_MEAN_OF_NEGATIVES, CORRELATION),),
         reference=ReferencePolicy.REST,
     ),

@@ -40,8 +40,9 @@ class Family(Frozen):
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "data": Family(
-            "The label or the people themselves, independent of the decision.",
-            "Use first: shows how the data describe the groups.",
+            "The make-up of the data: how many people each group has, and which labels and "
+            "decisions they have.",
+            "Look at these numbers first: they show what the data say about the groups.",
         ),
         "independence": Family(
             "Who is selected, independent of the label.",
@@ -77,7 +78,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             "legitimate.",
             "When part of a disparity corresponds to a factor that you consider legitimate.",
         ),
-        "comparison": Family("Two values of one quantity.", "With any rate, mean or score."),
+        "comparison": Family("Two values of the same measure.", "With any rate, mean or score."),
     }
 )
 
@@ -95,9 +96,11 @@ IGNORES_THE_LABEL = "Does not consider who is qualified."
 TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this measure."
 """Cautions of many records."""
 
-BIASED_BY_CHANCE = "biased away from parity by chance, most of all near parity"
+BIASED_BY_CHANCE = (
+    "chance alone moves the value away from parity, most of all if groups are almost equal"
+)
 """The reason why a metric that is never below parity has no interval."""
-HIGHER_POWERS = "its variance needs sums of third and fourth powers, which are not counted"
+HIGHER_POWERS = "this would need sums of third and fourth powers, which fairaudit does not collect"
 """The reason why a measure of squares, or in standard deviations, has no interval."""
 
 
@@ -256,9 +259,9 @@ PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
         Better.NEITHER: Preference(
             Better.NEITHER,
             Better.NEITHER,
-            "It describes the people or their scores, mixes two kinds of error, or is a share of "
-            "people with the same decision: a higher predictive value can result from a higher "
-            "base rate or from a stricter threshold, and does not show who is harmed.",
+            "The rate does not show who is harmed. It describes the people or their scores, mixes "
+            "two kinds of error, or is a share of people with the same decision: a higher "
+            "predictive value can result from a higher base rate or from a stricter threshold.",
         ),
     }
 )

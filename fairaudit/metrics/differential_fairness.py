@@ -399,19 +399,22 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     short="ε",
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),
     family="independence",
-    description="The largest log-ratio of the probability of any outcome between any two groups.",
-    caution="A small group without one of the outcomes makes it infinite; smoothing hides this, "
-    "and the report says so. A small value is not a guarantee: read the interval and the strata. "
-    "It does not show why groups differ.",
+    description="How far apart two groups are in the probability of an outcome, as the natural "
+    "logarithm of the ratio. ε is the largest of these log-ratios, over all outcomes and pairs of "
+    "groups.",
+    caution="A small group in which an outcome is missing makes ε infinite; smoothing hides this, "
+    "and the report says so. A small ε is not a guarantee: read the interval and the strata. ε "
+    "does not show why groups differ.",
     source=citations.FOULDS,
     other_tools="ε limits three things. The expected utilities of two groups differ at most by the "
-    "factor e^ε, if no utility is negative (Eq. 5). An outcome changes the odds of two groups at "
-    "most by the factor e^ε, for priors in Θ (Eq. 4). ε of a subset of the attributes is at most "
-    "2ε (Theorem 3.2), and at most ε for a single distribution. Smoothing: AIF360's "
+    "factor e^ε, if no utility is negative (Eq. 5). To know a person's outcome changes the odds "
+    "that the person belongs to one group rather than the other at most by the factor e^ε, for "
+    "every distribution in Θ (Eq. 4). A subset of the attributes has an ε of at most 2ε (Theorem "
+    "3.2), and of at most ε for a single distribution. Smoothing: AIF360's "
     "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to each "
     "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` divides this "
-    "amount in proportion to the outcomes of all groups, so that groups of unequal size with equal "
-    "rates keep equal rates.",
+    "amount in proportion to the outcomes of all groups: groups of different sizes with equal "
+    "rates then keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,
@@ -431,13 +434,14 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    description="The largest log-ratio between two groups (ε) of the prediction, minus that of the "
-    "label. The group that is worse off can be different in both.",
-    caution="0 for a model that repeats the disparity of the label, and also for a model that "
-    "reverses it.",
+    description="ε of the prediction minus ε of the label; ε is the largest log-ratio between two "
+    "groups. The group that is worse off by the prediction need not be worse off by the label.",
+    caution="The value is 0 for a model that repeats the disparity of the label, and also for a "
+    "model that reverses it.",
     source=citations.FOULDS,
-    other_tools="The same as AIF360's `differential_fairness_bias_amplification`, which smooths. "
-    "For a value of Δε, the largest disparity of expected utility is e^Δε times as large (§4.1).",
+    other_tools="The same as AIF360's `differential_fairness_bias_amplification`, except that "
+    "AIF360 smooths. If the value is Δε, the largest possible disparity of expected utility is "
+    "e^Δε times as large for the prediction as for the label (§4.1).",
     value_of=_bias_amplification,
     formula="`differential_fairness` of the prediction - that of the label, on rows with both",
     bounds=(None, None),
@@ -453,8 +457,9 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    description="The largest log-ratio (ε) of the prediction among people with the same label.",
-    caution="Relies on the label. A small group without one of the outcomes makes it infinite.",
+    description="ε of the prediction (the largest log-ratio between two groups) among people with "
+    "the same label.",
+    caution="Relies on the label. A small group in which an outcome is missing makes ε infinite.",
     source=citations.FOULDS,
     other_tools="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
     value_of=_within_labels,
@@ -474,7 +479,8 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     id="differential_equal_opportunity",
     title="Differential equal opportunity",
     short="ε given +",
-    description="The largest log-ratio (ε) of the prediction among people with a positive label.",
+    description="ε of the prediction (the largest log-ratio between two groups) among people with "
+    "a positive label.",
     other_tools="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
     value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, positive) - ln P(y|h, positive)|",

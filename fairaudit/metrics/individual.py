@@ -178,16 +178,16 @@ CONSISTENCY = Formula(
     short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
-    description="One minus the mean distance of people's outcomes (1 or 0) from the mean outcome "
-    "of "
-    f"their `k` ({NEIGHBOURS}) nearest neighbours.",
-    caution="The features define the distance, with equal weight for each standard deviation. "
-    "High if all neighbours belong to one group: outcomes can then differ by group and not by "
-    "person. Necessary for fairness, not sufficient. It depends on `k`, and many or irrelevant "
-    "features and missing values distort it.",
+    description="How close the outcome of a person (1 or 0) is to the mean outcome of the person's "
+    f"`k` nearest neighbours (default {NEIGHBOURS}): 1 minus the mean distance between the two.",
+    caution="The features define who is near; each feature counts in units of its standard "
+    "deviation. Consistency is also high if all neighbours of a person belong to the same group, "
+    "even if outcomes differ between groups. It is necessary for fairness, but not sufficient. The "
+    "value depends on `k`. Irrelevant features, a large number of features, and missing values "
+    "distort it.",
     source=citations.ZEMEL,
-    other_tools="AIF360 counts each person as their own neighbour and does not standardise "
-    "numbers; its categories are numbers. fairMLHealth prints AIF360's value.",
+    other_tools="AIF360 counts each person as their own neighbour, does not standardise numbers, "
+    "and treats categories as numbers. fairMLHealth prints AIF360's value.",
     better=Better.HIGHER,
     formula="1 - mean |outcome - mean outcome of the k nearest others|, ties included",
     parameters=("k",),
@@ -202,13 +202,14 @@ UNAWARENESS_VIOLATIONS = Formula(
     id="unawareness_violations",
     short="unaware. viol.",
     family="individual",
-    description="The share of pairs with different outcomes, among pairs of people who are equal "
-    "in every feature: no rule based on the features alone explains these pairs.",
-    caution="0 for every model that uses only the features. Undefined if no two people are equal: "
-    "bin the features first.",
+    description="Among pairs of people who are equal in every feature, the share of pairs with "
+    "different outcomes. No rule that uses only the features gives the two people of such a pair "
+    "different outcomes.",
+    caution="The value is 0 for every model that uses only the features. It is undefined if no two "
+    "people are equal in every feature: bin the features first.",
     source=citations.GAJANE,
     better=Better.LOWER,
-    formula="pairs with equal features and different outcomes / pairs with equal features",
+    formula="(pairs with equal features and different outcomes) / (pairs with equal features)",
     requirements=FEATURES,
     undefined=f"no two people are equal in every feature{TOO_FEW}",
     value_of=value_by(_unawareness),
@@ -221,13 +222,15 @@ LIPSCHITZ_VIOLATIONS = Formula(
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
-    description="The share of pairs of people whose scores (1 and 0 without a score) differ by "
-    "more than `lipschitz` (1) times their distance in standard deviations of the features.",
-    caution="The features and `lipschitz` define which people are near; distant pairs can hardly "
-    f"violate it. With more than {MOST_IN_PAIRS:,} people only a sample of the pairs is compared.",
+    description="The share of pairs of people whose scores differ too much for their distance: by "
+    "more than `lipschitz` (default 1) times the distance. The distance is measured in standard "
+    "deviations of the features. Without a score, selected counts as 1 and not selected as 0.",
+    caution="The features and `lipschitz` define which people are near. Two people who are far "
+    f"apart can hardly count as a violation. With more than {MOST_IN_PAIRS:,} people, only a "
+    "sample of the pairs is compared.",
     source=citations.DWORK,
     better=Better.LOWER,
-    formula="pairs with a difference of scores > lipschitz · distance / pairs",
+    formula="(pairs with a difference of scores > lipschitz · distance) / pairs",
     parameters=("lipschitz",),
     requirements=FEATURES,
     undefined="fewer than two people with all features",
@@ -240,14 +243,13 @@ CAUSAL_DISCRIMINATION = TableMetric(
     id="causal_discrimination",
     short="causal discr.",
     family="individual",
-    description="The share of pairs with different outcomes, among pairs of people from different "
-    "groups who are equal in every feature.",
-    caution="Outcomes may differ as often within one group: compare with "
-    "`unawareness_violations`. It is causal only as far as the features hold all other causes "
-    "fixed.",
+    description="Among pairs of people from different groups who are equal in every feature, the "
+    "share of pairs with different outcomes.",
+    caution="Outcomes may differ as often within one group: compare with `unawareness_violations`. "
+    "The value shows a causal effect only if the features contain all other causes of the outcome.",
     source=citations.GALHOTRA,
-    other_tools="Galhotra et al. query a model for the same input with another attribute; here "
-    "both people are in the data, so only existing pairs count.",
+    other_tools="Galhotra et al. ask a model for the same input with another value of the "
+    "attribute. Here both people are in the data, so only existing pairs count.",
     formula="share with different outcomes, of pairs with equal features and different groups",
     bounds=(0, 1),
     requirements=FEATURES,
@@ -255,7 +257,8 @@ CAUSAL_DISCRIMINATION = TableMetric(
     value_of=_causal_value,
     interval=_causal_ends,
     method=BY_PEOPLE,
-    no_test="0 is the end of its range, and a single pair that differs refutes it",
+    no_test="0 is the lowest possible value, and a single pair with different outcomes is enough "
+    "to refute it",
 )
 GROUP_METRICS = (CONSISTENCY, UNAWARENESS_VIOLATIONS, LIPSCHITZ_VIOLATIONS)
 """The metrics of people one by one with a number for each group."""
@@ -328,17 +331,18 @@ BALANCED_ERROR_RATE = Formula(
     aliases=("redlining_potential", "ber"),
     family="individual",
     has_outcome=False,
-    description="How often the features predict group membership wrongly: the mean of two shares, "
-    "members predicted as others and others predicted as members. It is 0.5 if the features carry "
-    "no information, and 0 if they determine the group.",
-    caution="Measures the potential for redlining, not discrimination: decisions may or may not "
-    "use this information. Another predictor may be better, so the features carry at least this "
-    "much information.",
+    description="How often a prediction of group membership from the features is wrong: the mean "
+    "of the share of members who are predicted as others and the share of others who are predicted "
+    "as members. The rate is 0.5 if the features say nothing about the group, and 0 if they "
+    "determine it.",
+    caution="The rate shows whether the features could replace the group in a decision "
+    "(redlining), not whether a decision uses them so. Another predictor may be better, so the "
+    "features contain at least this much information about the group.",
     source=citations.FELDMAN,
-    other_tools="Žliobaitė §3.2.8 has the same interpretation. The predictor is the mean of a "
+    other_tools="Žliobaitė (§3.2.8) reads the rate in the same way. The predictor is the mean of a "
     "logistic regression (additive effects) and gradient-boosted trees (thresholds and "
-    f"interactions), with {FOLDS} folds and seed {SEED}. The interval allows for folds that share "
-    "training data (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
+    f"interactions), with {FOLDS} folds and seed {SEED}. The interval takes into account that the "
+    "folds share training data (Nadeau & Bengio 2003, https://doi.org/10.1023/A:1024068626366).",
     formula=f"(missed / the group + mistaken / all others) / 2, cross-validated in {FOLDS} folds",
     requirements=frozenset({Requirement.FEATURES}),
     undefined=f"fewer than {FOLDS} people of the group, or of all others, have every feature, "

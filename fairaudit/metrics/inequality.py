@@ -35,8 +35,9 @@ _FEWEST = 5
 _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "benefit b = prediction - label + 1 (label - prediction + 1 for a burden) with mean μ"
 _CAUTION = (
-    "Weighs false positives against false negatives in a fixed way. It does not show which people "
-    "gain or lose. It has no interval if fewer than 5 people have a benefit of 0"
+    "The weights of false positives and false negatives are fixed. The value does not show which "
+    "people gain or lose. It has no interval if fewer than 5 people have a benefit of 0: these are "
+    "the false negatives (for a burden, the false positives)"
 )
 
 
@@ -174,10 +175,10 @@ GENERALIZED_ENTROPY = Formula(
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     description="How unequally the benefit of the decisions is distributed over the people of the "
     "group.",
-    caution=_CAUTION + " (if α is above 0).",
+    caution=_CAUTION + ". This concerns α above 0 only.",
     source=citations.SPEICHER,
     other_tools="AIF360's `generalized_entropy_index` always uses b = prediction - label + 1. At α "
-    "= 0 it divides by μ once too often.",
+    "= 0, AIF360 divides by μ once too often.",
     bounds=(0, None),
     parameters=("alpha",),
     formula=f"Σ[(b/μ)^α - 1] / (people · α (α - 1)), {_BENEFIT}; α = 2 by default",
@@ -210,8 +211,8 @@ COEFFICIENT_OF_VARIATION = Formula(
     description="The standard deviation of the benefit, divided by its mean.",
     caution=_CAUTION + ".",
     source=citations.SPEICHER,
-    other_tools="fairMLHealth's page, and AIF360 before 0.5, print a value that is √2 times as "
-    "large.",
+    other_tools="fairMLHealth's documentation and AIF360 before version 0.5 print a value that is "
+    "√2 times as large.",
     bounds=(0, None),
     formula=f"standard deviation of b / μ, {_BENEFIT}",
     value_of=lambda counts, _: (
@@ -228,8 +229,9 @@ ATKINSON = Formula(
     short="Atkinson",
     description="The share of the total benefit that could be given up if the rest were "
     "distributed equally.",
-    caution="At an α of 1 or more, it is 1 as soon as one person has no benefit at all. At an α "
-    "below 1, it has no interval if fewer than 5 people have a benefit of 0.",
+    caution="If α is 1 or more, the index is 1 as soon as one person has a benefit of 0 (a false "
+    "negative; for a burden, a false positive). If α is below 1, the index has no interval if "
+    "fewer than 5 people have a benefit of 0.",
     source=citations.ATKINSON,
     parameters=("alpha",),
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}; by default α = 1: 1 - "
@@ -239,7 +241,7 @@ ATKINSON = Formula(
         counts.people.labelled,
     ),
     ends_of=_atkinson_ends,
-    method=f"{proportions.SHARE_INTERVAL}, mapped; or the delta method, mapped, if α is not 1",
+    method=f"{proportions.SHARE_INTERVAL}, mapped; if α is not 1, delta method, mapped",
 )
 
 
@@ -248,9 +250,9 @@ EXPECTED_UTILITY = mean_of_cells(
     id="expected_utility",
     short="utility",
     family="inequality",
-    description="The average value of a decision to the people of the group, by the declared "
-    "utilities.",
-    caution="Only as good as the four utilities, which are a judgement of value.",
+    description="The mean utility of the decisions to the people of the group, with the utilities "
+    "that the spec declares.",
+    caution="The value is only as good as the four utilities, and these are a value judgement.",
     source=citations.HEIDARI,
     better=Better.HIGHER,
     bounds=(None, None),
@@ -282,8 +284,8 @@ BETWEEN_GROUPS = TableMetric(
     aliases=("between_all_groups_generalized_entropy_index",),
     family="inequality",
     description="The part of the inequality of benefit that lies between groups.",
-    caution="The rest, within groups, is usually much larger; a small part does not prove "
-    "fairness.",
+    caution="The inequality within groups is usually much larger than the part between groups, so "
+    "a small value does not prove fairness.",
     no_interval=BIASED_BY_CHANCE,
     source=citations.SPEICHER,
     other_tools="The same as AIF360's `between_all_groups_generalized_entropy_index`.",

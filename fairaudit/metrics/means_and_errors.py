@@ -46,7 +46,7 @@ def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
     """The mean of a number over the people of a group who have it."""
     defaults: dict[str, Any] = {
         "source": citations.KLEINBERG,
-        "caution": "A mean hides how a number is spread.",
+        "caution": "A mean does not show how the numbers are spread.",
         "family": "score",
         "bounds": (None, None),
     }
@@ -85,7 +85,7 @@ MEAN_SCORE = _number_mean(
     "score",
     id="mean_score",
     short="mean score",
-    description="The mean of the score over the people of the group.",
+    description="The mean score of the people in the group.",
     requirements=_SCORE,
     formula="Σ score / people",
 )
@@ -94,7 +94,7 @@ MEAN_SCORE_POSITIVES = _number_mean(
     id="mean_score_positives",
     title="Mean score of positives",
     short="mean score (+)",
-    description="The mean of the score over the people of the group whose label is positive.",
+    description="The mean score of the people in the group whose label is positive.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ score of positives / positives",
     caution=TRUSTS_THE_LABEL,
@@ -104,7 +104,7 @@ MEAN_SCORE_NEGATIVES = _number_mean(
     id="mean_score_negatives",
     title="Mean score of negatives",
     short="mean score (-)",
-    description="The mean of the score over the people of the group whose label is negative.",
+    description="The mean score of the people in the group whose label is negative.",
     requirements=_SCORE_AND_LABEL,
     formula="Σ score of negatives / negatives",
     caution=TRUSTS_THE_LABEL,
@@ -113,7 +113,7 @@ MEAN_PREDICTION = _number_mean(
     "value",
     id="mean_prediction",
     short="mean prediction",
-    description="The mean of the predicted number over the people of the group.",
+    description="The mean of the predicted numbers of the people in the group.",
     requirements=_NUMBER,
     formula="Σ prediction / people",
     source=citations.MLHEALTH,
@@ -123,7 +123,7 @@ MEAN_LABEL = _number_mean(
     "value",
     id="mean_label",
     short="mean label",
-    description="The mean of the numeric label over the people of the group.",
+    description="The mean of the numeric labels of the people in the group.",
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ label / people",
     source=citations.MLHEALTH,
@@ -134,7 +134,7 @@ _RESIDUAL = _number_mean(
     id="mean_residual_of_numbers",
     title="Mean residual",
     short="mean residual",
-    description="The mean of label minus prediction.",
+    description="The mean of the differences label minus prediction.",
     requirements=_BOTH_NUMBERS,
     formula="Σ (label - prediction) / people",
     source=citations.MLHEALTH,
@@ -163,8 +163,9 @@ MAE = _mean_of(
     short="MAE",
     aliases=("mean_absolute_error",),
     family="accuracy",
-    description="The mean size of label minus prediction.",
-    caution=TRUSTS_THE_LABEL + " Errors have the unit of the label.",
+    description="The mean distance between label and prediction, whether the prediction is too "
+    "high or too low.",
+    caution=TRUSTS_THE_LABEL + " Errors are in the unit of the label.",
     source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),
@@ -177,8 +178,9 @@ RMSE = Formula(
     short="RMSE",
     aliases=("root_mean_squared_error",),
     family="accuracy",
-    description="The root of the mean square of label minus prediction.",
-    caution=TRUSTS_THE_LABEL + " A few large errors dominate it.",
+    description="The square root of the mean of the squared differences between label and "
+    "prediction.",
+    caution=TRUSTS_THE_LABEL + " A few large errors can decide the value.",
     no_interval=HIGHER_POWERS,
     source=citations.MLHEALTH,
     better=Better.LOWER,
@@ -197,13 +199,14 @@ R2 = Formula(
     short="R²",
     aliases=("r2_score",),
     family="accuracy",
-    description="The share of the label's variance in the group that the prediction explains.",
-    caution="It compares errors with the spread of the group's own labels: a group with little "
-    "variance has a low value at equal errors.",
+    description="The share of the variance of the group's labels that the predictions explain. "
+    "Below 0, the group's mean label would be a better prediction.",
+    caution="The errors are compared with the spread of the group's own labels. With errors of the "
+    "same size, a group whose labels vary little has a lower value.",
     no_interval=HIGHER_POWERS,
     source=citations.MLHEALTH,
-    other_tools="The same as scikit-learn's `r2_score` for the group alone, which prints 1 or 0 "
-    "without variance.",
+    other_tools="The same as scikit-learn's `r2_score` for the group alone. If the labels do not "
+    "vary, scikit-learn prints 1 or 0; here the value is undefined.",
     better=Better.HIGHER,
     bounds=(None, 1),
     formula="1 - Σ (label - prediction)² / Σ (label - mean label)²",
@@ -237,7 +240,8 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
     family="sufficiency",
     description="The share of positives minus the mean score: above 0 if the scores of the group "
     "are too low.",
-    caution=TRUSTS_THE_LABEL + " Errors of high and of low scores cancel.",
+    caution=TRUSTS_THE_LABEL + " Scores that are too high and scores that are too low cancel each "
+    "other.",
     source=citations.STEYERBERG,
     bounds=(None, None),
     formula="mean label - mean score",
@@ -294,7 +298,7 @@ _RESIDUAL_OF_COUNTS = mean_of_cells(
     id="mean_residual_of_classes",
     title="Mean residual",
     family="accuracy",
-    description="The mean of label minus prediction, both 0 or 1.",
+    description="The mean of the differences label minus prediction, both 0 or 1.",
     caution=TRUSTS_THE_LABEL,
     source=citations.ZLIOBAITE,
     bounds=(-1, 1),
@@ -304,9 +308,10 @@ MEAN_RESIDUAL = FirstOf(
     id="mean_residual",
     short="residual",
     family="accuracy",
-    description="The mean of label minus prediction: above 0 if the predictions for the group are "
-    "too low.",
-    caution=TRUSTS_THE_LABEL + " Errors of both signs cancel.",
+    description="The mean of the differences label minus prediction: above 0 if the predictions "
+    "for the group are too low.",
+    caution=TRUSTS_THE_LABEL + " Predictions that are too high and predictions that are too low "
+    "cancel each other.",
     source=citations.ZLIOBAITE,
     bounds=(None, None),
     formula="mean of label - prediction (for two classes: label - score, or (fn - fp) / people)",

@@ -43,9 +43,16 @@ class Scale(StrEnum):
 
 
 def of_difference(
-    first: GroupValues, second: GroupValues, alpha: Alpha, t: TTest = TTest.WELCH
+    first: GroupValues,
+    second: GroupValues,
+    alpha: Alpha,
+    t: TTest = TTest.WELCH,
+    r: Floats | None = None,
 ) -> Interval | None:
-    """The interval of the first value minus the second; of means by a t test of that kind."""
+    """The interval of the first value minus the second; of means by a t test of that kind.
+
+    Two values of the same clusters are correlated by `r`, here and below.
+    """
     if not first.binomial and first.summary and second.summary:
         if t is TTest.STUDENT:
             return Interval(*means.student(first.summary, second.summary).ends(alpha), "Student")
@@ -54,20 +61,28 @@ def of_difference(
     if first.ends is None or second.ends is None:
         return None
     ends = proportions.mover_difference(
-        first.value, first.ends(alpha), second.value, second.ends(alpha)
+        first.value, first.ends(alpha), second.value, second.ends(alpha), r
     )
     return Interval(*ends, GAP_INTERVAL if first.binomial and second.binomial else "MOVER")
 
 
-def of_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
+def of_ratio(
+    first: GroupValues, second: GroupValues, alpha: Alpha, r: Floats | None = None
+) -> Interval | None:
     """The interval of the first value divided by the second; NaN if a side may be negative."""
-    if first.binomial and second.binomial:
+    is_of_shares = first.binomial and second.binomial
+    if is_of_shares and r is None:
         return Interval(*_bound_ratio(first, second, alpha), RATIO_INTERVAL)
     sides = _find_ends(first, second, alpha)
     if sides is None:
         return None
     first_ends, second_ends = sides
-    ends = proportions.mover_ratio(first.value, first_ends, second.value, second_ends)
+    ends = proportions.mover_ratio(first.value, first_ends, second.value, second_ends, r)
+    if is_of_shares and r is not None and not r.all():
+        # Only pairs with common clusters have MOVER with the correlation.
+        pairs = zip(_bound_ratio(first, second, alpha), ends, strict=True)
+        low, high = (np.where(r == 0, *pair) for pair in pairs)
+        return Interval(low, high, "MOVER" if r.any() else RATIO_INTERVAL)
     positive = (first_ends[0] >= 0) & (second_ends[0] >= 0)
     low, high = (np.where(positive, end, np.nan) for end in ends)
     return Interval(low, high, "MOVER")
@@ -114,13 +129,15 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     return Interval(low, high, "Katz, Koopman where few are expected" if few.any() else "Katz")
 
 
-def of_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
+def of_odds_ratio(
+    first: GroupValues, second: GroupValues, alpha: Alpha, r: Floats | None = None
+) -> Interval | None:
     """The interval of the ratio of the odds; None if a side is not limited to 0 to 1."""
     within = first.metric.bounds == second.metric.bounds == (0, 1)
     sides = _find_ends(first, second, alpha)
     if sides is None or not within:
         return None
-    ends = proportions.mover_odds_ratio(first.sample, sides[0], second.sample, sides[1])
+    ends = proportions.mover_odds_ratio(first.sample, sides[0], second.sample, sides[1], r)
     return Interval(*ends, ODDS_RATIO_INTERVAL)
 
 
@@ -152,21 +169,22 @@ def weigh_alike(first: GroupValues, second: GroupValues) -> bool:
     return not known.size or bool(np.isclose(known, known[0], rtol=1e-9).all())
 
 
-def of_arcsines(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
+def of_arcsines(
+    first: GroupValues, second: GroupValues, alpha: Alpha, r: Floats | None = None
+) -> Interval | None:
     """The interval of Cohen's h: a difference on the arcsine scale."""
     sides = _find_ends(first, second, alpha)
     if sides is None:
         return None
-    first_ends, second_ends = ((arcsine(low), arcsine(high)) for low, high in sides)
+
+    def scaled(share: Floats) -> Floats:
+        return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
+
+    first_ends, second_ends = ((scaled(low), scaled(high)) for low, high in sides)
     ends = proportions.mover_difference(
-        arcsine(first.value), first_ends, arcsine(second.value), second_ends
+        scaled(first.value), first_ends, scaled(second.value), second_ends, r
     )
     return Interval(*ends, "MOVER")
-
-
-def arcsine(share: Floats) -> Floats:
-    """Shares on the arcsine scale."""
-    return np.asarray(2 * np.arcsin(np.sqrt(np.clip(share, 0.0, 1.0))))
 
 
 def pool_variance(first: GroupValues, second: GroupValues) -> Floats:
@@ -305,17 +323,22 @@ def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Inter
 
 
 def of_scale(
-    scale: Scale, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
+    scale: Scale,
+    first: GroupValues,
+    second: GroupValues,
+    alpha: Alpha,
+    inference: Inference,
+    r: Floats | None = None,
 ) -> Interval | None:
     """The interval of two values on a scale, by the method that the spec requests."""
     match scale:
         case Scale.DIFFERENCE:
-            return of_difference(first, second, alpha, inference.t)
+            return of_difference(first, second, alpha, inference.t, r)
         case Scale.RATIO if inference.ratio is RatioInterval.KATZ:
             return of_ratio_by_logs(first, second, alpha)
         case Scale.RATIO:
-            return of_ratio(first, second, alpha)
+            return of_ratio(first, second, alpha, r)
         case Scale.ODDS:
-            return of_odds_ratio(first, second, alpha)
+            return of_odds_ratio(first, second, alpha, r)
         case Scale.ARCSINE:
-            return of_arcsines(first, second, alpha)
+            return of_arcsines(first, second, alpha, r)

@@ -15,8 +15,8 @@ from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind,
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _BASE_RATES = (
-    "If base rates differ between groups, this rate and the true and false positive rates cannot "
-    "all be equal, unless one kind of error never occurs."
+    "If base rates differ, two groups cannot have the same value of this rate and also the same "
+    "true and false positive rates, unless one kind of error never occurs."
 )
 
 BASE_RATE = Rate(
@@ -37,7 +37,7 @@ SELECTION_RATE = Rate(
     aliases=("acceptance_rate", "positive_rate", "predicted_positive_rate"),
     family="independence",
     description="The share of the group that the decision selects.",
-    caution="Does not consider who is qualified; equal rates can hide careless selection in one "
+    caution="Does not consider who is qualified. Equal rates can hide careless selection in one "
     "group.",
     source=citations.ZLIOBAITE,
     other_tools="The same as Aequitas' `pprev`. Rows with an unknown label count here.",
@@ -145,8 +145,8 @@ ACCURACY = Rate(
     aliases=("overall_accuracy",),
     family="accuracy",
     description="The share of the group whose prediction equals the label.",
-    caution="Accuracy gives all errors the same weight. It is high if a rare class is never "
-    "predicted.",
+    caution="Accuracy gives all errors the same weight. It can be high even if a rare outcome is "
+    "never predicted.",
     source=citations.VERMA,
     better=Better.HIGHER,
     over=("tp", "tn"),
@@ -158,7 +158,7 @@ ERROR_RATE = Rate(
     aliases=("zero_one_loss", "misclassification_rate"),
     family="accuracy",
     description="The share of the group whose prediction differs from the label.",
-    caution="Gives missed and false selections the same weight.",
+    caution="A missed and a false selection have the same weight.",
     source=citations.VERMA,
     better=Better.LOWER,
     over=("fp", "fn"),
@@ -169,7 +169,8 @@ BALANCED_ACCURACY = Mean(
     short="balanced acc.",
     family="accuracy",
     description="The mean of the true positive and the true negative rate.",
-    caution="Balanced accuracy is a mean of two rates, not a share of people: no Wilson interval.",
+    caution="Balanced accuracy is a mean of two rates and not a share of people, so it does not "
+    "have Wilson's interval.",
     source=citations.BRODERSEN,
     better=Better.HIGHER,
     parts=(TRUE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
@@ -180,8 +181,9 @@ F1 = Rate(
     short="F1",
     aliases=("f1_score",),
     family="accuracy",
-    description="Twice the true positives, divided by (twice the true positives plus all errors).",
-    caution="Ignores true negatives and depends on the base rate; not a share of people.",
+    description="Twice the true positives, divided by the sum of twice the true positives and all "
+    "errors.",
+    caution="F1 ignores true negatives and depends on the base rate. It is not a share of people.",
     source=citations.RIJSBERGEN,
     better=Better.HIGHER,
     over=("tp", "tp"),
@@ -196,8 +198,9 @@ ERROR_TYPE_RATIO = Rate(
     short="fn/fp",
     aliases=("treatment_ratio",),
     family="separation",
-    description="False negatives for each false positive.",
-    caution="Infinite without false positives; unstable with few errors.",
+    description="The number of false negatives for each false positive.",
+    caution="A group without false positives has an infinite ratio of errors; a ratio of few "
+    "errors is unstable.",
     source=citations.VERMA,
     over=("fn",),
     under=("fp",),
@@ -212,7 +215,8 @@ SELECTED_SHARE = Rate(
     short="of selected",
     family="independence",
     description="The group's share of all selected people.",
-    caution="Depends on the size of the group: compare it with the group's share of all people.",
+    caution="The share depends on the size of the group: compare it with the group's share of all "
+    "people.",
     source=citations.AEQUITAS,
     other_tools='Aequitas calls it "predicted positive rate" (ppr).',
     over=("selected",),
@@ -292,8 +296,8 @@ def _of_cell(cell: str, title: str, label: str, decision: str) -> PeopleCount:
         short=cell.upper(),
         aliases=(cell,),
         description=f"The number of people with a {label} label who are {decision}.",
-        caution="Depends on the size of the group: compare rates instead. Counts people, not "
-        "their weights.",
+        caution="The number depends on the size of the group: compare rates instead. It counts "
+        "people, not their weights.",
         source=citations.FAIRLEARN,
         other_tools=f"The same as Aequitas' `{cell}`.",
         cell=cell,
@@ -305,8 +309,8 @@ GROUP_SIZE = PeopleCount(
     short="people",
     aliases=("n", "count"),
     description="The number of people in the group, with or without a known outcome.",
-    caution="Does not describe outcomes; whether a group should be larger depends on who could be "
-    "in the data. Counts people, not their weights.",
+    caution="The size does not describe outcomes. Whether a group should be larger depends on who "
+    "could be in the data. People are counted, not their weights.",
     source=citations.FAIRLEARN,
     other_tools="The same as Fairlearn's `count`.",
     has_outcome=False,

@@ -223,19 +223,21 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     return TableValue.of(value, takes_part, n, defined=defined, high=high, low=low, error=error)
 
 
-_PICKED = "the widest threshold or bin is chosen from the same data"
+_PICKED = "the threshold or bin with the largest value is chosen from the same data"
 
 SCORE_PARITY = TableMetric(
     id="score_parity",
     short="score parity",
     family="score",
-    description="The largest difference, over groups and thresholds, between the share of a group "
-    "and the share of all people with a score at or above the threshold.",
-    caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
+    description="At a threshold, the distance between the share of the group and the share of all "
+    "people who score at or above it. The value is the largest distance over all groups and "
+    "thresholds.",
+    caution="Does not consider who is qualified. With many thresholds, chance alone makes the "
+    "value larger.",
     no_interval=_PICKED,
     source=citations.AGARWAL,
-    other_tools="The demographic parity of a regression by Agarwal, Dudík & Wu (SP in their paper "
-    "and on Fairlearn's page); Beutel et al. draw the same curves.",
+    other_tools="Agarwal, Dudík & Wu use this measure as the demographic parity of a regression "
+    "(SP in their paper and in Fairlearn's documentation). Beutel et al. draw the same curves.",
     formula="max over groups g, thresholds t of |P(score ≥ t | g) - P(score ≥ t)|",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
@@ -247,9 +249,10 @@ SCORE_PARITY_GAP = TableMetric(
     short="score gap",
     aliases=("kolmogorov_smirnov",),
     family="score",
-    description="The largest gap between groups, over thresholds, in the share with a score at or "
-    "above the threshold.",
-    caution="Does not consider who is qualified. Biased upwards by chance with many thresholds.",
+    description="At a threshold, the gap between groups in the share of people who score at or "
+    "above it. The value is the largest gap over all thresholds.",
+    caution="Does not consider who is qualified. With many thresholds, chance alone makes the "
+    "value larger.",
     no_interval=_PICKED,
     source=citations.BEUTEL,
     other_tools="For two groups it is the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
@@ -266,8 +269,9 @@ TEST_FAIRNESS = TableMetric(
     family="sufficiency",
     description="The largest gap between groups in the share of positives among people with the "
     "same score.",
-    caution="Bins with few people have wide gaps by chance, so a limit without evidence fails "
-    "equal groups: set `significant` or `conclusive`. `min_size` applies to each bin.",
+    caution="Bins with few people have wide gaps by chance, so a limit that requires no evidence "
+    "fails even equal groups: add `significant` or `conclusive` to the limit. `min_size` applies "
+    "to each bin.",
     source=citations.CHOULDECHOVA,
     formula="max over bins of the gap between groups in the share of positives; ten bins of [0, "
     "1], or one for each value if there are at most twenty",
@@ -285,15 +289,17 @@ MULTICALIBRATION = TableMetric(
     id="multicalibration",
     short="worst bin",
     family="sufficiency",
-    description="The largest distance, over groups and score bins, between the share of positives "
-    "and the mean score.",
-    caution="Bins with few people have large errors by chance, so a limit without evidence fails "
-    "perfect scores: set `significant` or `conclusive`. `min_size` applies to each bin.",
+    description="In one group and one bin of the score, the distance between the share of "
+    "positives and the mean score. The value is the largest distance over all groups and bins.",
+    caution="Bins with few people have large errors by chance, so a limit that requires no "
+    "evidence fails even perfect scores: add `significant` or `conclusive` to the limit. "
+    "`min_size` applies to each bin.",
     hypothesis="perfect calibration",
     source=citations.HEBERT_JOHNSON,
-    other_tools="Hébert-Johnson et al. require it for every group of a rich class and allow a "
-    "small exception in each; here you can use the subsets of the attributes. `well_calibration` "
-    "is the largest mean over bins.",
+    other_tools="Hébert-Johnson et al. require small distances for every group of a rich class of "
+    "groups, and allow a small exception in each group. Here, the groups can be those of all "
+    "subsets of the attributes. `well_calibration` takes the mean over the bins of each group "
+    "instead.",
     formula="max over groups and bins of |mean label - mean score|; ten bins of [0, 1], or one for "
     "each value if there are at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -309,7 +315,10 @@ MULTICALIBRATION = TableMetric(
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)
 
 
-_EXACT = "Exact if each bin of the score has one value; otherwise, it has an error bound."
+_EXACT = (
+    "The value is exact if each bin of the score holds a single score; otherwise, the report says "
+    "how far off it can be."
+)
 
 
 class _Fitted(Frozen, eq=False):
@@ -379,12 +388,13 @@ CALIBRATION_SLOPE = Ranked(
     short="calib. slope",
     aliases=("cox_slope",),
     family="sufficiency",
-    description="The slope of a logistic regression of the label on the logit of the score: 1 for "
-    "a calibrated score, below 1 for a score that is too extreme.",
-    caution="Relies on the label. Does not reflect what the people concerned experience: they meet "
-    "decisions, not scores. With a slope of 1, all scores can still be too low or too high: see "
-    "the intercept. Undefined if a score is 0 or 1, all labels are equal or a threshold separates "
-    "them.",
+    description="The slope of a logistic regression of the label on the logit (log odds) of the "
+    "score: 1 for a calibrated score, below 1 if the scores are too extreme (too close to 0 and "
+    "1).",
+    caution="Relies on the label. The slope does not show what the people concerned experience: "
+    "they receive decisions, not scores. With a slope of 1, all scores can still be too low or too "
+    "high: see `calibration_intercept`. The slope is undefined if a score is 0 or 1, if all labels "
+    "are equal, or if a threshold separates all positive from all negative labels.",
     source=citations.COX,
     other_tools="The same as `val.prob` of R's rms, and as any logistic regression of the label on "
     f"the logit of the score. {_EXACT}",
@@ -404,9 +414,11 @@ CALIBRATION_INTERCEPT = Ranked(
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
-    description="How much the logit of the score is too low on average: 0 for a calibrated score, "
-    "above 0 if there are more positives than the score predicts. The slope is 1.",
-    caution="Relies on the label. Errors of high and of low scores cancel: see the slope.",
+    description="How much too low the logit (log odds) of the score is on average: 0 for a "
+    "calibrated score, above 0 if there are more positives than the scores predict. The slope is "
+    "fixed at 1.",
+    caution="Relies on the label. Scores that are too high and scores that are too low cancel each "
+    "other: see `calibration_slope`.",
     source=citations.COX,
     other_tools="The same as a logistic regression on a constant with the logit of the score as "
     f"offset (calibration in the large on the scale of odds). {_EXACT}",
@@ -425,17 +437,17 @@ HOSMER_LEMESHOW = Ranked(
     short="Hosmer–L. χ²",
     aliases=("hosmer_lemeshow_test",),
     family="sufficiency",
-    description="Compares the number of positives with the number that the score predicts, in each "
-    "tenth of the group by score.",
-    caution="Relies on the label. Grows with the number of people: in a large group, small "
-    "departures are significant; in a small group, even large departures are not. Limits are "
-    "`fail: {above: 0, significant: true}`.",
+    description="A test statistic: how far the number of positives is from the number that the "
+    "scores predict, in ten parts of the group from the lowest to the highest scores.",
+    caution="Relies on the label. The value grows with the number of people: in a large group, "
+    "small departures are significant; in a small group, even large departures are not. Write a "
+    "limit as `fail: {above: 0, significant: true}`.",
     no_interval="it is a test statistic",
     hypothesis="perfect calibration",
     source=citations.HOSMER,
     other_tools="R's `hoslem.test` subtracts two degrees of freedom, because it expects scores "
-    "that were fitted to the same rows; here the scores come from another source. Tenths that "
-    f"expect fewer than five positives or negatives are joined with their neighbours. {_EXACT}",
+    "that were fitted to the same rows; fairaudit expects scores from another source. A tenth with "
+    f"fewer than five expected positives or negatives is joined with its neighbour. {_EXACT}",
     bounds=(0, None),
     best=0,
     formula="Σ over tenths of (O - E)² / (E (1 - E/n)): n people, O positives, sum E of scores",

@@ -94,8 +94,9 @@ BRIER = Formula(
     short="Brier",
     aliases=("brier_score",),
     family="accuracy",
-    description="The mean square of label minus score.",
-    caution=TRUSTS_THE_LABEL + " Groups with base rates near ½ have larger values at equal skill.",
+    description="The mean of the squared differences between the label (1 or 0) and the score.",
+    caution=TRUSTS_THE_LABEL + " If the scores are equally good for two groups, the group with a "
+    "base rate closer to ½ still has the larger value.",
     no_interval=HIGHER_POWERS,
     source=citations.BRIER,
     other_tools="The same as scikit-learn's `brier_score_loss`.",
@@ -125,9 +126,9 @@ AUC = Ranked(
     short="AUC",
     aliases=("roc_auc", "roc_auc_score"),
     family="accuracy",
-    description="The probability that a positive of the group scores higher than a negative of the "
-    "group, plus half of the ties.",
-    caution="It compares people within the group only; it does not compare ranks across groups.",
+    description="The probability that a person of the group with a positive label has a higher "
+    "score than a person of the group with a negative label. Equal scores count half.",
+    caution="People are compared within the group only, not with people of other groups.",
     source=citations.HANLEY,
     other_tools="The same as scikit-learn's `roc_auc_score` for the group alone.",
     better=Better.HIGHER,
@@ -158,13 +159,15 @@ AVERAGE_PRECISION = Ranked(
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",
-    description="The area under the stepwise precision-recall curve: the precision among people "
-    "with at least the score of a positive, averaged over the positives of the group.",
-    caution="A score without skill has the base rate as its value: groups with different base "
-    "rates have different values at equal skill.",
+    description="The area under the stepwise precision-recall curve: for each person with a "
+    "positive label, the precision among the people of the group who score at least as high, and "
+    "then the mean of these precisions.",
+    caution="A score that says nothing about the label has the base rate as its value. So groups "
+    "with different base rates have different values even if the scores are equally good for them.",
     source=citations.BOYD,
-    other_tools="The same as scikit-learn's `average_precision_score`, which prints 0 without "
-    "positives; fairMLHealth's PR AUC joins the same points by straight lines, which is too high.",
+    other_tools="The same as scikit-learn's `average_precision_score`, except that scikit-learn "
+    "prints 0 for a group without positives. fairMLHealth's PR AUC connects the same points by "
+    "straight lines, and this area is too large.",
     better=Better.HIGHER,
     formula="Σ over scores t of precision · increase of recall at t, selecting scores ≥ t",
     undefined="no people with a positive label",
@@ -257,7 +260,8 @@ SCORING_RATE = Ranked(
     short="scoring rate",
     family="score",
     description="The share of the group whose score is above the median of all people.",
-    caution="Strictly above: if many people have the median, fewer than half are above it.",
+    caution="Only scores above the median count: if many people have exactly the median score, "
+    "fewer than half are above it.",
     source=citations.LL144,
     better=Better.POLARITY,
     formula="people with a score > median / people",
@@ -356,10 +360,11 @@ CALIBRATION_ERROR = Ranked(
     short="ECE",
     aliases=("expected_calibration_error",),
     family="sufficiency",
-    description="The mean distance between a bin's share of positives and its mean score.",
-    caution="Too high in small groups: a perfect model has an error of .137 with 50 people, .032 "
-    "with 1,000 and .010 with 10,000. A limit without evidence fails perfect scores by chance: use "
-    "`significant` or `conclusive`.",
+    description="The mean distance, over bins of the score, between the share of positives and the "
+    "mean score of the people in the bin.",
+    caution="The error is too high in small groups: even a perfect model has an error of .137 with "
+    "50 people, .032 with 1,000 and .010 with 10,000. A limit that requires no evidence fails even "
+    "perfect scores by chance: add `significant` or `conclusive` to the limit.",
     hypothesis="perfect calibration",
     source=citations.GUO,
     better=Better.LOWER,

@@ -134,9 +134,10 @@ def _ends_of_share(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
 
 
 _PRIORS = (
-    "The priors on the logit scale are normal: constant with standard deviation 5, levels 2.5, "
-    "deviations τ; τ is half-normal with scale 1. With one attribute, its levels are the "
-    "deviations."
+    "Before it sees the data, the model assumes (on the logit scale) normal distributions around "
+    "0. Their standard deviation is 5 for the constant, 2.5 for the effect of each level, and τ "
+    "for the deviations of the groups; τ itself has a half-normal distribution with scale 1. With "
+    "only one attribute, there are no effects of levels, only deviations."
 )
 
 
@@ -146,12 +147,13 @@ POOLED_SELECTION_RATE = Formula(
     short="pooled sel. rate",
     family="independence",
     description="The expected share of selected people in the group, from a model of all groups. "
-    "The model pulls a small group towards the average effects of its attributes; it hardly "
-    "changes a large group.",
-    caution="Read it together with the selection rate: the model pulls a small group with an "
-    "unusual rate towards the others. It is a model estimate, not a share of counted people.",
+    "The model moves the rate of a small group towards the rate that its attributes suggest; the "
+    "rate of a large group hardly changes.",
+    caution="Read it together with the selection rate: the model moves the unusual rate of a small "
+    "group towards the rates of the others. The value is an estimate by a model, not a share of "
+    "counted people.",
     source=citations.FOULDS_BAYES,
-    other_tools=f"Hierarchical logistic regression. {_PRIORS}",
+    other_tools=f"The model is a hierarchical logistic regression. {_PRIORS}",
     better=Better.POLARITY,
     formula="posterior mean of p: logit p = constant + effects of the levels + deviation of the "
     "group",
@@ -170,13 +172,14 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     short="pooled ε",
     aliases=("epsilon_pooled",),
     family="independence",
-    description="The largest log-ratio of the probability of any outcome between any two groups, "
-    "in a hierarchical model of the groups.",
-    caution="Finite even if a small group lacks an outcome, because of the model, not the data: "
-    "compare with the raw ε. Each subset has its own model, so Theorem 3.2 does not bound its ε.",
+    description="ε (the largest log-ratio of the probability of an outcome between two groups), "
+    "estimated by a hierarchical model of all groups.",
+    caution="ε is finite even if an outcome is missing in a small group. This results from the "
+    "model, not from the data: compare with `differential_fairness`. Each subset of the attributes "
+    "has its own model, so Theorem 3.2 gives no upper limit for ε of a subset.",
     source=citations.FOULDS_BAYES,
-    other_tools=f"`{{metric: differential_fairness, model: pooled}}` is the same. Each class is "
-    f"modelled against the rest. {_PRIORS}",
+    other_tools="`{metric: differential_fairness, model: pooled}` is the same. There is a model "
+    f"of each class against the rest. {_PRIORS}",
     value_of=_pooled_epsilon,
     formula="max over outcomes y, groups g, h of |ln m(y|g) - ln m(y|h)|, m the posterior mean of "
     "P: logit P(y|g) = constant + effects of the levels + deviation of the group",
@@ -214,13 +217,14 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    description="The largest log-ratio of any distribution in a credible region (Θ of Definition "
-    "3.1) with the audit's confidence.",
-    caution="An upper bound that grows with the number of groups and with smaller groups; not an "
-    "interval of ε, and not a test.",
+    description="An upper bound of ε: the largest log-ratio that a distribution in the credible "
+    "region has. This region (Θ of Definition 3.1) holds the distributions that are plausible "
+    "given the data, with the confidence of the audit.",
+    caution="The upper bound grows with the number of groups, and is large if groups are small. It "
+    "is not an interval of ε, and not a test.",
     source=citations.FOULDS,
-    other_tools="A percentile interval of posterior draws of ε never contains 0 for equal groups, "
-    "so it is not offered.",
+    other_tools="There is no percentile interval of random draws of ε, because such an interval "
+    "never contains 0, even if groups are equal.",
     value_of=_credible,
     formula="max over outcomes y, groups g ≠ h of ln U(y, g) - ln L(y, h): U and L are the ends of "
     "Beta intervals with error rate 1 - confidence^(1 / groups), divided by the number of classes "
@@ -279,8 +283,9 @@ def _interval_of_draws(table: GroupTable, terms: MetricOptions, alpha: Alpha) ->
 
 
 _DRAWS = (
-    "For a subset s of the attributes, the probabilities are means over its groups e, weighted by "
-    "the people in the data: P(y | s, θ) = Σ P(y | e, s, θ) P(e | s)."
+    "For a subset s of the attributes, the probabilities are means over the groups e of all "
+    "attributes of the draws, weighted by the people in the data: P(y | s, θ) = Σ P(y | e, s, θ) "
+    "P(e | s)."
 )
 
 
@@ -290,10 +295,11 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     short="ε of the draws",
     aliases=("epsilon_draws",),
     family="independence",
-    description="The largest log-ratio in any draw of Θ: ε of Definition 3.1, with the draws from "
-    "`draws:` or `--draws`, for example of a Stan or PyMC model.",
-    caution="Only as good as the model of the draws. It grows with the number of draws; "
-    "`differential_fairness_posterior_mean` is the mean over draws.",
+    description="The largest log-ratio between two groups in any draw (ε of Definition 3.1). A "
+    "draw is a random set of the groups' probabilities from your own model, for example in Stan or "
+    "PyMC; `draws:` or `--draws` names the file.",
+    caution="The value is only as good as the model of the draws. It grows with the number of "
+    "draws; `differential_fairness_posterior_mean` is the mean over draws.",
     source=citations.FOULDS,
     other_tools=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
     value_of=_largest_of_draws,
@@ -310,7 +316,8 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     title="Differential fairness ε, mean over given draws",
     short="mean ε of draws",
     family="independence",
-    description="The mean of ε over the draws of Θ, with the central interval of the draws.",
+    description="The mean of ε over random draws of the groups' probabilities from your own model "
+    "(`draws:` or `--draws`). The interval leaves out the same share of draws on both sides.",
     caution="ε of a draw is never 0, even for equal groups: the interval is not a test of "
     "equality.",
     source=citations.FOULDS_BAYES,

@@ -181,7 +181,10 @@ def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval
     return Interval(np.maximum(value - half, -1), np.minimum(value + half, 1), BY_PEOPLE)
 
 
-_BY_CHANCE = "biased away from 0 by chance: with few neighbours, rates differ in both directions"
+_BY_CHANCE = (
+    "chance alone makes the share larger than 0, because the rates of few neighbours differ in "
+    "both directions"
+)
 _WORSE = Comparison(
     id="worse_off",
     title="Share that is worse off than people like them in the reference",
@@ -233,24 +236,27 @@ _TWINS = Comparison(
     undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
-    f"The gap compares the positive rates of a person's `k` ({NEIGHBOURS}) nearest neighbours: in "
-    "the reference minus in the own group (for a burden, the opposite)."
+    "The gap of a person is the positive rate of the `k` nearest neighbours in the reference minus "
+    f"that of the `k` nearest neighbours in the person's own group (default {NEIGHBOURS}; for a "
+    "burden, with the opposite sign)."
 )
 _TAKEN = (
-    "By chance alone some people have a gap this large, in both directions, and more so for small "
-    "`k`: compare both directions, and use a `k` of 16 or more."
+    "By chance alone some people have a gap this large, in both directions, and more people if `k` "
+    "is small. So compare `situation_testing` with `situation_testing_reversed`, and set `k` to 16 "
+    "or more: the default is small."
 )
 TWIN_TEST = Disparity(
     id="twin_test",
     short="twins",
-    description="For people with a twin (a person of the reference who is equal in every feature): "
-    "the mean outcome of the twins minus their own outcome; for a burden, the opposite. At 0 the "
-    "test is passed; above 0 the twins have better outcomes.",
-    caution="It does not cover people without a twin, who may be the majority: a notice states "
-    "how many have one. Twins can differ in everything that is not a feature.",
+    description="A twin of a person is a person of the reference who is equal in every feature. "
+    "The value is the mean outcome of a person's twins minus the person's own outcome, averaged "
+    "over the people in the group who have a twin (for a burden, with the opposite sign). The test "
+    "is passed at 0; above 0, the twins have better outcomes.",
+    caution="People without a twin are not covered, and they may be the majority: a notice states "
+    "how many people have a twin. Twins can differ in everything that is not a feature.",
     source=citations.ZLIOBAITE,
-    other_tools="Žliobaitė §2 calls it direct discrimination; it uses exact matching on the "
-    "treated.",
+    other_tools="Žliobaitė (§2) calls this difference direct discrimination. In statistics, the "
+    "method is exact matching on the treated, and the treated are the group.",
     parts=((_TWINS_RATE, _TWINS),),
 )
 DISPARITIES = (
@@ -259,24 +265,25 @@ DISPARITIES = (
         title="Situation testing, worse off",
         short="situation",
         aliases=("situation_test",),
-        description=f"The share of the group's people with a gap of at least `t` ({THRESHOLD}): "
-        f"similar people in the reference fare better. {_GAP}",
+        description="The share of people in the group for whom similar people in the reference "
+        f"fare better, by a gap of at least `t` (default {THRESHOLD}). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
-        other_tools="Žliobaitė §3.4.1 prints the same share, of one protected group against all "
-        "others; here the reference is a group, or `rest`.",
+        other_tools="Žliobaitė (§3.4.1) prints the same share, but compares one protected group "
+        "with all other people. Here the reference is one group, or all other groups (`reference: "
+        "rest`).",
         parts=((_RATE, _WORSE),),
     ),
     Disparity(
         id="situation_testing_reversed",
         title="Situation testing, better off",
         short="situation, rev.",
-        description="The share of the group's people with a gap of at most -`t`: similar people in "
-        f"the reference fare worse. {_GAP}",
+        description="The share of people in the group for whom similar people in the reference "
+        f"fare worse, by a gap of `t` or more in this direction (default {THRESHOLD}). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
-        other_tools="Positive and negative discrimination are handled separately (Žliobaitė "
-        "§3.4.1).",
+        other_tools="Žliobaitė (§3.4.1) also counts the people who are better off separately from "
+        "those who are worse off.",
         parts=((_RATE, _BETTER),),
     ),
     TWIN_TEST,

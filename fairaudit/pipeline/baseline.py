@@ -24,7 +24,7 @@ import numpy as np
 
 from fairaudit.base import names
 from fairaudit.base.errors import UsageError, check_type
-from fairaudit.base.frozen import NODEFAULT, Frozen, fields, replace
+from fairaudit.base.frozen import Frozen, default_of, fields, replace
 from fairaudit.cube import Grouping
 from fairaudit.judge import (
     AnyCheck,
@@ -135,16 +135,10 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
             return {
                 _HASHED.get(member.name, member.name): _plain(getattr(value, member.name))
                 for member in fields(type(value))
-                if member.name not in _PLACES and getattr(value, member.name) != _default_of(member)
+                if member.name not in _PLACES and getattr(value, member.name) != default_of(member)
             }
         case _:
             return value
-
-
-def _default_of(member: Any) -> object:  # noqa: ANN401  # a field of any class
-    if member.default_factory is not NODEFAULT:
-        return member.default_factory()
-    return member.default
 
 
 def _describe_record(record: CatalogueEntry) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 
 from fairaudit.base.frozen import replace
@@ -16,11 +16,19 @@ from fairaudit.counting.columns import (
     Quantile,
     SimilarityColumns,
 )
-from fairaudit.counting.plan import NO_SUMS, CellSums, Edge, Key, Plan, RowPlan, unite_keys
+from fairaudit.counting.plan import (
+    NO_SUMS,
+    CellSums,
+    Edge,
+    Key,
+    Plan,
+    RowPlan,
+    SumName,
+    unite_keys,
+)
 from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (
-    LocatedText,
     Outcome,
     OutcomeKind,
     Protected,
@@ -47,6 +55,17 @@ def plan(
         for attribute in (spec.protected if spec.describe else ())
         for name in spec.similarity.columns
     ]
+    searched: Iterable[tuple[Key, ...]] = ()
+    features = {feature.name: feature for feature in spec.features}
+    # Without a feature, all columns are columns of the cells: there the roll-ups are at hand.
+    if spec.subgroups is not None and not features.keys().isdisjoint(spec.subgroups.over):
+        key_of = {attribute.name: _find_key(all_keys, attribute) for attribute in spec.groupable}
+        key_of |= {name: feature_key(spec, feature) for name, feature in features.items()}
+        outcomes = [_find_key(all_keys, outcome) for outcome in spec.side_outcomes]
+        searched = dict.fromkeys(
+            tuple(dict.fromkeys([*map(key_of.__getitem__, names), *outcomes]))
+            for names in spec.subgroups.widest
+        )
     # The words that mean missing in a cut column, from all attributes that cut it.
     unknown: dict[str, tuple[str, ...]] = {}
     for attribute in (*spec.protected, *spec.strata, *spec.features):
@@ -69,7 +88,7 @@ def plan(
         ),
         scores=_score_keys(spec, all_keys),
         adding=_sum_cells(spec),
-        tables=(*_tables(spec, all_keys), *described),
+        tables=(*searched, *described),
         cluster=value_of(spec.cluster),
         sample_strata=value_of(spec.sample_strata),
         rows=RowPlan(spec.similarity, spec.scores_of_rows) if spec.needs_rows else None,
@@ -207,26 +226,6 @@ def plan_to_fit(
     )
 
 
-def _tables(spec: Spec, keys: tuple[Key, ...]) -> tuple[tuple[Key, ...], ...]:
-    """A table for each combination of columns that subgroups are looked for in.
-
-    None where all of them are columns of the cells: there the roll-ups are at hand.
-    """
-    if spec.subgroups is None or not {attribute.name for attribute in spec.features} & {
-        *spec.subgroups.over
-    }:
-        return ()
-    columns = {attribute.name: _find_key(keys, attribute) for attribute in spec.groupable}
-    columns |= {feature.name: feature_key(spec, feature) for feature in spec.features}
-    outcomes = [_find_key(keys, outcome) for outcome in spec.side_outcomes]
-    return tuple(
-        dict.fromkeys(
-            tuple(dict.fromkeys([*(columns[name] for name in names), *outcomes]))
-            for names in spec.subgroups.widest
-        )
-    )
-
-
 def described_key(spec: Spec, name: str) -> Key:
     """The key of a described feature: a number is there or not, any other has its levels."""
     return Key(name, () if name in spec.similarity.numeric else None)
@@ -280,28 +279,41 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
     return {column: tuple(groupings) for column, groupings in groupings_of.items()}
 
 
-def _sum_cells(spec: Spec) -> CellSums:
-    """The sums of numeric outcomes, of scores and of numeric attributes."""
-    added = NO_SUMS
+def list_amounts(spec: Spec) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
+    """The outcome and the name of each sum that metrics need, its kind, and its columns.
+
+    A `number` is summed over the people who have all the columns; so are the `product` of two
+    columns, and the `residual`, the label minus the value.
+    """
     for outcome in spec.outcomes:
-        label = spec.label if outcome is not spec.label else None
-        if outcome.kind is OutcomeKind.NUMBER:
-            added += _sum_column(outcome.column)
-            if label is not None and label.kind is OutcomeKind.NUMBER:
-                pair = (label.column.value, outcome.column.value)
-                added += CellSums((("product", *pair), ("distance", *pair)))
-        if spec.adds_score(outcome) and outcome.score is not None:
-            added += _sum_column(outcome.score)
+        of, label = outcome.name, spec.label
+        if outcome.score is not None and spec.adds_score(outcome):
+            yield of, "score", "number", (outcome.score.value,)
+        value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
+        if value:
+            yield of, "value", "number", value
+        if value and label and label is not outcome and label.kind is OutcomeKind.NUMBER:
+            yield of, "label", "number", (label.column.value, *value)
+            yield of, "predicted", "number", (*value, label.column.value)
+            yield of, "residual", "residual", (label.column.value, *value)
         for attribute in spec.attributes_measured(outcome):
-            added += _sum_column(attribute.column)
-            if outcome.kind is OutcomeKind.NUMBER:
-                pair = (attribute.column.value, outcome.column.value)
-                added += CellSums((("product", *pair),))
-    return added
+            columns = (attribute.column.value, *value)
+            yield of, f"attribute:{attribute.name}", "number", columns
+            if value:
+                yield of, f"attribute:{attribute.name}*value", "product", columns
 
 
-def _sum_column(text: LocatedText) -> CellSums:
-    return CellSums((("sum", text.value), ("product", text.value, text.value)))
+def _sum_cells(spec: Spec) -> CellSums:
+    """The sums of which the amounts of all outcomes are made."""
+    sums = set[SumName]()
+    for *_, kind, columns in list_amounts(spec):
+        if kind == "number":
+            sums |= {("sum", columns[0]), ("product", columns[0], columns[0])}
+        else:
+            sums.add(("product", *columns))
+        if kind == "residual":
+            sums.add(("distance", *columns))
+    return CellSums(tuple(sorted(sums)))
 
 
 def edges_of(threshold: Threshold) -> tuple[Edge, ...]:

@@ -207,8 +207,15 @@ class Judge:
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
         doubts = doubt_left_out(check, people, proof) if has_value else []
-        if self._is_hidden_by_masks(check, finding, exclusion):
-            doubts.append(MASKED_DOUBT)
+        if self._audit.cubes.cube.masked:
+            is_bounded = isinstance(check, Check) and (
+                self._audit.cubes.cube.possible is None
+                or (self._left_out is not None and self._left_out.bound_masked(check, exclusion))
+            )
+            bounds = finding.missing
+            could_change = bounds is not None and (bounds.turns or bounds.low is None)
+            if not is_bounded or could_change:
+                doubts.append(MASKED_DOUBT)
         if doubts and self._spec.suppress_below is not None:
             doubts = [MANY_LEFT_OUT_DOUBT]  # naming a group would show how many people it loses
         if doubts and finding.status not in self._failing:
@@ -218,18 +225,6 @@ class Judge:
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         return doubts
-
-    def _is_hidden_by_masks(self, check: AnyCheck, finding: Finding, exclusion: Exclusion) -> bool:
-        """Whether masked counts could change a check; True without bounds."""
-        cube, rows = self._audit.cubes.cube, self._left_out
-        if not cube.masked:
-            return False
-        if not isinstance(check, Check):
-            return True
-        if cube.possible is not None and not (rows and rows.bound_masked(check, exclusion)):
-            return True
-        bounds = finding.missing
-        return bounds is not None and (bounds.turns or bounds.low is None)
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
         """The groupings of a check with their strata; for a search, also all people as one."""
@@ -280,9 +275,29 @@ class Judge:
 
     def _count_left_out(self, check: AnyCheck) -> LeftOutPeople:
         """The people whom a check leaves out; for a search, in the table that leaves out most."""
+        # The evaluations, each with the groups and strata that the check does not judge.
+        evaluations = list[tuple[Evaluation, Marks]]()
+        if isinstance(check, Check):
+            evaluation = evaluate_check(check, self._tables)
+            evaluations.append((evaluation, find_passed_over(check, evaluation)))
+        else:
+            for by, given in self._list_places(check):
+                terms, compared = MetricOptions(), None
+                if by and isinstance(check, ReversalCheck):
+                    terms = MetricOptions(minimum=self._spec.minimum)
+                    compared = self._audit.reversals.compared.get((check.rate, by[0], given))
+                    if compared is None:
+                        continue  # too many groups, or cells
+                evaluation = self._tables.evaluate(_rate_of(check), (by, given, check.of), terms)
+                passed_over = ~evaluation.table.known_strata[:, None]
+                if compared is not None:
+                    takes_part = np.broadcast_to(compared.large, evaluation.takes_part.shape)
+                    evaluation = replace(evaluation, takes_part=takes_part)
+                    passed_over = compared.passed_over
+                evaluations.append((evaluation, passed_over))
         waived = [waiver.group for waiver in self._list_waivers(check)]
         found = []
-        for evaluation, passed_over in self._list_evaluations(check):
+        for evaluation, passed_over in evaluations:
             by = evaluation.table.by
             found.append(
                 count_left_out(
@@ -304,28 +319,6 @@ class Judge:
                 people.groups or 0,
             ),
         )
-
-    def _list_evaluations(self, check: AnyCheck) -> Iterator[tuple[Evaluation, Marks]]:
-        """The evaluations of a check, each with the groups and strata that it does not judge."""
-        if isinstance(check, Check):
-            evaluation = evaluate_check(check, self._tables)
-            yield evaluation, find_passed_over(check, evaluation)
-            return
-        for by, given in self._list_places(check):
-            place, compared = (by, given, check.of), None
-            terms = MetricOptions()
-            if by and isinstance(check, ReversalCheck):
-                terms = MetricOptions(minimum=self._spec.minimum)
-                compared = self._audit.reversals.compared.get((check.rate, by[0], given))
-                if compared is None:
-                    continue  # too many groups, or cells
-            evaluation = self._tables.evaluate(_rate_of(check), place, terms)
-            passed_over = ~evaluation.table.known_strata[:, None]
-            if compared is not None:
-                takes_part = np.broadcast_to(compared.large, evaluation.takes_part.shape)
-                evaluation = replace(evaluation, takes_part=takes_part)
-                passed_over = compared.passed_over
-            yield evaluation, passed_over
 
 
 def _rate_of(check: ReversalCheck | SubgroupCheck) -> Metric:

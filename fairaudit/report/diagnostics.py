@@ -9,10 +9,11 @@ from enum import StrEnum
 from fairaudit.base import names
 from fairaudit.base.errors import Place
 from fairaudit.base.frozen import Frozen, replace
+from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
 from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Check, Finding, Limit, Status
-from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.criteria import DISTRIBUTIONS
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
@@ -20,11 +21,11 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, finding_facts, headlines, metric_titles, numbers, reversals
 from fairaudit.report.blocks import Figure, Tone
-from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
+from fairaudit.report.finding_facts import labelled
 from fairaudit.report.pictures import MOST_CHECKED, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import digits_of, limit_rules, rate_interval
 from fairaudit.report.text_layout import padded, side_by_side
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
 
 class Level(StrEnum):
@@ -253,7 +254,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))
         yield from labelled("value", [finding_facts.derivation(finding)])
-        yield from labelled("sure", _sure(finding))
+        yield from labelled("sure", _sure(result, finding))
         yield from labelled("people", _people(finding))
         # Who else is beyond the limit.
         digits = headlines.digits(finding)
@@ -270,7 +271,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             for breach in others
         ]
         also = f"over the limit: {numbers.first_few(texts, _MOST_BREACHES)}" if texts else ""
-        yield from labelled("also", [also])
+        yield from labelled("also", [also, _warned(result, finding)])
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
         notes += _compare_in_strata(result, finding)
         if finding.status is Status.PASS:
@@ -281,6 +282,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         is_told = finding.status is Status.INCONCLUSIVE and estimate is None
         why = "" if is_told else finding.why
         yield from labelled("note", [finding_facts.backing(finding), why])
+    alpha = finding.check.inference.alpha
     for reversal in finding.reversals[:1]:
         # Both groups, overall and at the same mix of strata.
         columns = (
@@ -291,7 +293,14 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         first, second = map("  ".join, zip(*columns, strict=True))
         mix = f"at the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", second])
-        yield "sure", _reversal_evidence(reversal, finding)
+        # In how many strata the gap points the other way, and its test among all comparisons.
+        text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
+        if reversal.kind is ReversalKind.OPPOSITE:
+            text = reversals.pattern(reversal)
+        test = reversals.describe_test(
+            reversal, alpha, lambda test: numbers.adjusted_p(test, alpha, "comparison")
+        )
+        yield "sure", "; ".join(filter(None, (text, test)))
     if finding.before is not None and (
         text := finding_facts.compare_with_baseline(finding, finding.before)
     ):
@@ -307,6 +316,30 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     yield from labelled("waived", waived)
     yield from labelled("why", [names.line(finding.check.about.why)])
     yield from labelled("owner", [names.line(finding.check.about.owner)])
+
+
+def _warned(result: AuditResult, finding: Finding) -> str:
+    """How many other groups of a failed check are over the limit that warns."""
+    check = finding.check
+    if not isinstance(check, Check) or finding.status is not Status.FAIL or check.warn is None:
+        return ""
+    failed = {(breach.group, breach.stratum) for breach in finding.crossed}
+    rows = [row for row in _rows_of(result, check) if row.group]
+    if len({(row.group, row.stratum) for row in rows}) < len(rows):
+        return ""  # several entries of the spec compare these groups, by other terms
+    more = sum(
+        check.warn.is_crossed(row.estimate.value, row.estimate.exact)
+        for row in rows
+        if (row.group, row.stratum) not in failed
+    )
+    noun = numbers.counted(more, "more group")
+    return f"{noun} {'is' if more == 1 else 'are'} over the limit that warns" if more else ""
+
+
+def _rows_of(result: AuditResult, check: Check) -> list[ComparisonRow]:
+    """The comparisons of the metric, outcome and groups of a check."""
+    asked = check.metric_id, check.of, check.by
+    return [row for row in result.comparisons if (row.metric, row.of, row.by) == asked]
 
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
@@ -379,47 +412,42 @@ def _aligned(texts: Sequence[str]) -> list[str]:
     return [padded(text, room) for text in texts]
 
 
-def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
-    """In how many strata the gap points the other way, and its test among all comparisons."""
-    text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
-    if reversal.kind is ReversalKind.OPPOSITE:
-        text = reversals.pattern(reversal)
-    test, alpha = reversal.significance, finding.check.inference.alpha
-    if test is not None and not reversal.hangs_on_weights:
-        text += f"; {numbers.adjusted_p(test, alpha, 'comparison')}"
-        text += "" if reversal.is_significant(alpha) else ", not established"
-    elif test is not None:
-        text += f"; {NOT_ESTABLISHED}"
-    return text
-
-
 def _reference(result: AuditResult, finding: Finding) -> str:
     """The second side in words: the highest of N groups, the declared reference."""
     check = finding.check
-    if not isinstance(check, Check) or not finding.second or finding.spread:
+    if not isinstance(check, Check) or not finding.second:
         return ""
+    number = _count_compared(result, finding)
+    if finding.spread:
+        rates = [side.estimate.value for side in checks.deciding_parts(finding)[-1].sides]
+        extreme = "highest" if rates[-1] > rates[0] else "lowest"
+        return f"  {extreme} of {number} groups" if number and number > 2 else ""
     policy = getattr(check.metric, "reference", None)
     if check.terms.reference is not None:
         policy = check.terms.reference.policy
     if policy not in {"highest", "lowest", "largest"}:
         return "  the reference"
-    metric, first, stratum = check.metric_id, finding.first, finding.stratum
-    compared = {
-        row.takes_part
-        for row in result.comparisons
-        if row.group == first and row.stratum == stratum
-        if (row.metric, row.of, row.by) == (metric, check.of, check.by)
-    }
-    number = compared.pop() if len(compared) == 1 else None
     groups = "" if number is None else f" of {numbers.counted(number, 'group')}"
     return f"  {policy}{groups}"
 
 
-def _sure(finding: Finding) -> list[str]:
+def _count_compared(result: AuditResult, finding: Finding) -> int | None:
+    """The number of groups that a check compares; None if the report has several or none."""
+    check, group = finding.check, None if finding.spread else finding.first
+    compared = {
+        row.takes_part
+        for row in (_rows_of(result, check) if isinstance(check, Check) else ())
+        if row.group == group and row.stratum == finding.stratum
+    }
+    return compared.pop() if len(compared) == 1 else None
+
+
+def _sure(result: AuditResult, finding: Finding) -> list[str]:
     """The interval with the test, and what people of unknown group or outcome could change."""
     estimate, inference = finding.estimate, finding.check.inference
     assert estimate is not None
-    parts = []
+    number, parts = _count_compared(result, finding), list[str]()
+    several = number is not None and number > 2
     if ends := _interval(finding):
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
@@ -432,13 +460,18 @@ def _sure(finding: Finding) -> list[str]:
             across = ", includes the limit" if is_across else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []
+        notes += ["for all pairs"] if several and SIMULTANEOUS in (estimate.method or "") else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
         of += f" ({'; '.join(notes)})" if notes else ""
         parts.append(f"{inference.percent} interval{of} {ends}{across}")
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
-        method = f"{test.test}; {numbers.corrected_over(test)}" if test.family > 1 else test.test
+        # A joint test is of all groups, not of the two whose values are shown.
+        kind, *more = test.test.split(",", 1)
+        is_joint = finding.spread and several and kind in {"χ²", "G"}
+        method = ",".join([f"{kind} of {number} groups", *more]) if is_joint else test.test
+        method += f"; {numbers.corrected_over(test)}" if test.family > 1 else ""
         method += f"; before correction p {alone}" if alone != p else ""
         null = finding_facts.hypothesis(finding)
         parts.append(f"p {p}: chance of such data if there were {null} ({method})")
@@ -551,17 +584,9 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
 
 def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:
     """The gap at the same mix of strata, if a test shows that it changes; what strata leave."""
-    parts, alpha = checks.deciding_parts(finding), result.provenance.inference.alpha
-    if len(parts) == 1 and finding.crossed and not finding.stratum:
-        asked = (parts[0].metric, finding.check.of, {side.group for side in parts[0].sides})
-        for reversal in result.reversals:
-            groups = {((reversal.attribute, level),) for level in reversal.pair}
-            turns = reversal.kind.reverses and reversal.is_significant(alpha)
-            is_changed = turns or reversal.is_not_left(alpha)
-            if (reversal.rate, reversal.of, groups) == asked and is_changed:
-                pair = " against ".join(map(names.name, reversal.pair))
-                yield f"{pair}: {reversals.adjusted(reversal, alpha)}"
-                break
+    if (reversal := reversals.find_adjusted(result, finding)) is not None:
+        pair = " against ".join(map(names.name, reversal.pair))
+        yield f"{pair}: {reversals.adjusted(reversal, result.provenance.inference.alpha)}"
     given = getattr(finding.check, "given", ())
     if rows := [row for row in result.balance if row.stratum in given]:
         # How far apart both sides still are within strata of equal propensity, in their features.

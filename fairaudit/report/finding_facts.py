@@ -22,7 +22,6 @@ MISLEADING_RATE = 0.1
 """Below this reference rate, a ratio is shown together with the difference."""
 _LARGEST_LOG = 700.0
 """Of larger ones the factor is beyond a double."""
-NOT_ESTABLISHED = "not established: the sign of the adjusted gap depends on the weights"
 _SECOND_TESTS = {
     "equal in every stratum": "no stratum has a gap",
     "no difference in either rate": "neither rate differs",
@@ -67,13 +66,11 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
             yield "people", f"{worse}: {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
-    others = []
+    others, alpha = [], finding.check.inference.alpha
     for row in finding.reversals[1:]:
-        sure = NOT_ESTABLISHED if row.significance else ""
-        if row.significance and not row.hangs_on_weights:
-            alpha = finding.check.inference.alpha
-            sure = f"adjusted p {numbers.probability(row.significance.adjusted, alpha)}"
-            sure += "" if row.is_significant(alpha) else ", not established"
+        sure = reversals.describe_test(
+            row, alpha, lambda test: f"adjusted p {numbers.probability(test.adjusted, alpha)}"
+        )
         text = f"{pair(row)}, given {name_given(row)}, {KIND_WORDS[row.kind]}"
         others.append(f"{text} ({sure})" if sure else text)
     yield from labelled("others", others)

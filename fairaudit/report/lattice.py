@@ -241,7 +241,7 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
     for by, entry in entry_of.items():
         text, shade = "not compared", None
         if entry is not None:
-            text = numbers.value_of(entry.estimate, 3) + (" (limit)" if entry.judged else "")
+            text = numbers.value_of(entry.estimate, 3) + (" (checked)" if entry.judged else "")
             # The departure as a share of the largest finite one; an infinite one is all of it.
             if not (entry.estimate.suppressed or math.isnan(entry.departure)):
                 share = max(entry.departure / top, 0.0) if top > 0 else 0.0

@@ -182,7 +182,8 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
         more = [("more", f"fairaudit run {spec} -o r.json")]
         more.append(("", "fairaudit show r.json 1  # with its formula"))
         if find_metric(worst.code) is not None:
-            more.append(("", f"fairaudit explain {worst.code}  # what it measures"))
+            about = "what it measures, and its source"
+            more.append(("", f"fairaudit explain {worst.code}  # {about}"))
         blocks.append(Code("\n".join([*lines, "", *_labelled(more)])))
     if not every:
         # The first comparisons that a spec without limits asks for, and the widest gaps.

@@ -17,6 +17,7 @@ from fairaudit.report import (
     headlines,
     metric_titles,
     numbers,
+    reversals,
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.provenance import name_spec
@@ -84,18 +85,20 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
     disparities = [row for row in reviewed if row.finding.worse_off]
-    for row in disparities[:_MOST_STEPS]:
-        yield f"Review the decisions behind this: {row.headline}."
-    if (more := len(disparities) - _MOST_STEPS) > 0:
-        yield f"Do the same for {numbers.counted(more, 'more check')} over a limit."
-    if turned := [row for row in evident if row.finding.reversals]:
-        found = [one for row in turned for one in row.finding.reversals]
+    adjusted = [
+        *filter(None, (reversals.find_adjusted(result, row.finding) for row in disparities))
+    ]
+    found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
+    texts = [f"Review the decisions behind this: {row.headline}." for row in disparities[:_SHOWN]]
+    if (more := len(disparities) - _SHOWN) > 0:
+        texts.append(f"Do the same for {numbers.counted(more, 'more check')} over a limit.")
+    if found:
         by = dict.fromkeys(names.name(one.attribute) for one in found)
         strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
-        yield (
-            f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
-            f"{' and '.join(strata)}: some gaps change their direction there."
-        )
+        compare = f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
+        compare += f"{' and '.join(strata)}: some gaps change there."
+        texts.insert(0 if adjusted else len(texts), compare)
+    yield from texts
     if unsure := sum(row.finding.not_enough_evidence for row in opened):
         noun = numbers.counted(unsure, "check")
         yield f"Collect more data: for {noun} the evidence is not enough."
@@ -108,7 +111,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         yield f"Complete the missing groups and outcomes: they could change the verdict of {noun}."
 
 
-_MOST_STEPS = 2
+_SHOWN = 2
 """The number of groups whose decisions are to be reviewed first."""
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from fairaudit.base import names
-from fairaudit.judge import Status
+from fairaudit.judge import Finding, Status
 from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope, Stratum
+from fairaudit.metrics.estimate import Significance
 from fairaudit.metrics.terms import Correction, Inference
-from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report import checks, metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -462,3 +463,29 @@ def pattern(reversal: Reversal) -> str:
         numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
     )
     return f"reversed in {count} of {strata} strata ({share_of}), with {people} of the people"
+
+
+def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significance], str]) -> str:
+    """The test of a reversal as a function writes it, and whether it establishes the reversal."""
+    if reversal.significance is None:
+        return ""
+    if reversal.hangs_on_weights:
+        return f"{NOT_ESTABLISHED}: the sign of the adjusted gap depends on the weights"
+    sure = "" if reversal.is_significant(alpha) else f", {NOT_ESTABLISHED}"
+    return write(reversal.significance) + sure
+
+
+def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:
+    """The listed gap of both groups of a check, if a test shows that strata change it."""
+    parts = checks.deciding_parts(finding)
+    if len(parts) != 1 or finding.stratum or not finding.crossed:
+        return None
+    part, alpha = parts[0], result.provenance.inference.alpha
+    groups = {side.group for side in part.sides}
+    for reversal in result.reversals:
+        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
+        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
+        turns = reversal.kind.reverses and reversal.is_significant(alpha)
+        if is_same and (turns or reversal.is_not_left(alpha)):
+            return reversal
+    return None

@@ -454,7 +454,7 @@ def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int, most: int
         commands.append(("fairaudit show r.json 1", "the first check, with its formula"))
     known = next((item.code for item in every if find_metric(item.code) is not None), None)
     if known:
-        commands.append((f"fairaudit explain {known}", "what it measures"))
+        commands.append((f"fairaudit explain {known}", "what it measures, and its source"))
     room = max(names.width(command) for command, _ in commands) + 2
     fits = 6 + room + max(names.width(words) for _, words in commands) <= page
     lines = []

@@ -366,6 +366,8 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
     folds = deal_folds(member, SEED)
     taken = np.zeros(len(member), dtype=np.bool_)
     with one_thread():
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
         for fold in range(FOLDS):
             test = folds == fold
             learned = member[~test]
@@ -374,8 +376,16 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
             if fit is None:
                 return None
             linear = expit(fit[0] + matrix[test] @ fit[1])
-            trees = _predict_by_trees(table[~test], learned, table[test], is_category)
-            taken[test] = (linear + trees) / 2 >= 0.5  # noqa: PLR2004  # more likely than not
+            trees = HistGradientBoostingClassifier(
+                categorical_features=is_category,
+                class_weight="balanced",
+                max_iter=_TREES,
+                early_stopping=False,
+                random_state=SEED,
+            )
+            trees.fit(table[~test], learned)
+            boosted = np.asarray(trees.predict_proba(table[test])[:, 1])
+            taken[test] = (linear + boosted) / 2 >= 0.5  # noqa: PLR2004  # more likely than not
     return Errors(float((~taken[member]).mean()), float(taken[~member].mean()), *sides)
 
 
@@ -394,18 +404,3 @@ def deal_folds(member: Marks, seed: int) -> Ints:
         places = np.flatnonzero(side)
         folds[generator.permutation(places)] = np.arange(len(places)) % FOLDS
     return folds
-
-
-def _predict_by_trees(table: Floats, member: Marks, others: Floats, is_category: Marks) -> Floats:
-    """The probability of membership of other people, by gradient-boosted trees."""
-    from sklearn.ensemble import HistGradientBoostingClassifier
-
-    trees = HistGradientBoostingClassifier(
-        categorical_features=is_category,
-        class_weight="balanced",
-        max_iter=_TREES,
-        early_stopping=False,
-        random_state=SEED,
-    )
-    trees.fit(table, member)
-    return np.asarray(trees.predict_proba(others)[:, 1])

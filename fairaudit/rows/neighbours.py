@@ -156,10 +156,20 @@ class NearestPoints:
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
         """The squared distances and places of the `most` nearest to each point, nearest first."""
-        if len(self.order) <= _FEW:
-            return self._find_among_few(points, most)
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
+        if len(self.order) <= _FEW:
+            # All distances are computed.
+            own = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
+            block = max(_MOST_DISTANCES // len(self.order), 1)
+            for start in range(0, len(points), block):
+                part = slice(start, start + block)
+                some = points.take(part)
+                every = square_gaps(some.numbers, self.numbers)
+                every += count_differing(some, self.combinations)[:, own]
+                found = every, np.broadcast_to(self.order, every.shape)
+                squares[part], places[part] = _keep_nearest(squares[part], places[part], *found)
+            return squares, places
         combination, first = _combine(points)
         alike = np.split(
             np.argsort(combination, kind="stable"), np.cumsum(np.bincount(combination))
@@ -173,19 +183,6 @@ class NearestPoints:
                 for found in self._search(points.numbers[people], step, squares[people]):
                     known = squares[people], places[people]
                     squares[people], places[people] = _keep_nearest(*known, *found)
-        return squares, places
-
-    def _find_among_few(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The same as `find`, by computing all distances."""
-        combination = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
-        found, block = list[tuple[Floats, Ints]](), max(_MOST_DISTANCES // len(self.order), 1)
-        for start in range(0, len(points), block):
-            chunk = points.take(slice(start, start + block))
-            squares = square_gaps(chunk.numbers, self.numbers)
-            squares += count_differing(chunk, self.combinations)[:, combination]
-            none = np.full((len(chunk), most), np.inf), np.zeros((len(chunk), most), np.int64)
-            found.append(_keep_nearest(*none, squares, np.broadcast_to(self.order, squares.shape)))
-        squares, places = (np.concatenate(part) for part in zip(*found, strict=True))
         return squares, places
 
     def list_within(self, point: Points, square: float) -> Ints:
@@ -331,51 +328,48 @@ class Neighbours:
 
     def search(self, people: Ints) -> Ints:
         """Searches the neighbours of people until memory is full; returns the people searched."""
-        profiles = self.space.profile[people]
-        new, first = np.unique(profiles[self.row[profiles] < 0], return_index=True)
-        new = new[np.argsort(first)]
-        start = 0
-        while start < len(new) and len(self.links) < MOST_LINKS:
-            start += self._search_profiles(new[start : start + _CHUNK])
-        unknown = np.flatnonzero(self.row[profiles] < 0)
-        return people[: unknown[0]] if len(unknown) else people
-
-    def _search_profiles(self, profiles: Ints) -> int:
-        """Searches the neighbours of profiles until memory is full; returns their number."""
-        if self.nearest is None:
+        of_people = self.space.profile[people]
+        new, first = np.unique(of_people[self.row[of_people] < 0], return_index=True)
+        new, start = new[np.argsort(first)], 0
+        if len(new) and self.nearest is None:
             self.nearest = NearestPoints(self.space.points(self.among))
-        points, most = self.space.points(profiles), min(len(self.among), self.k + 2)
-        squares, link = self.nearest.find(points, most)
-        counts = self.people[link]
-        if self.without_self:
-            counts = counts - (self.among[link] == profiles[:, None])
-        reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
-        limit = (squares[np.arange(len(points)), reached] ** 0.5 * (1 + _SAME) + _SAME**2) ** 2
-        within = squares <= limit[:, None]
-        # If even the last point found is within the limit, more points may be.
-        may_miss = within[:, -1] & (most < len(self.among))
-        links_of, room = list[Ints](), MOST_LINKS - len(self.links)
-        for place in range(len(points)):
-            if may_miss[place]:
-                point = points.take(slice(place, place + 1))
-                found = self.nearest.list_within(point, float(limit[place]))
-            else:
-                found = link[place, within[place]]
-            room -= len(found)
-            if links_of and room < 0:
-                break
-            links_of.append(found)
-        profiles = profiles[: len(links_of)]
-        lengths = np.array([len(links) for links in links_of])
-        links = np.concatenate(links_of)
-        # People in the base are found as their own neighbours, at distance 0.
-        own = np.isin(profiles, self.among)
-        sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
-        self.row[profiles] = np.arange(len(profiles)) + len(self.sizes)
-        self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(lengths)])
-        self.links = np.concatenate([self.links, links])
-        self.sizes = np.concatenate([self.sizes, sizes - (own & self.without_self)])
-        return len(links_of)
+        while start < len(new) and len(self.links) < MOST_LINKS:
+            assert self.nearest is not None
+            profiles = new[start : start + _CHUNK]
+            points, most = self.space.points(profiles), min(len(self.among), self.k + 2)
+            squares, link = self.nearest.find(points, most)
+            counts = self.people[link]
+            if self.without_self:
+                counts = counts - (self.among[link] == profiles[:, None])
+            reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
+            limit = (squares[np.arange(len(points)), reached] ** 0.5 * (1 + _SAME) + _SAME**2) ** 2
+            within = squares <= limit[:, None]
+            # If even the last point found is within the limit, more points may be.
+            may_miss = within[:, -1] & (most < len(self.among))
+            links_of, room = list[Ints](), MOST_LINKS - len(self.links)
+            for place in range(len(points)):
+                if may_miss[place]:
+                    point = points.take(slice(place, place + 1))
+                    found = self.nearest.list_within(point, float(limit[place]))
+                else:
+                    found = link[place, within[place]]
+                room -= len(found)
+                if links_of and room < 0:
+                    break
+                links_of.append(found)
+            profiles = profiles[: len(links_of)]
+            lengths = np.array([len(links) for links in links_of])
+            links = np.concatenate(links_of)
+            # People in the base are found as their own neighbours, at distance 0.
+            own = np.isin(profiles, self.among)
+            sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
+            self.row[profiles] = np.arange(len(profiles)) + len(self.sizes)
+            self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(lengths)])
+            self.links = np.concatenate([self.links, links])
+            self.sizes = np.concatenate([self.sizes, sizes - (own & self.without_self)])
+            start += len(links_of)
+        unknown = np.flatnonzero(self.row[of_people] < 0)
+        return people[: unknown[0]] if len(unknown) else people
 
     def mean_of(self, outcome: Floats, people: Ints) -> Floats:
         """The mean outcome of the neighbours of each person."""

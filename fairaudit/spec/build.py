@@ -35,14 +35,13 @@ from fairaudit.spec.faults import read_waivers, validate
 from fairaudit.spec.key_schema import (
     REFERENCES,
     Defaults,
-    Metric,
     ModelColumns,
     OutcomeColumn,
     Positive,
 )
 from fairaudit.spec.model import MetricRequest, Spec, needed_quantiles
 from fairaudit.spec.reading import NO_REPLICATES
-from fairaudit.spec.schema import Expected, Missing, MissingPolicy
+from fairaudit.spec.schema import Missing, MissingPolicy
 from fairaudit.spec.searches import read_scan, read_subgroup_search
 from fairaudit.spec.text import Document, LocatedText, SpecReader
 
@@ -61,8 +60,7 @@ def build(document: Document, text: str) -> Spec:
     reader = SpecReader(document, faults)
     shape = _expand_stages(reader, shape)
     columns = add_modelled_strata(reader, shape, read_columns(reader, shape.columns))
-    _refuse_weight_and_description(reader, shape, columns)
-    _refuse_cluster(reader, shape)
+    _refuse_company(reader, shape, columns)
     if not columns.protected or not columns.outcomes:
         raise SpecError(reader.faults)
     sha256 = hashlib.sha256(text.encode()).hexdigest()
@@ -121,7 +119,13 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
     stages = shape.columns.stages
     if shape.missing.masked and not gates:
         scan = None  # masked counts could make, reverse or hide any gap within strata
-    _refuse_expected(reader, shape.expect, columns)
+    rows = shape.expect.rows
+    if rows.at_least is not None and rows.at_most is not None and rows.at_least > rows.at_most:
+        reader.fault(("expect", "rows"), "`at_least` is above `at_most`")
+    known = [column.name for column in (*columns.protected, *columns.strata)]
+    for name in [name for name in shape.expect.levels if name not in known]:
+        message = f"no attribute or stratum {name!r}{did_you_mean(name, known)}"
+        reader.fault(("expect", "levels", name), message, key=True)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
     data = tuple(
@@ -209,17 +213,6 @@ def _read_count(
     if shape.columns.count is not None:
         reader.fault(where, f"the counts of the {counted[0]} already give the number of people")
     return reader.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
-
-
-def _refuse_expected(reader: SpecReader, expected: Expected, columns: Columns) -> None:
-    """Adds faults of an expectation that no data can meet."""
-    rows, path = expected.rows, ("expect", "levels")
-    if rows.at_least is not None and rows.at_most is not None and rows.at_least > rows.at_most:
-        reader.fault(("expect", "rows"), "`at_least` is above `at_most`")
-    known = [column.name for column in (*columns.protected, *columns.strata)]
-    for name in [name for name in expected.levels if name not in known]:
-        message = f"no attribute or stratum {name!r}{did_you_mean(name, known)}"
-        reader.fault((*path, name), message, key=True)
 
 
 def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
@@ -316,27 +309,21 @@ def _fill_defaults(
         return document, shape
     spots, entries = dict(document.spots), []
     for number, entry in enumerate(shape.metrics):
-        taken = {
+        metric, is_compared = find_metric(entry.metric), entry.compare is not None
+        if isinstance(metric, Disparity):
+            is_compared |= metric.to_reference and metric.reference is None
+        has_strata = entry.given is not None or shape.defaults.given is not None
+        applies = {"reference": is_compared, "average": has_strata}
+        taken = [
             key
             for key in keys
-            if not document.is_written(("metrics", number, key))
-            and _accepts(entry, key, shape.defaults)
-        }
+            if applies.get(key, True) and not document.is_written(("metrics", number, key))
+        ]
         for key in taken:
             spots |= document.spots_below(("defaults", key), ("metrics", number, key))
         update = {key: getattr(shape.defaults, key) for key in taken}
         entries.append(replace(entry, **update))
     return replace(document, spots=spots), replace(shape, metrics=entries)
-
-
-def _accepts(entry: Metric, key: str, defaults: Defaults) -> bool:
-    """Whether a default applies to an entry."""
-    if key == "average":
-        return entry.given is not None or defaults.given is not None
-    if key != "reference" or entry.compare is not None:
-        return True
-    metric = find_metric(entry.metric)
-    return isinstance(metric, Disparity) and metric.to_reference and metric.reference is None
 
 
 def _refuse_suppression(
@@ -442,32 +429,47 @@ def find_ladders(
             )
 
 
-def _refuse_weight_and_description(
-    reader: SpecReader, shape: schema.AuditSpec, columns: Columns
-) -> None:
-    """Adds faults of keys that do not support weights, and of features that cannot be described."""
-    outcomes = columns.outcomes.items()
-    number = next((name for name, outcome in outcomes if outcome.kind is OutcomeKind.NUMBER), None)
-    if number is not None and shape.columns.weight is not None:
-        reader.fault(
-            ("columns", "weight"),
-            f"the numbers of a weighted sample ({number}) are not supported: remove "
-            "the weight, or the numbers",
-        )
-    if shape.subgroups is not None and shape.columns.weight is not None:
-        message = "`subgroups` does not support weights: remove one of the two"
-        reader.fault(("subgroups",), message)
-    if not shape.describe:
-        return
-    if not columns.similarity.columns:
+def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Columns) -> None:
+    """Adds faults of keys that exclude each other, and of replicate weights."""
+    where, cluster = _find_cluster(shape)
+    weight, features = shape.columns.weight, columns.similarity
+    hides = shape.suppress_below is not None
+    searches, is_described = shape.subgroups is not None, shape.describe
+    numbers = (name for name, one in columns.outcomes.items() if one.kind is OutcomeKind.NUMBER)
+    if weight is not None and (number := next(numbers, None)) is not None:
+        what = f"the numbers of a weighted sample ({number}) are not supported: remove "
+        reader.fault(("columns", "weight"), f"{what}the weight, or the numbers")
+    if weight is not None and _REPLICATE.match(weight.value):
+        reader.fault(("columns", "weight"), f"{quoted(weight.value)}: {NO_REPLICATES}")
+    if searches and weight is not None:
+        what = "`subgroups` does not support weights: remove one of the two"
+        reader.fault(("subgroups",), what)
+    if is_described and not features.columns:
         what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
         reader.fault(("describe",), what)
-    if shape.suppress_below is not None:
+    if is_described and hides:
         what = "features have levels with few people: remove `describe` or `suppress_below`"
         reader.fault(("describe",), what)
-    if shape.columns.weight is not None and columns.similarity.numeric:
+    if is_described and weight is not None and features.numeric:
         what = "`describe` does not support survey weights for numbers: remove one of the two"
         reader.fault(("describe",), what)
+    if shape.columns.cluster not in {None, cluster}:
+        reader.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
+    if shape.design is not None and cluster is None:
+        message = (
+            "`design` needs the clusters that were drawn first in each stratum: add `cluster: "
+            "column`. If rows were drawn one by one, name a column that numbers the rows"
+        )
+        reader.fault(("design",), message, key=True)
+    if searches and cluster is not None:
+        what = "`subgroups` does not support clusters: remove one of the two"
+        reader.fault(where, what)
+    if hides and cluster is not None:
+        message = (
+            "intervals with clusters reveal how similar the members of clusters are, which are "
+            "small counts: remove `cluster` or `suppress_below`"
+        )
+        reader.fault(where, message)
 
 
 def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText | None]:
@@ -490,30 +492,3 @@ def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None
         message = "rows that stand for several people have no id: remove `id` or the counts"
         reader.fault(("columns", "id"), message)
     return Repeats(name.value, rule.keep, tuple(column.value for column in rule.latest))
-
-
-def _refuse_cluster(reader: SpecReader, shape: schema.AuditSpec) -> None:
-    """Adds faults of keys that do not support clusters, and of replicate weights."""
-    where, cluster = _find_cluster(shape)
-    weight = shape.columns.weight
-    if weight is not None and _REPLICATE.match(weight.value):
-        reader.fault(("columns", "weight"), f"{quoted(weight.value)}: {NO_REPLICATES}")
-    if shape.design is not None and shape.design.cluster and shape.columns.cluster:
-        reader.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
-    if cluster is None:
-        if shape.design is not None:
-            message = (
-                "`design` needs the clusters that were drawn first in each stratum: add `cluster: "
-                "column`. If rows were drawn one by one, name a column that numbers the rows"
-            )
-            reader.fault(("design",), message, key=True)
-        return
-    if shape.subgroups is not None:
-        message = "`subgroups` does not support clusters: remove one of the two"
-        reader.fault(where, message)
-    if shape.suppress_below is not None:
-        message = (
-            "intervals with clusters reveal how similar the members of clusters are, which are "
-            "small counts: remove `cluster` or `suppress_below`"
-        )
-        reader.fault(where, message)

@@ -115,8 +115,7 @@ def read_metrics(
             )
             raise SpecError([*context.reader.faults, context.reader.document.fault(path, message)])
     _refuse_duplicates(context.reader, checks)
-    notices += _hint_intersections(context, entries, checks)
-    notices += _hint_burdens(context)
+    notices += _list_hints(context, entries, checks)
     return tuple(requests), tuple(checks), tuple(notices)
 
 
@@ -140,8 +139,23 @@ def names_burden(name: str) -> bool:
     return bool({*words, "".join(words)} & BURDENS) and not {*words} & NEGATIONS
 
 
-def _hint_burdens(context: Context) -> Iterator[Notice]:
-    """Notices of outcomes that are taken for a benefit, though their names or labels say burden."""
+def _list_hints(
+    context: Context, entries: Sequence[tuple[Path, key_schema.Metric]], checks: Sequence[Check]
+) -> Iterator[Notice]:
+    """Notices of attributes whose intersection no limit looks at, and of likely burdens.
+
+    An outcome is a burden by its name, by the names of its positives, or by the label.
+    """
+    for path, shape in entries:
+        names = {column for column, *others in shape.by or [] if not others}
+        apart = [name for name in context.columns.attributes if name in names]
+        is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
+        if len(apart) > 1 and shape.limits and not is_met:
+            text = (
+                f"{_where(context.reader, path)}: {' and '.join(apart)} are judged one at a time, "
+                f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
+            )
+            yield Notice(text, Subjects.NOBODY)
     for name, outcome in context.outcomes.items():
         affirmed = {canonical(level.value).strip().lower() for level in outcome.positive}
         is_named = names_burden(outcome.column.value) and affirmed <= AFFIRMED
@@ -153,29 +167,11 @@ def _hint_burdens(context: Context) -> Iterator[Notice]:
             )
             yield Notice(text, Subjects.NOBODY)
     label = context.outcomes.get("label")
-    if label is None or label.favourable:
-        return
-    for name, outcome in context.outcomes.items():
+    for name, outcome in context.outcomes.items() if label and not label.favourable else ():
         if outcome.favourable and outcome.kind is OutcomeKind.CLASSES:
             text = (
                 f"the positive of the label is a burden, and that of {name} is taken for a "
                 f"benefit: where it selects people for that burden, say `favourable: false` of it"
-            )
-            yield Notice(text, Subjects.NOBODY)
-
-
-def _hint_intersections(
-    context: Context, entries: Sequence[tuple[Path, key_schema.Metric]], checks: Sequence[Check]
-) -> Iterator[Notice]:
-    """Notices of limits on attributes in a list whose intersection no limit looks at."""
-    for path, shape in entries:
-        names = {column for column, *others in shape.by or [] if not others}
-        apart = [name for name in context.columns.attributes if name in names]
-        is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
-        if len(apart) > 1 and shape.limits and not is_met:
-            text = (
-                f"{_where(context.reader, path)}: {' and '.join(apart)} are judged one at a time, "
-                f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
             )
             yield Notice(text, Subjects.NOBODY)
 
@@ -427,7 +423,11 @@ def _expand_presets(
     for path, shape in written:
         preset = find_preset(shape.metric)
         if preset is None:
-            if _is_without_data(context, path, shape):
+            metric = find_metric(shape.metric)
+            is_of_profile = not context.reader.document.is_own(path) and not shape.limits
+            of = shape.of or context.columns.first
+            # No limit of a profile is left out.
+            if metric and is_of_profile and not _has_data(Entry(context, path, shape, metric), of):
                 left_out.append(shape.metric)
             else:
                 entries.append((path, shape))
@@ -455,15 +455,6 @@ def _expand_presets(
         what = f"the data has no columns for these measures of {names}: {', '.join(left_out)}"
         notices.append(Notice(what, Subjects.NOBODY))
     return entries, notices
-
-
-def _is_without_data(context: Context, path: Path, shape: key_schema.Metric) -> bool:
-    """Whether a profile shows a measure that the data has nothing for; no limit is left out."""
-    metric = find_metric(shape.metric)
-    if context.reader.document.is_own(path) or metric is None or shape.limits:
-        return False
-    of = shape.of or context.columns.first
-    return not _has_data(Entry(context, path, shape, metric), of)
 
 
 def _expand_preset(

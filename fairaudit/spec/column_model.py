@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from enum import StrEnum
@@ -227,19 +227,6 @@ def read_attributes(
     return tuple(attributes)
 
 
-def _refuse_bin_labels(reader: SpecReader, attribute: Protected) -> None:
-    """Adds faults of labels for unknown bins, and of a label that two bins have."""
-    names = attribute.bin_names()
-    known = {*names}
-    for name in attribute.labels if names else ():
-        if name not in known:
-            hint = suggest_known(name, names, listing(names))
-            reader.fault(("labels", name), f"unknown bin{hint}")
-    labels = attribute.bin_labels()
-    for label in [label for label, count in Counter(labels).items() if count > 1]:
-        reader.fault(("labels",), f"two bins have the label {quoted(label)}: use different labels")
-
-
 def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -> Protected:
     """The attribute of a column, with the rules that recode its levels."""
     _refuse_recoding(reader, shape)
@@ -248,27 +235,50 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
     if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
         what = f"`quantiles` must be a number of groups from 2 to {_MOST_QUANTILES}"
         reader.fault(("quantiles",), what)
-    edges = "bins" if shape.over is None else "over"
+    key = "bins" if shape.over is None else "over"
+    edges: list[Decimal] | None = getattr(shape, key)
+    if edges is not None and (not edges or edges != sorted(set(edges))):
+        reader.fault((key,), "bin edges must be in ascending order without repeats")
+    if edges is not None and len(edges) >= MOST_LEVELS:
+        what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
+        reader.fault((key,), f"these edges make {what}: use fewer")
     attribute = Protected(
         name=name,
         column=column if derivation is None else replace(column, value=derivation.name),
         unknown=tuple(shape.unknown),
         other=shape.other or "other",
-        bins=_read_bins(reader.at(edges), getattr(shape, edges)),
+        bins=tuple(edges or ()),
         is_over=shape.over is not None,
         derivation=derivation,
         several=shape.several if shape.split else "",
         rules=shape.rule,
         **{key: getattr(shape, key) for key in _SAME},
     )
-    _refuse_rules(reader, shape)
+    combined = [text.value for text in shape.combine or ()]
+    conditions = [(level, needed) for level, several in shape.rule.items() for needed in several]
+    if len(conditions) > _MOST_RULES:
+        what = f"`rule` has {len(conditions):,} conditions, and at most {_MOST_RULES} are possible"
+        reader.fault(("rule",), f"{what}; `merge` takes more levels")
+    for level, several in shape.rule.items():
+        if not several or not all(several):
+            reader.fault(("rule", level), "name a column and its level: `{race: White}`")
+    for level, needed in conditions:
+        for part in [part for part in needed if part not in combined]:
+            what = f"{part!r} is not one of the combined columns{did_you_mean(part, combined)}"
+            reader.fault(("rule", level, part), what, key=True)
     is_split = all(map(str.strip, shape.split)) and not (derivation or attribute.is_cut)
     if shape.split and not is_split:
         what = (
             "is a character, such as `|`, in a column of levels, not of numbers or several columns"
         )
         reader.fault(("split",), f"`split` {what}")
-    _refuse_bin_labels(reader, attribute)
+    # Labels of unknown bins, and a label that two bins have.
+    names, labels = attribute.bin_names(), attribute.bin_labels()
+    for unknown in [label for label in attribute.labels if names and label not in names]:
+        hint = suggest_known(unknown, names, listing(names))
+        reader.fault(("labels", unknown), f"unknown bin{hint}")
+    for label in [label for label, count in Counter(labels).items() if count > 1]:
+        reader.fault(("labels",), f"two bins have the label {quoted(label)}: use different labels")
     return attribute
 
 
@@ -332,22 +342,6 @@ def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
     return age
 
 
-def _refuse_rules(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
-    """Adds faults of too many rules, rules without columns, and columns that are not combined."""
-    known = [text.value for text in shape.combine or ()]
-    conditions = [(level, needed) for level, several in shape.rule.items() for needed in several]
-    if len(conditions) > _MOST_RULES:
-        what = f"`rule` has {len(conditions):,} conditions, and at most {_MOST_RULES} are possible"
-        reader.fault(("rule",), f"{what}; `merge` takes more levels")
-    for level in shape.rule:
-        if not all(shape.rule[level]) or not shape.rule[level]:
-            reader.fault(("rule", level), "name a column and its level: `{race: White}`")
-    for level, needed in conditions:
-        for column in [column for column in needed if column not in known]:
-            message = f"{column!r} is not one of the combined columns{did_you_mean(column, known)}"
-            reader.fault(("rule", level, column), message, key=True)
-
-
 def reference_faults(column: Protected) -> list[Fault]:
     """The fault of a reference that does not name a bin."""
     labels = column.bin_labels()
@@ -391,12 +385,3 @@ def _refuse_recoding(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
     for word in (*shape.merge, *shape.labels.values(), shape.other):
         if word == UNKNOWN:
             reader.fault((), f"{UNKNOWN!r} is reserved for unknown values")
-
-
-def _read_bins(reader: SpecReader, edges: Sequence[Decimal] | None) -> tuple[Decimal, ...]:
-    if edges is not None and (not edges or list(edges) != sorted(set(edges))):
-        reader.fault((), "bin edges must be in ascending order without repeats")
-    if edges is not None and len(edges) >= MOST_LEVELS:
-        what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
-        reader.fault((), f"these edges make {what}: use fewer")
-    return tuple(edges or ())

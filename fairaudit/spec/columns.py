@@ -113,6 +113,23 @@ class Columns(Frozen):
 
 def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
     """The columns that a spec describes."""
+    # The columns that define similarity, by their kind.
+    similar: dict[str, tuple[str, ...]] = {}
+    listed = set[str]()
+    for kind, feature in shape.features.items():
+        path: Path = ("columns", "features", kind)
+        if feature.names is None:
+            continue
+        if kind not in key_schema.SIMILARITY:
+            hint = did_you_mean(kind, key_schema.SIMILARITY)
+            message = "list features under `numeric` or `categorical`"
+            reader.fault(path, message + hint, key=True)
+            continue
+        similar[kind] = tuple(text.value for text in feature.names)
+        for number, name in enumerate(similar[kind]):
+            if name in listed:
+                reader.fault((*path, number), f"the feature {name!r} is listed twice")
+            listed.add(name)
     columns = Columns(
         protected=read_attributes(reader, "protected", shape.protected),
         strata=read_attributes(reader, "strata", shape.strata),
@@ -121,7 +138,7 @@ def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
             "features",
             {n: feature for n, feature in shape.features.items() if feature.names is None},
         ),
-        similarity=_read_similarity(reader, shape),
+        similarity=SimilarityColumns(**similar),
         label=None
         if shape.label is None
         else read_outcome(reader.at("columns", "label"), "label", shape.label),
@@ -136,27 +153,6 @@ def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
         reader.fault(("columns",), "name an outcome: a label, a prediction or a decision")
     _refuse_names(reader, shape, columns)
     return columns
-
-
-def _read_similarity(reader: SpecReader, shape: key_schema.Columns) -> SimilarityColumns:
-    """The columns that define similarity; adds faults of repeated names."""
-    columns: dict[str, tuple[str, ...]] = {}
-    known = set[str]()
-    for kind, feature in shape.features.items():
-        path: Path = ("columns", "features", kind)
-        if feature.names is None:
-            continue
-        if kind not in key_schema.SIMILARITY:
-            hint = did_you_mean(kind, key_schema.SIMILARITY)
-            message = "list features under `numeric` or `categorical`"
-            reader.fault(path, message + hint, key=True)
-            continue
-        columns[kind] = tuple(text.value for text in feature.names)
-        for number, name in enumerate(columns[kind]):
-            if name in known:
-                reader.fault((*path, number), f"the feature {name!r} is listed twice")
-            known.add(name)
-    return SimilarityColumns(**columns)
 
 
 def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:
@@ -424,8 +420,22 @@ def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Co
             message = f"{quoted(name)} stands for another model already"
             hint = "declare both in columns.strata under different names"
             at.fault((), f"{message}: {hint}", key=True)
-    if any(stratum.model is not None for stratum in strata.values()):
-        _refuse_company(reader, shape)
+    if all(stratum.model is None for stratum in strata.values()):
+        return replace(columns, strata=tuple(strata.values()))
+    # What does not go together with models of people one by one.
+    whole = shape.columns
+    reasons = {
+        "count": ("a row that stands for several people", whole.has_counts),
+        "weight": ("a weighted sample", whole.weight is not None),
+        "cluster": ("rows that belong together", whole.cluster is not None),
+    }
+    for key, (what, is_there) in reasons.items():
+        if is_there:
+            message = f"strata from a model do not support {what}: remove one of the two"
+            reader.fault(("columns", key), message)
+    if shape.suppress_below is not None:
+        message = "strata from a model reveal small counts: remove the model or `suppress_below`"
+        reader.fault(("suppress_below",), message)
     return replace(columns, strata=tuple(strata.values()))
 
 
@@ -437,23 +447,6 @@ def _values(model: ModelledStrata | None) -> object:
     if isinstance(model, ClusterStrata):
         return features, model.k, model.seed
     return features, model.of, model.group and model.group.value, model.bins
-
-
-def _refuse_company(reader: SpecReader, shape: schema.AuditSpec) -> None:
-    """Faults of what models of people one by one do not go together with."""
-    reasons = {
-        "count": "a row that stands for several people",
-        "weight": "a weighted sample",
-        "cluster": "rows that belong together",
-    }
-    for key, what in reasons.items():
-        is_there = shape.columns.has_counts if key == "count" else getattr(shape.columns, key)
-        if is_there:
-            message = f"strata from a model do not support {what}: remove one of the two"
-            reader.fault(("columns", key), message)
-    if shape.suppress_below is not None:
-        message = "strata from a model reveal small counts: remove the model or `suppress_below`"
-        reader.fault(("suppress_below",), message)
 
 
 def _read_model(

@@ -11,7 +11,7 @@ import inspect
 import itertools
 import re
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from enum import Enum
 from types import NoneType, UnionType
@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import msgspec
 import yaml
 
-from fairaudit.base.frozen import NODEFAULT, Frozen, fields
+from fairaudit.base.frozen import Frozen, default_of, fields
 from fairaudit.judge.checks import ReversalLimit
 from fairaudit.spec import key_schema, schema
 from fairaudit.spec.reading import ITEM, METRIC_NAME, METRIC_NAMES, SCALARS, Texts, forms_of
@@ -117,10 +117,7 @@ def _describe_record(record: type[Frozen], defined: dict[str, Any]) -> dict[str,
         if member.required:
             required.append(member.encode_name)
         elif record not in _INLINE:
-            default = member.default
-            if member.default_factory is not NODEFAULT:
-                default = member.default_factory()
-            described["default"] = msgspec.json.decode(_PLAIN.encode(default))
+            described["default"] = msgspec.json.decode(_PLAIN.encode(default_of(member)))
         description, examples = words[member.name]
         members[member.encode_name] = {
             **described,
@@ -210,33 +207,24 @@ def markdown() -> str:
         if shape is not None:
             required = shape.get("required", ())
             shown = sorted(members, key=lambda key: key not in required)
-        parts.append(f"## {title}\n\n" + "\n".join(_rows(members, shown, tree)))
+        rows = ["| key | what it says | default | example |", "|---|---|---|---|"]
+        for key in shown:
+            member = members[key]
+            says = " ".join(filter(None, (member["description"], _choices(member, tree))))
+            examples = ", ".join(f"`{_written(example)}`" for example in member["examples"])
+            default = member.get("default")
+            written = "" if default in (None, []) or isinstance(default, dict) else default
+            cell = f"`{_written(written)}`" if written != "" else ""
+            rows.append(f"| `{key}` | {says} | {cell} | {examples} |")
+            # The keys inside a key that has no separate section.
+            forms = member.get("anyOf", ())
+            for inner in (inner for form in forms for inner in (form, *form.get("anyOf", ()))):
+                for name, part in inner.get("properties", {}).items():
+                    (example,) = part["examples"]
+                    says = part["description"]
+                    rows.append(f"| `{key}.{name}` | {says} | | `{_written(example)}` |")
+        parts.append(f"## {title}\n\n" + "\n".join(rows))
     return "\n\n".join(part.strip() for part in parts) + "\n"
-
-
-def _rows(
-    members: Mapping[str, Any], keys: Sequence[str], tree: Mapping[str, Any]
-) -> Iterator[str]:
-    yield "| key | what it says | default | example |"
-    yield "|---|---|---|---|"
-    for key in keys:
-        member = members[key]
-        words = " ".join(filter(None, (member["description"], _choices(member, tree))))
-        examples = ", ".join(f"`{_written(example)}`" for example in member["examples"])
-        default = member.get("default")
-        written = "" if default in (None, {}, []) or isinstance(default, dict) else default
-        cell = f"`{_written(written)}`" if written != "" else ""
-        yield f"| `{key}` | {words} | {cell} | {examples} |"
-        yield from _inline(key, member)
-
-
-def _inline(key: str, member: Mapping[str, Any]) -> Iterator[str]:
-    """The rows of keys inside a key that has no separate section."""
-    for form in member.get("anyOf", ()):
-        for mapping in (form, *form.get("anyOf", ())):
-            for inner, part in mapping.get("properties", {}).items():
-                (example,) = part["examples"]
-                yield f"| `{key}.{inner}` | {part['description']} | | `{_written(example)}` |"
 
 
 def _choices(member: Mapping[str, Any], tree: Mapping[str, Any]) -> str:

@@ -206,7 +206,18 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         what = f"{metric.id}: sums are not supported with survey weights"
         entry.fault("metric", f"{what}: leave out the weight, or the metric")
     if isinstance(metric, Disparity) and metric.fitted:
-        _refuse_fit(entry)
+        for key in ("given", "average"):
+            if getattr(entry.shape, key) is not None:
+                what = f"{metric.id} takes `controls`, not `{key}`"
+                entry.fault(key, what, key_itself=True)
+        if entry.shape.of_class == MACRO:
+            entry.fault("class", f"{metric.id} needs a single class", key_itself=True)
+        if context.is_weighted:
+            what = f"{metric.id} has no standard error under survey weights"
+            entry.fault("metric", f"{what}: leave out the weight, or the metric")
+        if entry.reference_policy not in {None, *SINGLE_REFERENCES}:
+            what = f"{metric.id} compares with one group: name a level, or use `largest`"
+            entry.fault("reference", what)
     if Requirement.DRAWS in entry.requirements and entry.shape.given is not None:
         entry.fault(
             "given", f"{metric.id}: posterior draws cannot be combined with strata", key_itself=True
@@ -249,22 +260,6 @@ def adds_up(entry: Entry, of: str) -> bool:
     needs = entry.requirements
     adds_up = needs & {Requirement.NUMERIC_ATTRIBUTE, Requirement.ORDER}
     return bool(adds_up) or (Requirement.SCORE in needs and has_score)
-
-
-def _refuse_fit(entry: Entry) -> None:
-    """Adds faults of a fit: keys that exclude it, and references that it cannot use."""
-    name, shape = entry.metric.id, entry.shape
-    for key in ("given", "average"):
-        if getattr(shape, key) is not None:
-            entry.fault(key, f"{name} takes `controls`, not `{key}`", key_itself=True)
-    if shape.of_class == MACRO:
-        entry.fault("class", f"{name} needs a single class", key_itself=True)
-    if entry.context.is_weighted:
-        what = f"{name} has no standard error under survey weights"
-        entry.fault("metric", f"{what}: leave out the weight, or the metric")
-    if entry.reference_policy is not None and entry.reference_policy not in SINGLE_REFERENCES:
-        what = f"{name} compares with one group: name a level, or use `largest`"
-        entry.fault("reference", what)
 
 
 def refuse_other_strata(entry: Entry) -> None:

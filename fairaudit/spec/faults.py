@@ -116,8 +116,18 @@ def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozen
     if spec is not None:
         return spec, _entries(empty)
     faults += _faults(document, errors)
-    tree, skipped = _without(given, [error.path for error in errors])
-    spec, _ = _read(AuditSpec, document, tree)
+    paths = [error.path for error in errors]
+    skipped = _entries(paths)
+    if isinstance(given, dict):
+        # Everything else needs `columns`, so its faulty parts stay.
+        dropped = {path[0] for path in paths} - {"columns", "metrics"}
+        given = {name: body for name, body in given.items() if name not in dropped}
+        entries = given.get("metrics")
+        if isinstance(entries, list):
+            given["metrics"] = [
+                _STAND_IN if number in skipped else entry for number, entry in enumerate(entries)
+            ]
+    spec, _ = _read(AuditSpec, document, given)
     if spec is None:
         raise SpecError(faults)
     return spec, skipped | _entries(empty)
@@ -157,21 +167,6 @@ def _entries(paths: Sequence[Path]) -> frozenset[int]:
     return frozenset(number for number in inside if isinstance(number, int))
 
 
-def _without(tree: Tree, paths: Sequence[Path]) -> tuple[Tree, frozenset[int]]:
-    """The tree without its faulty parts, except `columns`, which everything else needs."""
-    if not isinstance(tree, dict):
-        return tree, frozenset()
-    skipped = _entries(paths)
-    dropped = {path[0] for path in paths} - {"columns", "metrics"}
-    sound = {name: body for name, body in tree.items() if name not in dropped}
-    entries = sound.get("metrics")
-    if isinstance(entries, list):
-        sound["metrics"] = [
-            _STAND_IN if number in skipped else entry for number, entry in enumerate(entries)
-        ]
-    return sound, skipped
-
-
 def _faults(
     document: Document, errors: Sequence[SchemaError], root: type[Frozen] = AuditSpec
 ) -> Iterator[Fault]:
@@ -181,27 +176,25 @@ def _faults(
         beside = [typo[-1] for typo in typos if typo[:-1] == (*parent,)]
         # A mistyped key next to a missing key explains it.
         is_mistyped = any(did_you_mean(str(typo), [str(key)]) for typo in beside)
-        if error.kind is not Kind.MISSING_KEY or not is_mistyped:
-            yield _fault(document, error, root)
-
-
-def _fault(document: Document, error: SchemaError, root: type[Frozen]) -> Fault:
-    path = error.path
-    match error.kind:
-        case Kind.UNKNOWN_KEY:
-            return document.fault(path, _unknown_key(path, root), key=True)
-        case Kind.MISSING_KEY:
-            return document.fault(path[:-1], f"`{path[-1]}` is missing")
-        case Kind.REFUSED:
-            return document.fault(path, *error.words)
-        case Kind.NO_CHOICE:
-            known = error.words
-            word = error.value if isinstance(error.value, str) else "something else"
-            message = f"{word!r} is not one of {', '.join(known)}{did_you_mean(word, known)}"
-            return document.fault(path, message)
-    example = next((_SUCH_AS[str(key)] for key in path[:-3:-1] if key in _SUCH_AS), None)
-    what = f"{error.kind}, such as `{example}`" if example else str(error.kind)
-    return document.fault(path, f"expected {what}, found {_kind_of(error.value)}")
+        if error.kind is Kind.MISSING_KEY and is_mistyped:
+            continue
+        path = error.path
+        match error.kind:
+            case Kind.UNKNOWN_KEY:
+                yield document.fault(path, _unknown_key(path, root), key=True)
+            case Kind.MISSING_KEY:
+                yield document.fault(path[:-1], f"`{path[-1]}` is missing")
+            case Kind.REFUSED:
+                yield document.fault(path, *error.words)
+            case Kind.NO_CHOICE:
+                known = error.words
+                word = error.value if isinstance(error.value, str) else "something else"
+                message = f"{word!r} is not one of {', '.join(known)}{did_you_mean(word, known)}"
+                yield document.fault(path, message)
+            case _:
+                example = next((_SUCH_AS[str(key)] for key in path[:-3:-1] if key in _SUCH_AS), "")
+                what = f"{error.kind}, such as `{example}`" if example else str(error.kind)
+                yield document.fault(path, f"expected {what}, found {_kind_of(error.value)}")
 
 
 def _kind_of(value: object) -> str:
@@ -274,24 +267,6 @@ class _WaiverEntry(Frozen):
     expires: date
 
 
-def _validate_entries(document: Document) -> tuple[dict[int, _WaiverEntry], list[Fault]]:
-    """The sound entries of a document that is a list, by their number, and every fault."""
-    if not isinstance(document.tree, list):
-        return {}, [document.fault((), f"expected a list, found {_kind_of(document.tree)}")]
-    entries: dict[int, _WaiverEntry] = {}
-    faults = Faults()
-    for number, tree in enumerate(document.tree):
-        empty: list[Path] = []
-        given = _prune(tree, empty, (number,))
-        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
-        entry, errors = _read(_WaiverEntry, document, given, (number,))
-        told = [error for error in errors if error.path not in empty]
-        faults += _faults(document, told, _WaiverEntry)
-        if entry is not None and not empty:
-            entries[number] = entry
-    return entries, faults
-
-
 def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
     """The waivers in the file that a spec names, relative to the spec; raises `SpecError`.
 
@@ -307,12 +282,23 @@ def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
         fault = path_text.fault(f"the file {path} is not UTF-8: save it as UTF-8")
         raise SpecError([fault]) from error
     document = read(content, str(path), "the file of waivers")
-    entries, faults = _validate_entries(document)
+    if not isinstance(document.tree, list):
+        what = f"expected a list, found {_kind_of(document.tree)}"
+        raise SpecError([document.fault((), what)])
+    faults = Faults()
     checks = {check.id: check for check in spec.checks}
     known = [attribute.name for attribute in spec.protected]
     over = () if spec.subgroups is None else spec.subgroups.over
     waivers: dict[tuple[str, Group], Waiver] = {}
-    for number, entry in entries.items():
+    for number, tree in enumerate(document.tree):
+        empty: list[Path] = []
+        pruned = _prune(tree, empty, (number,))
+        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
+        entry, errors = _read(_WaiverEntry, document, pruned, (number,))
+        told = [error for error in errors if error.path not in empty]
+        faults += _faults(document, told, _WaiverEntry)
+        if entry is None or empty:
+            continue
         group = tuple(sorted(entry.group.items()))
         check = checks.get(entry.check)
         columns = over if isinstance(check, SubgroupCheck) else known

@@ -349,7 +349,7 @@ def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
         protected=tuple(map(with_bins, spec.protected)),
         strata=tuple(map(with_bins, spec.strata)),
         features=tuple(map(with_bins, spec.features)),
-        notices=(*spec.notices, *_cut_notices(spec, cuts), *_bin_notices(spec, cuts)),
+        notices=(*spec.notices, *_notice_cuts(spec, cuts)),
     )
     faults = [fault for column in derived.protected for fault in reference_faults(column)]
     if faults:
@@ -357,8 +357,22 @@ def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
     return derived
 
 
-def _bin_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
-    """Which quantiles make fewer bins with people than they should."""
+def _notice_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
+    """Where the cuts are, and which quantiles make fewer bins with people than they should.
+
+    A cut is never published, since it is one person's score.
+    """
+    for outcome in spec.outcomes:
+        share = _share_of(outcome)
+        if share is not None:
+            name, cut = outcome.column.value, cuts[outcome.column.value, share]
+            top = f"for the top {float(100 * (1 - share)):g}%"
+            what = "the median" if share == Fraction(1, 2) else top
+            yield Notice(
+                f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {name}: "
+                f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
+                Subjects.NEVER,
+            )
     for column in _binnable(spec):
         edges = {cuts[column.column.value, share] for share in _shares(column)}
         number = len(edges) + all(edge.below for edge in edges)
@@ -373,21 +387,6 @@ def _bin_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
 
 def _binnable(spec: Spec) -> tuple[Protected, ...]:
     return (*spec.groupable, *spec.features)
-
-
-def _cut_notices(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
-    """Where the cuts are: never published, since each is one person's score."""
-    for outcome in spec.outcomes:
-        share = _share_of(outcome)
-        if share is not None:
-            name, cut = outcome.column.value, cuts[outcome.column.value, share]
-            top = f"for the top {float(100 * (1 - share)):g}%"
-            what = "the median" if share == Fraction(1, 2) else top
-            yield Notice(
-                f"{outcome.name}: the cut is {format_edge(cut.edge)}, {what} of {name}: "
-                f"{cut.above:,} above, {cut.at:,} at it, {cut.below:,} below",
-                Subjects.NEVER,
-            )
 
 
 def _share_of(outcome: Outcome) -> Fraction | None:

@@ -8,7 +8,7 @@ of the option.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from pathlib import Path as FilePath
 
@@ -96,9 +96,33 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
     faults: list[Fault] = []
     for number, text in enumerate(texts, 1):
         try:
-            document = _apply(document, _read(text, number))
+            setting = _read(text, number)
+            has_value = bool(setting.text[setting.start :].strip())
+            value = setting.read_value() if has_value else Document(OPTION, None)
+            tree = _put(document.tree, setting, value.tree, 0)
         except SpecError as error:
             faults += error.faults
+            continue
+        path, line = setting.path, setting.place.line
+        first = count_steps(document.tree, path)
+        spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
+        for end, column in enumerate(setting.columns, 1):
+            here = path[: end - 1]
+            if here in spots:  # its lines in the file are no longer all of it
+                spots[here] = spots[here]._replace(end=None)
+            if end > min(first, len(path) - 1):
+                step = Place(OPTION, line, column)
+                spots[path[:end]] = Spot(step, step)
+        start = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
+        within = {path: Spot(value=start), **value.spots_below((), path)}
+        spots |= {**within, path: within[path]._replace(key=spots[path].key)}
+        before = document.others.get(OPTION, ())
+        # The number of a setting is its line, even if an earlier setting is faulty.
+        lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
+        others = {**document.others, OPTION: lines}
+        document = replace(document, tree=tree, spots=spots, others=others)
+        if path == ("metrics",):  # makes all entries the spec's own, none the profile's
+            document = replace(document, own_metrics=None)
     if faults:
         raise SpecError(faults)
     return replace(document, settings=tuple(texts))
@@ -139,33 +163,6 @@ def _read(text: str, number: int) -> _Setting:
     return setting
 
 
-def _apply(document: Document, setting: _Setting) -> Document:
-    """The document with one setting in it."""
-    path, line = setting.path, setting.place.line
-    has_value = bool(setting.text[setting.start :].strip())
-    value = setting.read_value() if has_value else Document(OPTION, None)
-    tree = _put(document.tree, setting, value.tree, 0)
-    first = count_steps(document.tree, path)
-    spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
-    for end, column in enumerate(setting.columns, 1):
-        here = path[: end - 1]
-        if here in spots:  # its lines in the file are no longer all of it
-            spots[here] = spots[here]._replace(end=None)
-        if end > min(first, len(path) - 1):
-            step = Place(OPTION, line, column)
-            spots[path[:end]] = Spot(step, step)
-    start = Place(OPTION, line, min(setting.start + 1, len(setting.text)))
-    within = {path: Spot(value=start), **value.spots_below((), path)}
-    spots |= {**within, path: within[path]._replace(key=spots[path].key)}
-    before = document.others.get(OPTION, ())
-    # The number of a setting is its line, even if an earlier setting is faulty.
-    lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
-    others = {**document.others, OPTION: lines}
-    document = replace(document, tree=tree, spots=spots, others=others)
-    # A setting of the whole list makes all entries the spec's own, none the profile's.
-    return replace(document, own_metrics=None) if path == ("metrics",) else document
-
-
 def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
     """The tree with a value at the path from step `depth`; raises `SpecError` for wrong paths."""
     if depth == len(setting.path):
@@ -181,7 +178,14 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
         inner = _put(tree[step], setting, value, depth + 1)
         return [*tree[:step], inner, *tree[step + 1 :]]
     if isinstance(tree, list):
-        what = f"`{here}` is {_describe(tree)}{_find_entry(tree, here, step)}"
+        # Entries have numbers, not names: the number to write.
+        hint = f", whose entries have numbers: `{here}[0]`"
+        hint += did_you_mean(step, [entry for entry in tree if isinstance(entry, str)])
+        for number, entry in enumerate(tree):
+            if step in ([*entry.values()] if isinstance(entry, Mapping) else [entry]):
+                hint = f": say `{here}[{number}]`"
+                break
+        what = f"`{here}` is {_describe(tree)}{hint}"
         raise SpecError([setting.fault(what, depth)])
     if isinstance(tree, str):
         what = f"`{here}` is {_describe(tree)}, which has no keys: set the whole value, `{here}=…`"
@@ -202,17 +206,6 @@ def _describe(tree: Tree) -> str:
             return "not in the spec"
 
 
-def _find_entry(entries: Sequence[Tree], here: str, name: str) -> str:
-    """The end of a message that entries have numbers, not names: the number to write."""
-    for number, entry in enumerate(entries):
-        names = [*entry.values()] if isinstance(entry, Mapping) else [entry]
-        if name in names:
-            return f": say `{here}[{number}]`"
-    known = [entry for entry in entries if isinstance(entry, str)]
-    hint = did_you_mean(name, known)
-    return f", whose entries have numbers: `{here}[0]`{hint}"
-
-
 def list_profiles() -> list[str]:
     """The names of the built-in profiles."""
     return sorted(path.stem for path in _FOLDER.glob("*.yaml"))
@@ -221,7 +214,9 @@ def list_profiles() -> list[str]:
 def add_profile(document: Document) -> Document:
     """The document merged with the profile that it names; raises `SpecError`.
 
-    `own_metrics` of the document is the number of entries of `metrics` in the spec itself.
+    The document overrides the profile. An entry of the profile is left out if the spec has one for
+    the same value, unless it has a limit. Faults still point into the profile. `own_metrics` of the
+    document is the number of entries of `metrics` in the spec itself.
     """
     tree = document.tree
     named = tree.get("profile") if isinstance(tree, dict) else None
@@ -229,15 +224,56 @@ def add_profile(document: Document) -> Document:
         return document  # validation reports it
     own = replace(document, own_metrics=len(_listed(tree.get("metrics"))))
     for profile, description in _read_all(document, ("profile",), named, ()):
-        own = _merge(own, profile, description)
+        own, under = own.with_entries(), profile.with_entries()
+        assert isinstance(own.tree, dict)
+        assert isinstance(under.tree, dict)
+        entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
+        asked = {_identify(entry) for entry in entries}
+        is_limited = _has_limit(under.tree.get("defaults"))
+        kept = [
+            number
+            for number, entry in enumerate(further)
+            if is_limited or _has_limit(entry) or _identify(entry) not in asked
+        ]
+        place_of = {number: len(entries) + place for place, number in enumerate(kept)}
+        merged = _merge_keys(own.tree, under.tree)
+        if kept:
+            merged["metrics"] = entries + [further[number] for number in kept]
+        spots = {}
+        for path, spot in under.spots.items():
+            match path:
+                case ("metrics", int(number), *rest):
+                    if number in place_of:
+                        spots["metrics", place_of[number], *rest] = spot
+                case _:
+                    spots[path] = spot
+        own = replace(
+            own,
+            tree=merged,
+            spots=spots | own.spots,
+            others={**own.others, under.name: under.lines},
+            profiles=(*own.profiles, description),
+        )
     return own
 
 
 def _read_all(
     document: Document, path: Path, name: str, above: tuple[FilePath, ...]
 ) -> Iterator[tuple[Document, Profile]]:
-    """A profile and the profiles that it extends, with the highest precedence first."""
-    file = _find(document, path, name)
+    """A profile and the profiles that it extends, with the highest precedence first.
+
+    The name is that of a built-in profile, or a path relative to the spec.
+    """
+    shipped = list_profiles()
+    if name in shipped:
+        file = _FOLDER / f"{name}.yaml"
+    elif name.lower().endswith((".yaml", ".yml")):
+        # The name of a document is its path. Built-in profiles have no folder in their name.
+        file = FilePath(document.name).parent / name
+    else:
+        hint = suggest_known(name, shipped)
+        what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
+        raise SpecError([document.fault(path, what)])
     if file in above or len(above) >= _DEEPEST:
         raise SpecError([document.fault(path, f"{name} extends itself")])
     try:
@@ -293,59 +329,8 @@ def _find_faults(
         yield profile.fault(("about", "date"), "expected a date, such as 2023-07-05")
 
 
-def _find(document: Document, path: Path, name: str) -> FilePath:
-    """The file of a profile: a built-in profile by its name, or a path relative to the spec."""
-    shipped = list_profiles()
-    if name in shipped:
-        return _FOLDER / f"{name}.yaml"
-    if name.lower().endswith((".yaml", ".yml")):
-        # The name of a document is its path. Built-in profiles have no folder in their name.
-        return FilePath(document.name).parent / name
-    hint = suggest_known(name, shipped)
-    what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
-    raise SpecError([document.fault(path, what)])
-
-
 def _listed(entries: Tree) -> list[Tree]:
     return entries if isinstance(entries, list) else [] if entries is None else [entries]
-
-
-def _merge(own: Document, under: Document, profile: Profile) -> Document:
-    """A document merged with a profile, which it overrides; faults still point into the profile.
-
-    An entry of the profile is left out if the spec has one for the same value, unless it has a
-    limit.
-    """
-    own, under = own.with_entries(), under.with_entries()
-    assert isinstance(own.tree, dict)
-    assert isinstance(under.tree, dict)
-    entries, further = _listed(own.tree.get("metrics")), _listed(under.tree.get("metrics"))
-    asked = {_identify(entry) for entry in entries}
-    is_limited = _has_limit(under.tree.get("defaults"))
-    kept = [
-        number
-        for number, entry in enumerate(further)
-        if is_limited or _has_limit(entry) or _identify(entry) not in asked
-    ]
-    place_of = {number: len(entries) + place for place, number in enumerate(kept)}
-    tree = _merge_keys(own.tree, under.tree)
-    if kept:
-        tree["metrics"] = entries + [further[number] for number in kept]
-    spots = {}
-    for path, spot in under.spots.items():
-        match path:
-            case ("metrics", int(number), *rest):
-                if number in place_of:
-                    spots["metrics", place_of[number], *rest] = spot
-            case _:
-                spots[path] = spot
-    return replace(
-        own,
-        tree=tree,
-        spots=spots | own.spots,
-        others={**own.others, under.name: under.lines},
-        profiles=(*own.profiles, profile),
-    )
 
 
 def _merge_keys(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]:

@@ -116,7 +116,7 @@ def reader_of(annotation: Any) -> Read:  # noqa: ANN401  # any annotation
     if annotation in SCALARS:
         return partial(_read_form, SCALARS[annotation].expand, None)
     if origin is Annotated:
-        read = _read_column if _COLUMN in parts else reader_of(parts[0])
+        read = partial(_read_located, is_column=True) if _COLUMN in parts else reader_of(parts[0])
         for form in forms_of(annotation):
             read = partial(_read_form, form.expand, read)
         return read
@@ -149,13 +149,11 @@ def _read_form(
     return expanded if read is None else read(expanded, path, document, errors)
 
 
-def _read_located(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
-    text = _read_form(read_text, None, value, path, document, errors)
-    return document.text(path, str(text))
-
-
-def _read_column(value: object, path: Path, document: Document, errors: Errors) -> LocatedText:
-    return document.column(_read_located(value, path, document, errors))
+def _read_located(
+    value: object, path: Path, document: Document, errors: Errors, *, is_column: bool = False
+) -> LocatedText:
+    text = document.text(path, str(_read_form(read_text, None, value, path, document, errors)))
+    return document.column(text) if is_column else text
 
 
 def _look_up(
@@ -407,17 +405,14 @@ def expand_bound(value: object) -> object:
     """
     if value == "none":
         return None
-    if isinstance(value, str):
-        return _expand_limit_text(value.strip())
     if isinstance(value, dict) and "outside" in value:
         pair = value["outside"]
         if not isinstance(pair, list) or len(pair) != 2 or {"below", "above"} & set(value):
             raise ValueError("expected only `outside: [lowest, highest]`, without another bound")
         return {**value, "below": pair[0], "above": pair[1]}
-    return value
-
-
-def _expand_limit_text(text: str) -> dict[str, str]:
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
     limit = _LIMIT.fullmatch(text)
     if limit is None:
         hint = ""

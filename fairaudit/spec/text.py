@@ -268,7 +268,13 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
     lines = tuple(mask(line)[:_LONGEST] for line in text.splitlines())
     document = Document(name, None, lines)
     try:
-        root = _composed(text)
+        loader = _Loader(text)
+        try:
+            root = loader.get_single_node()
+        except (ValueError, OverflowError) as error:  # the number of an escape is not a character
+            why = "an escape names no character"
+            raise yaml.MarkedYAMLError(problem=why, problem_mark=loader.get_mark()) from error
+        loader.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         spot = Place(name, mark.line + 1, mark.column + 1) if mark else None
@@ -315,19 +321,6 @@ class _Loader(yaml.SafeLoader):
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node
-
-
-def _composed(text: str) -> yaml.Node | None:
-    loader = _Loader(text)
-    try:
-        return loader.get_single_node()
-    except (ValueError, OverflowError) as error:  # the number of an escape is not a character
-        mark = loader.get_mark()
-        raise yaml.MarkedYAMLError(
-            problem="an escape names no character", problem_mark=mark
-        ) from error
-    finally:
-        loader.dispose()
 
 
 def of_mapping(mapping: Mapping[str, object], name: str) -> Document:

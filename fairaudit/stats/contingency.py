@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
 
 import numpy as np
 
@@ -183,7 +182,16 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
     arrays = np.broadcast_arrays(*(np.asarray(array, dtype=np.int64) for array in (a, n, c, m)))
     a, n, c, m = (array.ravel() for array in arrays)
     probabilities = np.full((2, a.size), np.nan)
-    least, length = _find_window(a, n, c, m)
+    # The least and the largest number of hits of tables that are likely enough to matter.
+    hits, people = a + c, np.maximum((n + m).astype(np.float64), 1.0)
+    mean = n * (hits / people)
+    deviation = np.sqrt(mean * (1 - hits / people) * (m / people))
+    reach = 1.25 * np.abs(a - mean) + _WIDE * deviation + _WIDER
+    least = np.maximum(np.maximum(hits - m, 0), np.floor(mean - reach)).astype(np.int64)
+    most = np.minimum(np.minimum(n, hits), np.ceil(mean + reach)).astype(np.int64)
+    # Floats of counts above 2^53 may miss the table itself.
+    least, most = np.minimum(least, a), np.maximum(most, a)
+    length = most - least + 1
     order = np.argsort(length, kind="stable")
     order = order[(n[order] > 0) & (m[order] > 0)]
     start = 0
@@ -200,19 +208,6 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
         start = stop
     less, tied = probabilities.reshape(2, *arrays[0].shape)
     return less, tied
-
-
-def _find_window(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Ints, Ints]:
-    """The least count of the tables that are likely enough to count, and their number."""
-    hits, people = a + c, np.maximum((n + m).astype(np.float64), 1.0)
-    mean = n * (hits / people)
-    deviation = np.sqrt(mean * (1 - hits / people) * (m / people))
-    reach = 1.25 * np.abs(a - mean) + _WIDE * deviation + _WIDER
-    least = np.maximum(np.maximum(hits - m, 0), np.floor(mean - reach)).astype(np.int64)
-    most = np.minimum(np.minimum(n, hits), np.ceil(mean + reach)).astype(np.int64)
-    # Floats of counts above 2^53 may miss the table itself.
-    least, most = np.minimum(least, a), np.maximum(most, a)
-    return least, most - least + 1
 
 
 def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
@@ -297,6 +292,14 @@ def _chi_square(statistic: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
     return statistic, df, chi_square_tail(statistic, np.where(df > 0, df, 1.0))
 
 
+_THROWS = range(_EXACT_BELOW)
+_AT_MOST = np.cumsum([[math.comb(n, k) / 2**n for k in _THROWS] for n in _THROWS], axis=1)
+"""The chance of at most k heads (columns) in n throws (rows), without rounding.
+
+SciPy takes longer to import than most audits take.
+"""
+
+
 def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
     """McNemar's χ², its p-value, and whether that is exact, from the two discordant counts.
 
@@ -315,19 +318,8 @@ def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
         gap = np.subtract(b, c, dtype=np.float64)
         statistic = np.where(pairs == 0, 0.0, gap * gap / pairs)
     few = np.where(exact, pairs, 0)
-    binomial = np.minimum(2 * _sum_binomials()[few, np.minimum(np.minimum(b, c), few)], 1.0)
+    binomial = np.minimum(2 * _AT_MOST[few, np.minimum(np.minimum(b, c), few)], 1.0)
     return statistic, np.where(exact, binomial, normal_two_sided(np.sqrt(statistic))), exact
-
-
-@cache
-def _sum_binomials() -> Floats:
-    """The chance of at most `k` heads (columns) in `n` throws (rows), without rounding.
-
-    SciPy takes longer to import than most audits take.
-    """
-    throws = range(_EXACT_BELOW)
-    chances = [[math.comb(n, k) / 2**n for k in throws] for n in throws]
-    return np.cumsum(chances, axis=1)
 
 
 def permutation_test(

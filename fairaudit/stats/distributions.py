@@ -97,31 +97,24 @@ def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
     """P(χ² >= statistic) with that many degrees of freedom.
 
     For few and whole degrees of freedom it is a sum: the import of SciPy takes longer than most
-    audits.
+    audits. The regularized upper incomplete gamma function Q(df/2, h), h half the statistic, is
+    Q(a + 1, h) = Q(a, h) + h^a e^-h / Γ(a + 1), from Q(1/2, h) = erfc √h, or Q(1, h) = e^-h.
 
     >>> float(chi_square_tail(3.841458820694124, 1)).__round__(12)
     0.05
     """
-    freedom = np.asarray(df, dtype=np.float64)
-    if freedom.size and np.all((freedom >= 1) & (freedom <= _FEW) & (freedom % 1 == 0)):
-        return _sum_tail(np.divide(statistic, 2), freedom)
-    from scipy.special import gammaincc
+    freedom, half = np.asarray(df, dtype=np.float64), np.divide(statistic, 2)
+    if not freedom.size or not np.all((freedom >= 1) & (freedom <= _FEW) & (freedom % 1 == 0)):
+        from scipy.special import gammaincc
 
-    return np.asarray(gammaincc(freedom / 2, np.divide(statistic, 2)), dtype=np.float64)
-
-
-def _sum_tail(half: Floats, df: Floats) -> Floats:
-    """The regularized upper incomplete gamma function Q(df/2, half), for whole `df` from 1 on.
-
-    Q(a + 1, h) = Q(a, h) + h^a e^-h / Γ(a + 1), from Q(1/2, h) = erfc √h, or Q(1, h) = e^-h.
-    """
-    half, df = np.broadcast_arrays(np.minimum(half, _FAR), df)
+        return np.asarray(gammaincc(freedom / 2, half), dtype=np.float64)
+    half, freedom = np.broadcast_arrays(np.minimum(half, _FAR), freedom)
     with np.errstate(all="ignore"):
-        odd, root, decay = df % 2 == 1, np.sqrt(half), np.exp(-half)
+        odd, root, decay = freedom % 2 == 1, np.sqrt(half), np.exp(-half)
         tail = np.where(odd, np.asarray(_erfc(root), dtype=np.float64), decay)
         term = np.where(odd, 2 / math.sqrt(math.pi) * root, half) * decay
         order = np.where(odd, 1.5, 2.0)
-        while (more := order <= df / 2).any():
+        while (more := order <= freedom / 2).any():
             tail = np.where(more, tail + term, tail)
             term, order = term * half / order, order + 1
     return np.asarray(np.minimum(tail, 1.0))

@@ -180,10 +180,21 @@ def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
     half = (bins.high - bins.low) / 2
     amounts = (n, bins.positive, n * bins.middle, n * half)
     parts = [np.bincount(tenth, amount, _DECILES) for amount in amounts]
-    rows = _join_sparse(np.stack(parts, axis=1))
+
+    def expects_few(row: Floats) -> bool:
+        return bool(min(row[2], row[0] - row[2]) < _FEWEST_EXPECTED)
+
+    rows: list[Floats] = []
+    for row in np.stack(parts, axis=1):
+        if rows and expects_few(rows[-1]):
+            rows[-1] = rows[-1] + row
+        else:
+            rows.append(row)
+    while len(rows) > 1 and expects_few(rows[-1]):
+        rows[-2:] = [rows[-2] + rows[-1]]
     if len(rows) < 2:
         return NOT_FITTED
-    people, observed, expected, hidden = rows.T
+    people, observed, expected, hidden = np.array(rows).T
     value = _pearson(people, observed, expected)
     low, high = np.maximum(expected - hidden, 0), np.minimum(expected + hidden, people)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -271,24 +282,6 @@ def calibration_error_reach(people: Ints, positives: Ints, alpha: Alpha = 0.05) 
     z = normal_critical(np.minimum(2 * np.asarray(alpha), 1.0))
     mean = math.sqrt(2 / math.pi) * spread.sum(axis=1)
     return np.asarray(mean + z * np.sqrt(np.square(spread).sum(axis=1)))
-
-
-def _join_sparse(rows: Floats) -> Floats:
-    """Neighbouring tenths joined until each expects enough positives and negatives."""
-    joined: list[Floats] = []
-    for row in rows:
-        if joined and _expects_few(joined[-1]):
-            joined[-1] = joined[-1] + row
-        else:
-            joined.append(row)
-    while len(joined) > 1 and _expects_few(joined[-1]):
-        joined[-2:] = [joined[-2] + joined[-1]]
-    return np.array([] if len(joined) == 1 and _expects_few(joined[0]) else joined)
-
-
-def _expects_few(row: Floats) -> bool:
-    people, _, expected, _ = row
-    return bool(min(expected, people - expected) < _FEWEST_EXPECTED)
 
 
 def _pearson(people: Floats, observed: Floats, expected: Floats) -> Floats:
@@ -403,8 +396,20 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
     >>> [round(float(part[0, 0]), 6) for part in result]
     [0.777778, 1.178511, 0.4]
     """
+
+    def find(first: Floats, second: Floats) -> tuple[Floats, Floats]:
+        first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+        n, m = first.sum(axis=1), second.sum(axis=1)
+        share = (first * _below(second)).sum(axis=1) / n
+        tied, whole = first + second, n + m
+        # N³ - N - Σ(t³ - t), written so that nothing cancels where almost all are tied.
+        untied = (tied * (whole[:, None] - tied) * (whole[:, None] + tied)).sum(axis=1)
+        variance = untied / (12 * n * m * whole * (whole - 1))
+        z = np.where((untied == 0) & (n * m > 0), 0.0, (share - 0.5) / np.sqrt(variance))
+        return share, z
+
     with np.errstate(all="ignore"):
-        share, z = map_blocks(_rank_z, first, second)
+        share, z = map_blocks(find, first, second)
     p = np.array(normal_two_sided(z))
     for at in np.argwhere(~np.isnan(p)).tolist():
         sides = [np.asarray(side, dtype=np.float64)[at[0], :, at[1]] for side in (first, second)]
@@ -449,18 +454,6 @@ def _permute_ranks(first: Floats, second: Floats) -> float | None:
     apart = np.abs(np.arange(width) * whole - n * int((ranks * tied).sum()))
     is_as_far = apart >= apart[int((ranks * smaller).sum())]
     return float(chances[n, is_as_far].sum() / chances[n].sum())
-
-
-def _rank_z(first: Floats, second: Floats) -> tuple[Floats, Floats]:
-    """The share of `mann_whitney`, and its z."""
-    first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    n, m = first.sum(axis=1), second.sum(axis=1)
-    share = (first * _below(second)).sum(axis=1) / n
-    tied, whole = first + second, n + m
-    # N³ - N - Σ(t³ - t), written so that nothing cancels where almost all are tied.
-    untied = (tied * (whole[:, None] - tied) * (whole[:, None] + tied)).sum(axis=1)
-    variance = untied / (12 * n * m * whole * (whole - 1))
-    return share, np.where((untied == 0) & (n * m > 0), 0.0, (share - 0.5) / np.sqrt(variance))
 
 
 def average_precision(positive: Floats, negative: Floats) -> Floats:

@@ -63,7 +63,19 @@ def mantel_haenszel(
         spread = n * m * (a + c) * (b + d) * part * part / np.where(whole == 1, 1.0, whole - 1)
         variance = spread.sum(axis=0)
         statistic = np.where((variance == 0) & (weight > 0), 0.0, gap * gap / variance)
-        odds = _odds((a + d) * part, (b + c) * part, concordant, discordant, alpha)
+        # The common odds ratio, with the bounds of Robins, Breslow & Greenland for its logarithm.
+        same, opposite = (a + d) * part, (b + c) * part
+        top, bottom = concordant.sum(axis=0), discordant.sum(axis=0)
+        ratio = top / bottom
+        of_log = (
+            (same * concordant).sum(axis=0) / (2 * top * top)
+            + (same * discordant + opposite * concordant).sum(axis=0) / (2 * top * bottom)
+            + (opposite * discordant).sum(axis=0) / (2 * bottom * bottom)
+        )
+        factor = np.exp(normal_critical(alpha) * np.sqrt(of_log))
+        everything = (top * bottom == 0) & (top + bottom > 0)
+        odds_low = np.where(everything, 0.0, ratio / factor)
+        odds_high = np.where(everything, np.inf, ratio * factor)
         difference = gap / weight
         lean = (n * n * c - m * m * a + n * m * (m - n) / 2) * part * part
         cross = (a * d + c * b) * part / 2
@@ -73,7 +85,9 @@ def mantel_haenszel(
     return MantelHaenszel(
         statistic,
         normal_two_sided(np.sqrt(statistic)),
-        *odds,
+        ratio,
+        odds_low,
+        odds_high,
         difference,
         difference - reach,
         difference + reach,
@@ -91,23 +105,6 @@ def are_enough(a: Floats, n: Floats, c: Floats, m: Floats) -> Marks:
 
 def _floats(*arrays: Floats) -> tuple[Floats, ...]:
     return tuple(np.broadcast_arrays(*(np.asarray(array, dtype=np.float64) for array in arrays)))
-
-
-def _odds(
-    same: Floats, cross: Floats, concordant: Floats, discordant: Floats, alpha: Alpha
-) -> tuple[Floats, Floats, Floats]:
-    """The common odds ratio, with the bounds of Robins, Breslow & Greenland for its logarithm."""
-    top, bottom = concordant.sum(axis=0), discordant.sum(axis=0)
-    ratio = top / bottom
-    variance = (
-        (same * concordant).sum(axis=0) / (2 * top * top)
-        + (same * discordant + cross * concordant).sum(axis=0) / (2 * top * bottom)
-        + (cross * discordant).sum(axis=0) / (2 * bottom * bottom)
-    )
-    factor = np.exp(normal_critical(alpha) * np.sqrt(variance))
-    everything = (top * bottom == 0) & (top + bottom > 0)
-    low = np.where(everything, 0.0, ratio / factor)
-    return ratio, low, np.where(everything, np.inf, ratio * factor)
 
 
 def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
@@ -138,7 +135,15 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
     groups_covariance = _margin(groups[:, g], whole) / (whole - 1)[:, None, None]
     covariance = np.einsum("sab,scd->acbd", margin, groups_covariance, optimize=True)
     covariance = covariance.reshape(deviation.size, deviation.size)
-    statistic, df = _quadratic(deviation, covariance)
+    # The squared length of the deviation in its standard errors, and the rank of its covariance.
+    statistic, df, scale = 0.0, 0.0, np.sqrt(np.diagonal(covariance))
+    moves = scale > 0
+    if moves.any():
+        scale = scale[moves]
+        values, vectors = np.linalg.eigh(covariance[np.ix_(moves, moves)] / np.outer(scale, scale))
+        free = values > _RANK * values[-1]
+        along = (deviation[moves] / scale) @ vectors[:, free]
+        statistic, df = float((along * along / values[free]).sum()), float(free.sum())
     return np.array(statistic), np.array(df), chi_square_tail(statistic, max(df, 1))
 
 
@@ -147,19 +152,6 @@ def _margin(totals: Floats, whole: Floats) -> Floats:
     shares = totals / whole[:, None]
     diagonal = totals[:, :, None] * np.eye(totals.shape[1])
     return np.asarray(diagonal - totals[:, :, None] * shares[:, None, :])
-
-
-def _quadratic(deviation: Floats, covariance: Floats) -> tuple[float, float]:
-    """The squared length of a deviation in its standard errors, and the rank of its covariance."""
-    scale = np.sqrt(np.diagonal(covariance))
-    moves = scale > 0
-    if not moves.any():
-        return 0.0, 0.0
-    scale = scale[moves]
-    values, vectors = np.linalg.eigh(covariance[np.ix_(moves, moves)] / np.outer(scale, scale))
-    free = values > _RANK * values[-1]
-    along = (deviation[moves] / scale) @ vectors[:, free]
-    return float((along * along / values[free]).sum()), float(free.sum())
 
 
 def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:

@@ -267,7 +267,15 @@ def find_faults(
         *_check_totals(rows),
     ]
     if excluded_below is not None:
-        faults += _check_excluded(rows, excluded_below)
+        # A group without a ratio must be smaller than the excluded share.
+        for group in _list_groupings(row for row in rows if row.group and not row.unknown):
+            total = sum(row.n or 0 for row in group)
+            for row in group:
+                if row.ratio is None and row.n and Fraction(row.n, total) >= excluded_below:
+                    share = f"{row.n:,} of {total:,} people, {100 * row.n / total:.2f} %"
+                    what = f"no ratio is printed ({row.mark or 'empty'}), and it has {share}"
+                    what += f": not below {100 * float(excluded_below):g} %"
+                    faults.append(_fault("excluded", row, what))
     places = {row.place: number for number, row in enumerate(rows)}
     return tuple(sorted(faults, key=lambda fault: places[fault.place]))
 
@@ -354,10 +362,25 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
             for row in group
         ]
         for rates in (by_counts, printed):
-            highest = _find_highest(group, rates, is_whole=is_whole)
-            for place, own in enumerate(rates):
-                if own is not None and highest is not None and highest[0] > 0:
-                    ratios[place].append((own[0] / highest[1], own[1] / highest[0]))
+            known = [ends for ends in rates if ends is not None]
+            if not known or (len(known) == 1 and not is_whole):
+                continue
+            low, high = (max(ends[side] for ends in known) for side in (0, 1))
+            if not is_whole:
+                # If the highest rate is not listed, it is the rate that most ratios agree with.
+                implied = [
+                    (own[0] / row.ratio.high, own[1] / row.ratio.low)
+                    for row, own in zip(group, rates, strict=True)
+                    if own is not None and own[0] <= own[1] and row.ratio and row.ratio.low > 0
+                ]
+                least, most = (sorted(pair[side] for pair in implied) for side in (0, 1))
+                low = high = max(
+                    [low, *(rate for rate, _ in implied if rate > low)],
+                    key=lambda rate: bisect_right(least, rate) - bisect_left(most, rate),
+                )
+            for place, own in enumerate(rates) if low > 0 else ():
+                if own is not None:
+                    ratios[place].append((own[0] / high, own[1] / low))
         why = "to a highest rate of 0" if all(row.selected == 0 for row in group) else ""
         for row, found in zip(group, ratios, strict=True):
             yield row, "of nobody" if row.n == 0 else why, found
@@ -369,27 +392,6 @@ def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
     for row in rows:
         groupings[row.place.file, row.by].append(row)
     return [*groupings.values()]
-
-
-def _find_highest(
-    group: Sequence[TableRow], rates: Sequence[_Ends | None], *, is_whole: bool
-) -> _Ends | None:
-    """The highest rate; if it is not listed, the rate that most ratios agree with."""
-    known = [ends for ends in rates if ends is not None]
-    if not known or (len(known) == 1 and not is_whole):
-        return None
-    low, high = (max(ends[side] for ends in known) for side in (0, 1))
-    if is_whole:
-        return low, high
-    implied = [
-        (ends[0] / row.ratio.high, ends[1] / row.ratio.low)
-        for row, ends in zip(group, rates, strict=True)
-        if ends is not None and ends[0] <= ends[1] and row.ratio is not None and row.ratio.low > 0
-    ]
-    starts, ends = (sorted(pair[side] for pair in implied) for side in (0, 1))
-    candidates = [low, *(least for least, _ in implied if least > low)]
-    best = max(candidates, key=lambda rate: bisect_right(starts, rate) - bisect_left(ends, rate))
-    return best, best
 
 
 def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
@@ -473,14 +475,3 @@ def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         if total != first:
             what = f"{total:,} people {words}, unknown ones included, and {first:,} {first_words}"
             yield _fault("total", row, what)
-
-
-def _check_excluded(rows: Sequence[TableRow], below: Fraction) -> Iterator[TableFault]:
-    """Faults of groups without a ratio that are not smaller than the excluded share."""
-    for group in _list_groupings(row for row in rows if row.group and not row.unknown):
-        total = sum(row.n or 0 for row in group)
-        for row in group:
-            if row.ratio is None and row.n and Fraction(row.n, total) >= below:
-                share = f"{row.n:,} of {total:,} people, {100 * row.n / total:.2f} %"
-                what = f"no ratio is printed ({row.mark or 'empty'}), and it has {share}"
-                yield _fault("excluded", row, f"{what}: not below {100 * float(below):g} %")

@@ -80,7 +80,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     monkeypatch.setattr(dialects, "dialect_of", reach)
     monkeypatch.setattr(objects, "_open_store", reach)
-    monkeypatch.setattr(lakehouse_tables, "_write", reach)
+    monkeypatch.setattr(lakehouse_tables, "keep_fetched", reach)
     monkeypatch.setenv("HUSH", "hush")
     return folder
 

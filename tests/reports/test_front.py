@@ -171,6 +171,11 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     texts = [one.text for one in steps.all("li")]
     assert texts[0].startswith("Review the decisions behind this: female × Black is selected 62 %")
     assert texts[1].startswith("Before you act on gaps by age, compare people with the same branch")
+    # A gap that strata explain is first compared within them.
+    sections = tree_of("berkeley_admissions").all("section")
+    (steps,) = [one for one in sections if one.attributes.get("id") == "next"]
+    first, *_ = steps.all("li")
+    assert "compare people with the same department" in first.text
     heads = [one.text for one in tree.all("h2")]
     order = [heads.index(word) for word in ("For the auditor", "Findings", "For the record")]
     assert order == sorted(order)
@@ -211,7 +216,7 @@ def test_the_top_explains_its_words_and_marks_no_box_by_the_sign_of_a_compared_g
         assert words in [one.text for one in by_class(page(audit(rates, metrics)), "place")]
     (strip,) = by_class(tree_of("loans"), "strip")
     boxes = [box.text for box in strip.all("li")]
-    assert [box for box in boxes if "limit" in box] == ["gender × race 0.616 (limit)"]
+    assert [box for box in boxes if "checked" in box] == ["gender × race 0.616 (checked)"]
     assert "●" not in strip.text
 
 

@@ -325,42 +325,31 @@ def _dictionaries(
     """
     unpacked: dict[tuple[int, bytes], tuple[bytes, int]] = {}
     for chunk in chunks:
-        if (page := _dictionary(reading, chunk, most)) is None:
+        if not chunk.encodings & _BY_DICTIONARY:
             yield b"", 0
             continue
-        content, header = page
-        key = chunk.codec, content
+        first = min(chunk.stop, chunk.start + _FIRST_BYTES)
+        content = read_bytes(reading.file, chunk.start, first)
+        try:
+            header = Header(*reading.kernel.first_header(content))
+        except ValueError as error:
+            raise NotServed from error
+        if header.kind != DICTIONARY:
+            yield b"", 0
+            continue
+        if header.values > most or header.unpacked > MOST_BYTES:
+            raise NotServed
+        end = header.start + header.size
+        if header.values < 0 or chunk.start + end > chunk.stop:
+            raise DamagedPage
+        if end > len(content):
+            content = read_bytes(reading.file, chunk.start, chunk.start + end)
+        key = chunk.codec, content[:end]
         if key not in unpacked:
-            if header.values < 0:
-                raise DamagedPage
-            if header.unpacked > MOST_BYTES:
-                raise NotServed
             body = memoryview(content)[header.start : header.start + header.size]
             entries = bytes(_unpack_one(chunk.codec, body, header.unpacked))
             unpacked[key] = entries, header.values
         yield unpacked[key]
-
-
-def _dictionary(reading: Reading, chunk: Chunk, most: int) -> tuple[bytes, Header] | None:
-    """The bytes of a chunk up to the end of its dictionary, and its header; None without one."""
-    if not chunk.encodings & _BY_DICTIONARY:
-        return None
-    file = reading.file
-    content = read_bytes(file, chunk.start, min(chunk.stop, chunk.start + _FIRST_BYTES))
-    try:
-        header = Header(*reading.kernel.first_header(content))
-    except ValueError as error:
-        raise NotServed from error
-    if header.kind != DICTIONARY:
-        return None
-    if header.values > most:
-        raise NotServed
-    end = header.start + header.size
-    if chunk.start + end > chunk.stop:
-        raise DamagedPage
-    if end > len(content):
-        content = read_bytes(file, chunk.start, chunk.start + end)
-    return content[:end], header
 
 
 def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from operator import itemgetter
 from types import ModuleType
@@ -24,7 +24,7 @@ from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import replace
 from fairaudit.base.processes import Progress
 from fairaudit.counting.counts import PartialCounts
-from fairaudit.counting.native import Cells, CellTable, NotServed, Words
+from fairaudit.counting.native import Cells, NotServed, Words
 from fairaudit.counting.native.native_levels import (
     MOST_BYTES,
     Buffer,
@@ -108,13 +108,12 @@ def count(
     jobs = [(file, number) for file in served for number in range(len(file.groups))]
     if not jobs:
         return {}
-    work = _Work(kernel, jobs, progress, is_weighted=plan.weight is not None)
-    work.run()
+    refused = _count_groups(kernel, jobs, progress, is_weighted=plan.weight is not None)
     return {
         file.name: [file.counted(plan)]
         for file in served
         # Weights that are all tiny are added up in a finer fixed point.
-        if file.name not in work.refused and not (plan.weight and file.cells.table.largest < TINY)
+        if file.name not in refused and not (plan.weight and file.cells.table.largest < TINY)
     }
 
 
@@ -178,88 +177,90 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
     return _File(source, name, groups, keys, measure, cells, tables)
 
 
-class _Work:
-    """Jobs that several threads share; who finds that a file is not served refuses it."""
+def _count_groups(
+    kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
+) -> set[str]:
+    """Counts row groups in several threads, by file; the names of the files that are not served.
 
-    def __init__(
-        self, kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
-    ) -> None:
-        self.refused: set[str] = set()
-        self._kernel = kernel
-        self._jobs = iter(jobs)
-        self._threads = min(thread_count(), len(jobs))
-        self._progress = progress
-        self._is_weighted = is_weighted
-        self._stopped = threading.Event()
-        self._lock = threading.Lock()
+    Each thread counts in separate tables, which are added to those of the file.
+    """
+    refused, queue, lock, stopped = set[str](), iter(jobs), threading.Lock(), threading.Event()
 
-    def run(self) -> None:
-        """Does all jobs; raises what stopped a thread."""
-        run_in_threads(self._threads, self._run_thread, self._stopped.set)
-
-    def _next_job(self) -> _Job | None:
+    def take_job() -> _Job | None:
         """The next job that no thread has taken; None after the last job, or after a stop."""
-        with self._lock:
-            return None if self._stopped.is_set() else next(self._jobs, None)
+        with lock:
+            return None if stopped.is_set() else next(queue, None)
 
-    def _run_thread(self) -> None:
-        for file, jobs in itertools.groupby(iter(self._next_job, None), itemgetter(0)):
+    def add(file: _File, own: Sequence[Words]) -> None:
+        with lock:
+            for cells, words in zip(file.every_table, own, strict=True):
+                cells.table.add_words(words)
+
+    def run_thread() -> None:
+        for file, jobs_of_file in itertools.groupby(iter(take_job, None), itemgetter(0)):
+            rows, own = 0, [cells.table.empty_words() for cells in file.every_table]
             try:
-                self._count(file, jobs)
+                with opened(file.source.path) as descriptor:
+                    for _, number in jobs_of_file:
+                        if file.name in refused:
+                            break
+                        counted = _count_group(kernel, file, number, descriptor, own, is_weighted)
+                        with lock:
+                            for cells, found in zip(file.every_table, counted, strict=True):
+                                most = cells.table.largest, cells.table.error
+                                cells.table.largest, cells.table.error = map(max, most, found)
+                        progress.advance(file.groups[number].rows, "rows")
+                        rows += file.groups[number].rows
+                        if rows > _MOST_ADDED:
+                            add(file, own)
+                            rows, own = 0, [cells.table.empty_words() for cells in file.every_table]
+                add(file, own)
             except NotServed:
-                self.refused.add(file.name)
+                refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
                 # The other threads need not finish, since no report follows.
-                self._stopped.set()
+                stopped.set()
                 raise _unreadable(file.source, file.name) from error
 
-    def _count(self, file: _File, jobs: Iterable[_Job]) -> None:
-        """Counts row groups of a file in tables of this thread, which are added to the file's."""
-        tables = [cells.table for cells in file.every_table]
-        rows, own = 0, [table.empty_words() for table in tables]
-        with opened(file.source.path) as descriptor:
-            for _, number in jobs:
-                if file.name in self.refused:
-                    return
-                self._count_group(file, number, descriptor, own)
-                group_rows = file.groups[number].rows
-                self._progress.advance(group_rows, "rows")
-                rows += group_rows
-                if rows > _MOST_ADDED:
-                    self._add(tables, own)
-                    rows, own = 0, [table.empty_words() for table in tables]
-        self._add(tables, own)
+    run_in_threads(min(thread_count(), len(jobs)), run_thread, stopped.set)
+    return refused
 
-    def _add(self, tables: Sequence[CellTable], own: Sequence[Words]) -> None:
-        with self._lock:
-            for table, words in zip(tables, own, strict=True):
-                table.add_words(words)
 
-    def _count_group(self, file: _File, number: int, descriptor: int, own: Sequence[Words]) -> None:
-        """Counts a row group in all tables, by pages that are read once."""
-        group = file.groups[number]
+def _count_group(  # a row group is counted with all that its thread has
+    kernel: ModuleType,
+    file: _File,
+    number: int,
+    descriptor: int,
+    own: Sequence[Words],
+    is_weighted: bool,  # noqa: FBT001  # handed on to the kernel
+) -> list[tuple[float, float]]:
+    """Counts a row group in all tables, by pages that are read once.
 
-        def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
-            chunk = group.chunks[column.number]
-            content = read_bytes(descriptor, chunk.start, chunk.stop)
-            if file.source.unproven and not are_sound(self._kernel, content, chunk):
-                prove(file.source)  # reports the fault, or finds none
-            return *value_pages(self._kernel, content, chunk), chunk.leaf.is_optional
+    For each table the largest weight, and the most that rounding took away; `NotServed` where the
+    kernel does not serve it.
+    """
+    group = file.groups[number]
 
-        pages = [read(key) for key in file.keys]
-        measure = None
-        if (numbers := file.numbers) is not None:
-            column = *read(numbers), *numbers.terms(number)
-            measure = column, numbers.dictionaries[number], self._is_weighted
-        for cells, words in zip(file.every_table, own, strict=True):
-            columns = [
-                (*pages[key], *file.keys[key].terms(number, stride))
-                for key, stride in zip(cells.keys, cells.strides, strict=True)
-            ]
-            sums = measure if len(cells.table.sums) else None
-            counted = self._kernel.count_parquet(columns, sums, group.rows, words)
-            if counted is None:
-                raise NotServed
-            with self._lock:
-                table = cells.table
-                table.largest, table.error = map(max, (table.largest, table.error), counted)
+    def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
+        chunk = group.chunks[column.number]
+        content = read_bytes(descriptor, chunk.start, chunk.stop)
+        if file.source.unproven and not are_sound(kernel, content, chunk):
+            prove(file.source)  # reports the fault, or finds none
+        return *value_pages(kernel, content, chunk), chunk.leaf.is_optional
+
+    pages = [read(key) for key in file.keys]
+    measure = None
+    if (numbers := file.numbers) is not None:
+        column = *read(numbers), *numbers.terms(number)
+        measure = column, numbers.dictionaries[number], is_weighted
+    counted = []
+    for cells, words in zip(file.every_table, own, strict=True):
+        columns = [
+            (*pages[key], *file.keys[key].terms(number, stride))
+            for key, stride in zip(cells.keys, cells.strides, strict=True)
+        ]
+        sums = measure if len(cells.table.sums) else None
+        counted.append(kernel.count_parquet(columns, sums, group.rows, words))
+        if counted[-1] is None:
+            raise NotServed
+    return counted

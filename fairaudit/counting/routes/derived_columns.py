@@ -32,7 +32,6 @@ from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, UNKNOWN_LEVEL
 from fairaudit.counting.strata_models import (
     SCORE_DECIMALS,
     PropensityModel,
-    StrataModel,
 )
 
 Key = TypeVar("Key", int, str)
@@ -279,8 +278,22 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
                 total = total + _look_up(category(known.column, numbers), known.levels, points)
             scores[own(f"{name} {number}")] = total
     frame = batch.frame.with_columns(score.alias(name) for name, score in scores.items())
-    places = {name: pl.lit(None, pl.String) for name in plan.models}
-    places |= {name: _place(name, model) for name, model in models.items()}
+    # The number of a row's stratum, by its scores; null where it has none.
+    places: dict[str, pl.Expr] = {name: pl.lit(None, pl.String) for name in plan.models}
+    for name, model in models.items():
+        if isinstance(model, PropensityModel):
+            chance = (1 / (1 + (-pl.col(own(f"{name} 0"))).exp())).round(SCORE_DECIMALS)
+            passed = pl.lit(0, pl.Int64)
+            for edge in model.edges:
+                passed = passed + (chance >= edge).cast(pl.Int64)
+            places[name] = pl.when(chance.is_between(*model.support)).then(passed)
+            continue
+        distances = [pl.col(own(f"{name} {number}")) for number in range(len(model.scores))]
+        nearest: pl.Expr = pl.lit(None, pl.Int64)
+        for number, distance in reversed([*enumerate(distances)]):
+            is_nearest = distance == pl.min_horizontal(distances)
+            nearest = pl.when(is_nearest).then(pl.lit(number, pl.Int64)).otherwise(nearest)
+        places[name] = nearest
     frame = frame.with_columns(place.alias(name) for name, place in places.items())
     frame = frame.with_columns(
         _look_up(pl.col(name), range(len(model.levels)), model.levels).alias(name)
@@ -294,22 +307,6 @@ def category(column: str, numbers: Numbers) -> pl.Expr:
     """The level of a categorical feature as a text, null where it is missing."""
     level = _level(column, numbers)
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
-
-
-def _place(name: str, model: StrataModel) -> pl.Expr:
-    """The number of a row's stratum, by its scores; null where it has none."""
-    if isinstance(model, PropensityModel):
-        score = (1 / (1 + (-pl.col(own(f"{name} 0"))).exp())).round(SCORE_DECIMALS)
-        passed = pl.lit(0, pl.Int64)
-        for edge in model.edges:
-            passed = passed + (score >= edge).cast(pl.Int64)
-        return pl.when(score.is_between(*model.support)).then(passed)
-    scores = [pl.col(own(f"{name} {number}")) for number in range(len(model.scores))]
-    least = pl.min_horizontal(scores)
-    place: pl.Expr = pl.lit(None, pl.Int64)
-    for number in reversed(range(len(scores))):
-        place = pl.when(scores[number] == least).then(pl.lit(number, pl.Int64)).otherwise(place)
-    return place
 
 
 def _look_up(

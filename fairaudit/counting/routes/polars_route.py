@@ -87,7 +87,21 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     """The keys, numbers and scores of a plan in each row of a batch."""
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        yield _level(key, numbers).alias(own(f"key{number}"))
+        # The level as it is stored, or the number of its interval; null where it is missing.
+        dtype, level = batch.schema[key.column], pl.col(key.column)
+        if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
+            raise DataError(
+                f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which cannot be "
+                "used as levels",
+                "use a column of texts, numbers or dates",
+            )
+        if key.edges is not None:
+            level = interval(key, numbers)
+        elif dtype.is_float():
+            level = level.fill_nan(None)
+        elif is_text(dtype):
+            level = level.cast(pl.String)
+        yield level.alias(own(f"key{number}"))
     yield from numbers.bad_rows()
     rows = batch.rows
     if batch.is_split:
@@ -192,24 +206,6 @@ def _counted_by(
         return rows
 
     return pass_on
-
-
-def _level(key: Key, numbers: Numbers) -> pl.Expr:
-    """The level of a key as it is stored, or the number of its interval; null where missing."""
-    batch = numbers.batch
-    dtype = batch.schema[key.column]
-    if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
-        raise DataError(
-            f"{batch.names[0]}: the column {key.column!r} holds {dtype}, which cannot be "
-            "used as levels",
-            "use a column of texts, numbers or dates",
-        )
-    if key.edges is None:
-        raw = pl.col(key.column)
-        if dtype.is_float():
-            return raw.fill_nan(None)
-        return raw.cast(pl.String) if is_text(dtype) else raw
-    return interval(key, numbers)
 
 
 def interval(key: Key, numbers: Numbers) -> pl.Expr:

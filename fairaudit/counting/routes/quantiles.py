@@ -9,7 +9,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -34,7 +33,9 @@ def median(
 ) -> Median:
     """The smallest score with half of the people at or below it; it lies between these."""
     values = _Values(data, plan, column)
-    return Median(values.quantile(Fraction(1, 2), between).value, values.people)
+    below = values.count(pl.col("value") < between[0])
+    found = values.find_quantile(Fraction(1, 2), below, values.split(*between))
+    return Median(found.value, values.people)
 
 
 def cuts(
@@ -47,8 +48,9 @@ def cuts(
     if not values.people:
         what = f"no row has a number in the column {column!r}, so the column has no quantiles"
         raise DataError(what, "check the column and the filter in the spec")
+    bins = values.group(values.frame, bins_of)
     for share in shares:
-        yield values.quantile(share)
+        yield values.find_quantile(share, 0, bins)
 
 
 class _Values:
@@ -71,19 +73,17 @@ class _Values:
                 rows.filter(numbers.kept).select(value=own("value"), people=own("people"))
             )
         kept = pl.concat(frames)
-        self._frame = kept.filter(pl.col("value").is_not_null())
+        self.frame = kept.filter(pl.col("value").is_not_null())
         self.rows = int(collect(kept.select(pl.len().cast(pl.Int64)), self._batch).item())
-        self.people = self._sum(pl.lit(value=True))
+        self.people = self.count(pl.lit(value=True))
 
-    def quantile(self, share: Fraction, between: tuple[float, float] | None = None) -> Cut:
+    def find_quantile(self, share: Fraction, below: int, parts: pl.DataFrame) -> Cut:
         """The smallest value with so large a share of the people at or below it.
 
-        Each pass looks at the part of the one before in which it lies, until that is one value.
+        One of these parts contains it; `below` is the number of people below all of them. Each pass
+        reads the part of the pass before that contains it, until the part is one value.
         """
         wanted = -(-share.numerator * self.people // share.denominator)
-        below, parts = 0, self._bins
-        if between is not None:
-            below, parts = self._sum(pl.col("value") < between[0]), self._split(*between)
         while True:
             reached = [*accumulate(parts["people"], initial=below)]
             number = bisect_left(reached, wanted, lo=1) - 1
@@ -91,29 +91,26 @@ class _Values:
             low, high = (parts[end][number] + 0.0 for end in ("low", "high"))  # -0.0 is 0.0
             if low == high:
                 return Cut(low, self.people - below - at, at, below)
-            parts = self._split(low, high)
+            parts = self.split(low, high)
 
-    def _split(self, low: float, high: float) -> pl.DataFrame:
+    def split(self, low: float, high: float) -> pl.DataFrame:
         """The parts of the values between two others, both included, `_BINS` at most."""
         # By the order of all doubles, so that four passes separate any two values.
         first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
         shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)
-        inside = self._frame.filter(pl.col("value").is_between(low, high))
+        inside = self.frame.filter(pl.col("value").is_between(low, high))
 
         def part_of(values: Floats) -> Ints:
             return ((_rank(values) - np.uint64(first)) >> np.uint64(shift)).astype(np.int64)
 
-        return self._grouped(inside, part_of)
+        return self.group(inside, part_of)
 
-    @cached_property
-    def _bins(self) -> pl.DataFrame:
-        return self._grouped(self._frame, bins_of)
-
-    def _sum(self, where: pl.Expr) -> int:
+    def count(self, where: pl.Expr) -> int:
+        """The people with some of the values."""
         people = pl.col("people").filter(where).cast(pl.Int128).sum()
-        return int(collect(self._frame.select(people), self._batch).item())
+        return int(collect(self.frame.select(people), self._batch).item())
 
-    def _grouped(self, frame: pl.LazyFrame, part_of: Callable[[Floats], Ints]) -> pl.DataFrame:
+    def group(self, frame: pl.LazyFrame, part_of: Callable[[Floats], Ints]) -> pl.DataFrame:
         """The parts of values in ascending order, with their people and the range of each."""
         part = pl.col("value").map_batches(
             lambda values: pl.Series(part_of(values.to_numpy())), pl.Int64, is_elementwise=True

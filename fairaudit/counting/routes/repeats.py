@@ -128,45 +128,42 @@ def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iter
 
     Only the first rows are read, so that they cost little next to the pass that counts all.
     """
-    if plan.repeats is not None:
-        return _tell_alike(data, plan.repeats.id)
-    return _tell_totals(data, names) if plan.is_table else _tell_repeats(data, names)
-
-
-def _tell_alike(data: Sequence[Batch], name: str) -> Iterator[Notice]:
-    """A notice on ids that differ only in their spelling, so that a person counts several times."""
-    ids = _read_first(data, _write_id(pl.col(name).cast(pl.String)).alias(_ID))
+    if plan.repeats is None and not plan.is_table:
+        yield from _tell_repeats(data, names)
+        return
+    if plan.repeats is None:
+        # Columns of a table of counts with a level that is called a total.
+        rows = _read_first(data, pl.col(*names).cast(pl.String))
+        for name in names:
+            like_total = pl.col(name).str.contains(_LIKE_TOTAL)
+            levels = rows.select(pl.col(name)).filter(like_total).unique()
+            totals = sorted(filter(is_like_total, collect(levels, data[0]).to_series()))
+            if totals:
+                column = name if name.isidentifier() else f'"{name}"'
+                yield Notice(
+                    f"{quoted(name)}, which the spec does not use, has the level "
+                    f"{quoted(totals[0])}: if its rows are totals, people count several times; "
+                    f"leave them out by `filter: {column} <> '{totals[0]}'`",
+                    Subjects.NEVER,
+                )
+        return
+    # Ids that differ only in their spelling, so that a person counts several times.
+    ids = _read_first(data, _write_id(pl.col(plan.repeats.id).cast(pl.String)).alias(_ID))
     spelled = pl.col(_ID).str.to_lowercase().str.replace_all(r"\s", "")
     alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_PLACE)
-    rows = collect(ids.select(_ID, alike).unique(), data[0])
-    again = len(rows) - rows[_PLACE].n_unique()
+    rows_of_ids = collect(ids.select(_ID, alike).unique(), data[0])
+    again = len(rows_of_ids) - rows_of_ids[_PLACE].n_unique()
     if again:
         differs = "id differs" if again == 1 else "ids differ"
         yield Notice(
-            f"{quoted(name)}: {again:,} {differs} from another only in case, blanks or zeros at "
-            "the start, and each counts as another person: write an id in one way",
+            f"{quoted(plan.repeats.id)}: {again:,} {differs} from another only in case, blanks or "
+            "zeros at the start, and each counts as another person: write an id in one way",
             Subjects.NEVER,
         )
 
 
 def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:
     return pl.concat([batch.frame.select(columns) for batch in data]).head(_MOST)
-
-
-def _tell_totals(data: Sequence[Batch], names: Sequence[str]) -> Iterator[Notice]:
-    """Notices on columns of a table of counts with a level that is called a total."""
-    rows = _read_first(data, pl.col(*names).cast(pl.String))
-    for name in names:
-        levels = rows.select(pl.col(name)).filter(pl.col(name).str.contains(_LIKE_TOTAL)).unique()
-        totals = sorted(filter(is_like_total, collect(levels, data[0]).to_series()))
-        if totals:
-            column = name if name.isidentifier() else f'"{name}"'
-            yield Notice(
-                f"{quoted(name)}, which the spec does not use, has the level "
-                f"{quoted(totals[0])}: if its rows are totals, people count several times; leave "
-                f"them out by `filter: {column} <> '{totals[0]}'`",
-                Subjects.NEVER,
-            )
 
 
 def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:

@@ -17,13 +17,11 @@ import polars as pl
 from fairaudit.base.arrays import SEED, Ints, hash_rows
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.processes import Progress
-from fairaudit.counting.columns import SimilarityColumns
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, MOST_LEVELS, RowPlan
 from fairaudit.counting.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_entries
 from fairaudit.counting.routes.derived_columns import category, prepare
 from fairaudit.counting.routes.polars_numbers import (
-    Numbers,
     as_text,
 )
 from fairaudit.counting.routes.polars_route import interval
@@ -212,7 +210,7 @@ def read_rows(
     places = pl.DataFrame(columns).unique(names or None, keep="any")
     first = 1
     for batch in batches:
-        first += _read_batch(batch, counts, places, collected, first, progress)
+        first += _read_batch(batch, places, collected, first, progress)
     kept = int(counts.rows[counts.kept == 1].sum())
     if int(collected.rows.sum()) != kept or first - 1 != counts.read - counts.repeated:
         raise DataError(
@@ -223,33 +221,34 @@ def read_rows(
 
 
 def _read_batch(
-    batch: Batch,
-    counts: Counts,
-    places: pl.DataFrame,
-    collected: RowGroups,
-    first: int,
-    progress: Progress,
+    batch: Batch, places: pl.DataFrame, collected: RowGroups, first: int, progress: Progress
 ) -> int:
     """Takes the audited people of the files of a batch; how many rows it has."""
-    plan = counts.plan
+    plan, similarity = collected.counts.plan, collected.plan.similarity
     numbers = prepare(batch, plan)
-    batch = numbers.batch
-    columns = [
-        *_keys(numbers),
-        *_features(collected.plan.similarity, numbers),
-        *(
-            numbers.value(name).cast(pl.Float64).alias(own(f"score {name}"))
-            for name in collected.plan.scores
-        ),
-    ]
-    frame = (
-        batch.frame.with_row_index(own("row"), offset=first)
-        .select(pl.col(own("row")).cast(pl.Int64), *columns, *numbers.filtered)
-        .with_columns(numbers.kept.fill_null(value=False).alias(own("kept")))
-    )
-    keys = [own(f"key{number}") for number in range(len(plan.keys))]
-    bad = [own(f"bad {name}") for name in collected.plan.similarity.numeric]
-    held = [own(f"feature {name}") for name in collected.plan.similarity.columns]
+    columns: dict[str, pl.Expr] = {}
+    for number, key in enumerate(plan.keys):
+        # The levels as they were counted: texts, or numbers of intervals.
+        columns[own(f"key{number}")] = (
+            as_text(pl.col(key.column), numbers.batch.schema[key.column])
+            if key.edges is None
+            else interval(key, numbers).cast(pl.Int64).fill_null(MISSING)
+        )
+    keys = [*columns]
+    for name in similarity.numeric:
+        value = numbers.value(name).cast(pl.Float64)
+        is_sound = numbers.sound(name) & value.is_finite().fill_null(value=True)
+        columns[own(f"feature {name}")] = value
+        columns[own(f"bad {name}")] = ~is_sound
+    for name in similarity.categorical:
+        columns[own(f"feature {name}")] = category(name, numbers)
+    for name in collected.plan.scores:
+        columns[own(f"score {name}")] = numbers.value(name).cast(pl.Float64)
+    named = [value.alias(name) for name, value in columns.items()]
+    frame = numbers.batch.frame.with_row_index(own("row"), offset=first)
+    frame = frame.select(pl.col(own("row")).cast(pl.Int64), *named, *numbers.filtered)
+    frame = frame.with_columns(numbers.kept.fill_null(value=False).alias(own("kept")))
+    held = [own(f"feature {name}") for name in similarity.columns]
     held += [own(f"score {name}") for name in collected.plan.scores]
     lock = threading.Lock()
 
@@ -262,7 +261,7 @@ def _read_batch(
         else:
             audited = audited.join(places, how="cross")
         with lock:
-            for name in collected.plan.similarity.numeric:
+            for name in similarity.numeric:
                 if audited[own(f"bad {name}")].any():
                     raise DataError(
                         f"the feature {name!r} is numeric, but rows hold no number in it",
@@ -273,7 +272,7 @@ def _read_batch(
             collected.add(audited.select(own("row"), own("cell"), *held))
         return pl.DataFrame({own("rows"): pl.Series([rows.height], dtype=pl.Int64)})
 
-    passed_rows = frame.select(own("row"), own("kept"), *keys, *bad, *held).map_batches(
+    passed_rows = frame.select(own("row"), own("kept"), *columns).map_batches(
         pass_on,
         projection_pushdown=False,
         predicate_pushdown=False,
@@ -281,24 +280,3 @@ def _read_batch(
         schema=pl.Schema({own("rows"): pl.Int64()}),
     )
     return int(collect(passed_rows.select(pl.col(own("rows")).sum()), batch).item() or 0)
-
-
-def _keys(numbers: Numbers) -> Iterator[pl.Expr]:
-    """The levels of each key as they were counted: texts, or numbers of intervals."""
-    for number, key in enumerate(numbers.plan.keys):
-        if key.edges is None:
-            level = as_text(pl.col(key.column), numbers.batch.schema[key.column])
-        else:
-            level = interval(key, numbers).cast(pl.Int64).fill_null(MISSING)
-        yield level.alias(own(f"key{number}"))
-
-
-def _features(columns: SimilarityColumns, numbers: Numbers) -> Iterator[pl.Expr]:
-    """The features of each row, null if missing, and marks of texts that should be numbers."""
-    for name in columns.numeric:
-        value = numbers.value(name).cast(pl.Float64)
-        is_sound = numbers.sound(name) & value.is_finite().fill_null(value=True)
-        yield (~is_sound).alias(own(f"bad {name}"))
-        yield value.alias(own(f"feature {name}"))
-    for name in columns.categorical:
-        yield category(name, numbers).alias(own(f"feature {name}"))

@@ -16,7 +16,6 @@ from fairaudit.counting.routes import polars_route
 from fairaudit.counting.routes.derived_columns import prepare
 from fairaudit.counting.routes.polars_numbers import (
     UNREAD,
-    Numbers,
     as_text,
 )
 from fairaudit.counting.sources import SourceFile
@@ -90,9 +89,24 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
         as_text(pl.col(name), batch.schema[name]).alias(own(f"text{number}"))
         for number, name in enumerate((seek.column, *cells))
     ]
-    is_held, kept = _holds(numbers, seek), numbers.kept.fill_null(value=seek.numeric)
-    kept = pl.lit(value=True) if seek.in_filter else kept
-    filtered = () if seek.in_filter else numbers.filtered
+    kept, filtered = numbers.kept.fill_null(value=seek.numeric), [*numbers.filtered]
+    if seek.in_filter:
+        is_held, kept, filtered = ~numbers.comparable(seek.column), pl.lit(value=True), []
+    elif seek.numeric:
+        is_held = ~numbers.sound(seek.column)
+        if plan.rows is not None and seek.column in plan.rows.similarity.numeric:
+            # A feature is a finite number: ∞ has no distance.
+            number = numbers.value(seek.column).cast(pl.Float64)
+            is_held |= ~number.is_finite().fill_null(value=True)
+    else:
+        # A missing value is sought under any of its tokens.
+        text = as_text(pl.col(seek.column), batch.schema[seek.column])
+        is_held = text.is_in([value for value in seek.values if value is not None])
+        cut = {key.column for key in plan.every_key if key.edges is not None}
+        if None in seek.values:
+            is_held |= text.is_null()
+        if None in seek.values and seek.column in cut:
+            is_held |= numbers.value(seek.column).is_null()
     query = (
         batch.frame.select(ROW, *texts, is_held.alias(own("held")), *filtered)
         .filter(pl.col(own("held")) & kept)
@@ -115,27 +129,6 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
         return FoundRow(row, known, next(filter(None, remedies), None))
     value = value.removeprefix(UNREAD).strip()
     return FoundRow(row, (value,), numbers.find_remedy(value, seek.column))
-
-
-def _holds(numbers: Numbers, seek: Seek) -> pl.Expr:
-    """Whether a row holds one of the sought values; a missing one under any of its tokens."""
-    if seek.in_filter:
-        return ~numbers.comparable(seek.column)
-    if seek.numeric:
-        is_sound, rows = numbers.sound(seek.column), numbers.plan.rows
-        if rows is not None and seek.column in rows.similarity.numeric:
-            # A feature is a finite number: ∞ has no distance.
-            number = numbers.value(seek.column).cast(pl.Float64)
-            is_sound &= number.is_finite().fill_null(value=True)
-        return ~is_sound
-    text = as_text(pl.col(seek.column), numbers.batch.schema[seek.column])
-    held = text.is_in([value for value in seek.values if value is not None])
-    if None not in seek.values:
-        return held
-    keys = numbers.plan.every_key
-    is_cut = any(key.column == seek.column and key.edges is not None for key in keys)
-    number = numbers.value(seek.column) if is_cut else text
-    return held | text.is_null() | number.is_null()
 
 
 def estimated_cells(file: SourceFile, plan: Plan) -> float:

@@ -305,7 +305,12 @@ class Copies(contextlib.ExitStack):
         """A new file to write to, and the path by which others read it."""
         self._count += 1
         if self._count == _MOST_OPEN:
-            _raise_limit()
+            # As many files may be open at once as the system allows: each copy is one.
+            with contextlib.suppress(ImportError, ValueError, OSError):
+                import resource  # Windows has no such limit
+
+                _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+                resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
         self.callback(_close, nameless)
         # Opened by this path it is read from its beginning, by any process of ours.
@@ -323,14 +328,3 @@ def _close(file: IO[bytes]) -> None:
     """Closes a file; an error of the last bytes was reported when they were written."""
     with contextlib.suppress(OSError):
         file.close()
-
-
-def _raise_limit() -> None:
-    """As many files may be open at once as the system allows: each copy is one."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limit
-        return
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with contextlib.suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))

@@ -212,10 +212,30 @@ class Table(Frozen):
 
         Raises `DataError` where there are more than `MOST_GROUPS`.
         """
-        columns = columns_read([plan])
+        # A column of which a plan reads only in which interval a number lies is cut there.
+        cut: dict[str, Key] = {}
+        for key in plan.every_key:
+            if key.edges is not None:
+                edges = {*key.edges, *(cut[key.column].edges or () if key.column in cut else ())}
+                cut[key.column] = Key(key.column, tuple(sorted(edges)))
+        others = {key.column for key in plan.every_key if key.edges is None}
+        others |= {*plan.scores, *plan.adding.columns, plan.count or "", plan.weight or ""}
+        others |= filter_columns(plan)
+        derivations = [*plan.derived, *([plan.counts] if plan.counts is not None else [])]
+        others |= {name for derivation in derivations for name in derivation.columns}
+        alone = {name: key for name, key in cut.items() if name not in others}
         progress.start(f"grouping {self.data.name}", self.rows, "rows")
-        on_progress = None if progress.silent else _report_rows(progress, self.rows)
-        return self._read_groups(plan, columns, _cut_alone(plan), on_progress)
+        done = 0
+
+        def report(share: float) -> None:
+            """Reports the rows done; what a database takes back stays done."""
+            nonlocal done
+            now = int(min(share, 1.0) * self.rows)
+            progress.advance(max(now - done, 0), "rows")
+            done = max(now, done)
+
+        on_progress = None if progress.silent else report
+        return self._read_groups(plan, columns_read([plan]), alone, on_progress)
 
     def values(self, plan: Plan, column: str) -> Batch:
         """The values of a column, with the rows of each that the plan's filter keeps or not."""
@@ -321,19 +341,6 @@ def _count_passed(tests: Sequence[str], before: int) -> str:
     return f"CASE WHEN {tests[half]} THEN {above} ELSE {_count_passed(tests[:half], before)} END"
 
 
-def _report_rows(progress: Progress, rows: int) -> OnProgress:
-    """Reports the rows done by their share; what a database takes back stays done."""
-    done = 0
-
-    def report(share: float) -> None:
-        nonlocal done
-        now = int(min(share, 1.0) * rows)
-        progress.advance(max(now - done, 0), "rows")
-        done = max(now, done)
-
-    return report
-
-
 @contextmanager
 def open_table(data: Database) -> Iterator[Table]:
     """A table of a database, read in one transaction that writes nothing.
@@ -387,21 +394,6 @@ def _read(table: pa.Table) -> pl.DataFrame:
     assert isinstance(frame, pl.DataFrame)
     # A column without values has no type.
     return frame.cast({pl.Null: pl.String}) if pl.Null in frame.schema.dtypes() else frame
-
-
-def _cut_alone(plan: Plan) -> dict[str, Key]:
-    """The columns of which a plan reads nothing but in which interval they lie."""
-    cut: dict[str, Key] = {}
-    for key in plan.every_key:
-        if key.edges is not None:
-            edges = {*key.edges, *(cut[key.column].edges or () if key.column in cut else ())}
-            cut[key.column] = Key(key.column, tuple(sorted(edges)))
-    others = {key.column for key in plan.every_key if key.edges is None}
-    others |= {*plan.scores, *plan.adding.columns, plan.count or "", plan.weight or ""}
-    others |= filter_columns(plan)
-    derivations = [*plan.derived, *([plan.counts] if plan.counts is not None else [])]
-    others |= {name for derivation in derivations for name in derivation.columns}
-    return {name: key for name, key in cut.items() if name not in others}
 
 
 def _literal(number: float | Decimal, kind: str) -> str:

@@ -152,7 +152,7 @@ class Database(Frozen):
         return not (parts.fragment or has_user_beyond) and all(map(_HOST.fullmatch, hosts))
 
 
-class Dialect(Frozen):
+class Dialect:
     """A database: the package that connects to it, how, and what its SQL says otherwise.
 
     The first columns of what `tables` gives are a schema and a table in it.
@@ -162,7 +162,6 @@ class Dialect(Frozen):
     package: str
     install: str
     """What pip is asked for."""
-    connect: Callable[[Database], AbstractContextManager[Link]]
     is_nan: str | None = None
     """A test of a number; None where none was tried: then numbers leave it uncut."""
     quote: str = '"'
@@ -180,37 +179,48 @@ class Dialect(Frozen):
     takes_time_limit: bool = True
     """Whether a query of it can be given a time limit."""
 
+    def connect(self, data: Database) -> AbstractContextManager[Link]:
+        """A connection in one transaction."""
+        raise NotImplementedError
+
     def quoted(self, name: str) -> str:
         """The quoted name of a column, a table or a schema."""
         return self.quote + name.replace(self.quote, 2 * self.quote) + self.quote
 
 
-@contextmanager
-def _duckdb(data: Database) -> Iterator[Link]:
-    import duckdb
+class _DuckDB(Dialect):
+    title, package, install = "DuckDB", "duckdb", "'fairaudit-cli[duckdb]'"
+    is_nan = "isnan({})"
+    exact_text = 'CAST({} AS VARCHAR) COLLATE "binary"'
 
-    path = _find_file(data)
-    name, is_file = (":memory:", False) if path is None else (str(path), True)
-    with closing(duckdb.connect(name, read_only=is_file)) as link:
-        _distrust_statistics(link)
-        # A query writes no file: no extension into the home folder, and nothing next to the data.
-        link.execute("SET autoinstall_known_extensions = false")
-        link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
-        link.execute("SET TimeZone = 'UTC'")  # times with a zone do not depend on the machine
+    @contextmanager
+    def connect(self, data: Database) -> Iterator[Link]:
+        import duckdb
 
-        def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
-            (statement,) = link.extract_statements(text)
-            with ExitStack() as stack:
-                if seconds is not None:
-                    stack.enter_context(_repeated(link.interrupt, seconds))
-                if on_progress is not None:
-                    link.execute("SET enable_progress_bar = true")
-                    link.execute("SET enable_progress_bar_print = false")
-                    stack.enter_context(_repeated(lambda: on_progress(link.query_progress() / 100)))
-                return link.sql(statement.query).to_arrow_table()
+        path = _find_file(data)
+        name, is_file = (":memory:", False) if path is None else (str(path), True)
+        with closing(duckdb.connect(name, read_only=is_file)) as link:
+            _distrust_statistics(link)
+            # A query writes no file: no extension into the home folder, none next to the data.
+            link.execute("SET autoinstall_known_extensions = false")
+            link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
+            link.execute("SET TimeZone = 'UTC'")  # times with a zone do not depend on the machine
 
-        link.begin()
-        yield Link(ask, partial(_describe, "DESCRIBE SELECT * FROM {}"))
+            def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
+                (statement,) = link.extract_statements(text)
+                with ExitStack() as stack:
+                    if seconds is not None:
+                        stack.enter_context(_repeated(link.interrupt, seconds))
+                    if on_progress is not None:
+                        link.execute("SET enable_progress_bar = true")
+                        link.execute("SET enable_progress_bar_print = false")
+                        stack.enter_context(
+                            _repeated(lambda: on_progress(link.query_progress() / 100))
+                        )
+                    return link.sql(statement.query).to_arrow_table()
+
+            link.begin()
+            yield Link(ask, partial(_describe, "DESCRIBE SELECT * FROM {}"))
 
 
 def _find_file(data: Database) -> Path | None:
@@ -260,66 +270,82 @@ def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None
         watcher.join()
 
 
-@contextmanager
-def _postgres(data: Database) -> Iterator[Link]:
-    from adbc_driver_postgresql import dbapi
+class _PostgreSQL(Dialect):
+    title, package = "PostgreSQL", "adbc_driver_postgresql"
+    install = "'fairaudit-cli[postgres]'"
+    is_nan = "{} = 'NaN'::float8"
+    snapshot = "CAST(pg_current_snapshot() AS TEXT)"
+    exact_text = 'CAST({} AS TEXT) COLLATE "C"'
+    tables = (
+        "SELECT relnamespace::regnamespace::text, relname::text FROM pg_class "
+        "WHERE relkind IN ('r', 'v', 'm', 'p', 'f')"
+    )
 
-    # libpq waits for two seconds at least.
-    wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
-    with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
-        cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        cursor.execute("SET LOCAL TIME ZONE 'UTC'")
+    @contextmanager
+    def connect(self, data: Database) -> Iterator[Link]:
+        from adbc_driver_postgresql import dbapi
 
-        def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
-            if seconds is not None:
-                cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
-            try:
+        # libpq waits for two seconds at least.
+        wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
+        with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            cursor.execute("SET LOCAL TIME ZONE 'UTC'")
+
+            def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
+                if seconds is not None:
+                    cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
+                try:
+                    cursor.execute(text)
+                    return cursor.fetch_arrow_table()
+                except dbapi.Error:
+                    link.rollback()  # or the server would refuse to name the tables that there are
+                    raise
+
+            def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
+                names = query(f"SELECT * FROM {source} LIMIT 0").column_names
+                asked = ", ".join(f"pg_typeof(t.{self.quoted(name)})::text" for name in names)
+                # Without a row no function is called, so there is one, which is missing throughout.
+                none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
+                types = query(f"SELECT {asked} FROM {none}")
+                return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
+
+            yield Link(ask, name_types)
+
+
+class _MySQL(Dialect):
+    title, package, install = "MySQL", "pymysql", "'fairaudit-cli[mysql]'"
+    is_nan, quote, double, single = "FALSE", "`", "DOUBLE", "FLOAT"
+    as_text, letters = "{}", "HEX({})"
+    takes_time_limit = False
+
+    @contextmanager
+    def connect(self, data: Database) -> Iterator[Link]:
+        import pyarrow as pa
+        import pymysql
+
+        # Without decoders each value is the text that the server sends, and nothing is lost.
+        options = {"charset": "utf8mb4", **_list_options(data, "user", "MYSQL_PWD")}
+        link = pymysql.connect(**options, conv=pymysql.converters.encoders)
+        with closing(link), link.cursor() as cursor:
+            cursor.execute("SET time_zone = '+00:00'")
+            cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
+
+            def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
                 cursor.execute(text)
-                return cursor.fetch_arrow_table()
-            except dbapi.Error:
-                link.rollback()  # or the server would refuse to name the tables that there are
-                raise
+                return _to_table(cursor, pa.string())
 
-        yield Link(ask, _name_postgres_types)
+            def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
+                query(f"SELECT * FROM {source} LIMIT 0")
+                # Only these fields say of which types columns are; the character set 63 is bytes.
+                fields = cursor._result.fields  # noqa: SLF001
+                texts = {True: "BLOB", False: "TEXT"}
+                return [
+                    (field.name, _MYSQL_TYPES.get(field.type_code, texts[field.charsetnr == 63]))
+                    for field in fields
+                ]
 
-
-def _name_postgres_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
-    names = ask(f"SELECT * FROM {source} LIMIT 0").column_names
-    asked = ", ".join(f"pg_typeof(t.{_POSTGRES.quoted(name)})::text" for name in names)
-    # Without a row no function is called, so there is one, which is missing throughout.
-    none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
-    types = ask(f"SELECT {asked} FROM {none}")
-    return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
-
-
-@contextmanager
-def _mysql(data: Database) -> Iterator[Link]:
-    import pyarrow as pa
-    import pymysql
-
-    # Without decoders each value is the text that the server sends, and nothing is lost.
-    options = {"charset": "utf8mb4", **_list_options(data, "user", "MYSQL_PWD")}
-    link = pymysql.connect(**options, conv=pymysql.converters.encoders)
-    with closing(link), link.cursor() as cursor:
-        cursor.execute("SET time_zone = '+00:00'")
-        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
-
-        def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
-            cursor.execute(text)
-            return _to_table(cursor, pa.string())
-
-        def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
-            query(f"SELECT * FROM {source} LIMIT 0")
-            # Only these fields say of which types columns are; the character set 63 is bytes.
-            fields = cursor._result.fields  # noqa: SLF001
-            texts = {True: "BLOB", False: "TEXT"}
-            return [
-                (field.name, _MYSQL_TYPES.get(field.type_code, texts[field.charsetnr == 63]))
-                for field in fields
-            ]
-
-        yield Link(ask, name_types)
+            yield Link(ask, name_types)
 
 
 _MYSQL_TYPES = {
@@ -330,35 +356,39 @@ _MYSQL_TYPES = {
 """The types by their numbers in the protocol; others are texts or bytes."""
 
 
-@contextmanager
-def _sqlite(data: Database) -> Iterator[Link]:
-    import sqlite3
+class _SQLite(Dialect):
+    title, package, install = "SQLite", "sqlite3", "python"
+    exact_text = "{} COLLATE BINARY"
+    tables = "SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view')"
 
-    path = _find_file(data) or data.base
-    link = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
-    with closing(link):
-        link.execute("BEGIN")
+    @contextmanager
+    def connect(self, data: Database) -> Iterator[Link]:
+        import sqlite3
 
-        def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
-            with ExitStack() as stack:
-                if seconds is not None:
-                    stack.enter_context(_repeated(link.interrupt, seconds))
-                return _to_table(link.execute(text))
+        path = _find_file(data) or data.base
+        link = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True)
+        with closing(link):
+            link.execute("BEGIN")
 
-        yield Link(ask, _name_sqlite_types)
+            def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
+                with ExitStack() as stack:
+                    if seconds is not None:
+                        stack.enter_context(_repeated(link.interrupt, seconds))
+                    return _to_table(link.execute(text))
 
+            def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
+                # Those of the values in each column: SQLite does not hold them to the declared one.
+                names = query(f"SELECT * FROM {source} LIMIT 0").column_names
+                columns = ", ".join(_SQLITE_TYPES.format(self.quoted(name)) for name in names)
+                types = []
+                for found in query(f"SELECT {columns} FROM {source}").columns:
+                    kinds = {*(found[0].as_py() or "null").split(",")}
+                    if "real" not in kinds:
+                        kinds = {kind.removeprefix("large ") for kind in kinds}
+                    types.append(" and ".join(sorted(kinds - {"null"})) or "null")
+                return [*zip(names, types, strict=True)]
 
-def _name_sqlite_types(source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
-    """The types of the values in each column: SQLite does not hold them to the declared one."""
-    names = ask(f"SELECT * FROM {source} LIMIT 0").column_names
-    columns = ", ".join(_SQLITE_TYPES.format(_SQLITE.quoted(name)) for name in names)
-    types = []
-    for found in ask(f"SELECT {columns} FROM {source}").columns:
-        kinds = {*(found[0].as_py() or "null").split(",")}
-        if "real" not in kinds:
-            kinds = {kind.removeprefix("large ") for kind in kinds}
-        types.append(" and ".join(sorted(kinds - {"null"})) or "null")
-    return [*zip(names, types, strict=True)]
+            yield Link(ask, name_types)
 
 
 _SQLITE_TYPES = (
@@ -377,18 +407,24 @@ def _to_table(cursor: Any, kind: pa.DataType | None = None) -> pa.Table:  # noqa
     return pa.table([pa.array(values, kind) for values in columns], names)
 
 
-@contextmanager
-def _clickhouse(data: Database) -> Iterator[Link]:
-    import clickhouse_connect
+class _ClickHouse(Dialect):
+    title, package = "ClickHouse", "clickhouse_connect"
+    install = "'fairaudit-cli[clickhouse]'"
+    tables, as_text = "SELECT database, name FROM system.tables", "toString({})"
+    takes_time_limit = False
 
-    options = _list_options(data, "username", "CLICKHOUSE_PASSWORD")
-    link = clickhouse_connect.get_client(**options)
+    @contextmanager
+    def connect(self, data: Database) -> Iterator[Link]:
+        import clickhouse_connect
 
-    def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
-        return link.query_arrow(text, use_strings=True)
+        options = _list_options(data, "username", "CLICKHOUSE_PASSWORD")
+        link = clickhouse_connect.get_client(**options)
 
-    with closing(link):
-        yield Link(ask, partial(_describe, "DESCRIBE (SELECT * FROM {})"))
+        def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
+            return link.query_arrow(text, use_strings=True)
+
+        with closing(link):
+            yield Link(ask, partial(_describe, "DESCRIBE (SELECT * FROM {})"))
 
 
 def _list_options(data: Database, user: str, secret: str) -> dict[str, Any]:
@@ -408,34 +444,39 @@ def _list_options(data: Database, user: str, secret: str) -> dict[str, Any]:
     return {**given, **{key: value for key, value in named.items() if value}}
 
 
-@contextmanager
-def _spark(data: Database) -> Iterator[Link]:
-    from pyspark.sql import SparkSession
+class _Spark(Dialect):
+    title, package, install = "Spark", "pyspark", "'fairaudit-cli[spark]'"
+    is_nan, quote, double = "isnan({})", "`", "DOUBLE"
+    tables, as_text = "SHOW TABLES{within}", "CAST({} AS STRING)"
 
-    builder = SparkSession.builder
-    if data.scheme == "sc":
-        from pyspark.sql.connect.client.retries import DefaultPolicy
+    @contextmanager
+    def connect(self, data: Database) -> Iterator[Link]:
+        from pyspark.sql import SparkSession
 
-        session = builder.remote(data.address_with({})).create()
-        # Spark's own policy waits for minutes for a server that does not answer.
-        session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
-    else:
-        session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
-    session.conf.set("spark.sql.session.timeZone", "UTC")
+        builder = SparkSession.builder
+        if data.scheme == "sc":
+            from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
-        with _watch_tasks(data, session, seconds, on_progress):
-            return session.sql(text).toArrow()
+            session = builder.remote(data.address_with({})).create()
+            # Spark's own policy waits for minutes for a server that does not answer.
+            session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
+        else:
+            session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
+        session.conf.set("spark.sql.session.timeZone", "UTC")
 
-    def name_types(source: str, _: object) -> ColumnTypes:
-        with _watch_tasks(data, session, data.timeout, None):  # it may read footers of files
-            fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
-        return [(field.name, field.dataType.simpleString()) for field in fields]
+        def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
+            with _watch_tasks(data, session, seconds, on_progress):
+                return session.sql(text).toArrow()
 
-    try:
-        yield Link(ask, name_types)
-    finally:
-        session.stop()
+        def name_types(source: str, _: object) -> ColumnTypes:
+            with _watch_tasks(data, session, data.timeout, None):  # it may read footers of files
+                fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
+            return [(field.name, field.dataType.simpleString()) for field in fields]
+
+        try:
+            yield Link(ask, name_types)
+        finally:
+            session.stop()
 
 
 @contextmanager
@@ -492,44 +533,16 @@ def _watch_tasks(
             raise DataError(what, hint) from error
 
 
-_DUCKDB = Dialect(
-    "DuckDB", "duckdb", "'fairaudit-cli[duckdb]'", _duckdb, "isnan({})",
-    exact_text='CAST({} AS VARCHAR) COLLATE "binary"',
-)  # fmt: skip
-_POSTGRES = Dialect(
-    "PostgreSQL", "adbc_driver_postgresql", "'fairaudit-cli[postgres]'", _postgres,
-    "{} = 'NaN'::float8", snapshot="CAST(pg_current_snapshot() AS TEXT)",
-    exact_text='CAST({} AS TEXT) COLLATE "C"',
-    tables="SELECT relnamespace::regnamespace::text, relname::text FROM pg_class "
-    "WHERE relkind IN ('r', 'v', 'm', 'p', 'f')",
-)  # fmt: skip
-_SPARK = Dialect(
-    "Spark", "pyspark", "'fairaudit-cli[spark]'", _spark, "isnan({})", "`", "DOUBLE",
-    tables="SHOW TABLES{within}", as_text="CAST({} AS STRING)",
-)  # fmt: skip
-_MYSQL = Dialect(
-    "MySQL", "pymysql", "'fairaudit-cli[mysql]'", _mysql, "FALSE", "`", "DOUBLE", "FLOAT",
-    as_text="{}", letters="HEX({})", takes_time_limit=False,
-)  # fmt: skip
-_SQLITE = Dialect(
-    "SQLite", "sqlite3", "python", _sqlite, exact_text="{} COLLATE BINARY",
-    tables="SELECT 'main', name FROM sqlite_master WHERE type IN ('table', 'view')",
-)  # fmt: skip
-_CLICKHOUSE = Dialect(
-    "ClickHouse", "clickhouse_connect", "'fairaudit-cli[clickhouse]'", _clickhouse,
-    tables="SELECT database, name FROM system.tables", as_text="toString({})",
-    takes_time_limit=False,
-)  # fmt: skip
-DIALECTS = {
-    "duckdb": _DUCKDB,
-    "postgresql": _POSTGRES,
-    "postgres": _POSTGRES,
-    "sc": _SPARK,
-    "spark": _SPARK,
-    "mysql": _MYSQL,
-    "mariadb": _MYSQL,
-    "clickhouse": _CLICKHOUSE,
-    "sqlite": _SQLITE,
+DIALECTS: dict[str, Dialect] = {
+    "duckdb": _DuckDB(),
+    "postgresql": _PostgreSQL(),
+    "postgres": _PostgreSQL(),
+    "sc": _Spark(),
+    "spark": _Spark(),
+    "mysql": _MySQL(),
+    "mariadb": _MySQL(),
+    "clickhouse": _ClickHouse(),
+    "sqlite": _SQLite(),
 }
 
 

@@ -29,14 +29,40 @@ def compare_files(
 
     Rows are equal if all columns have the same text, in any order of the columns and in any
     encoding, compression or format. Two formats may write a value in two ways: if their rows
-    differ, equal numbers of rows give a notice. Files without rows are skipped. With `may_repeat`
-    nothing is refused.
+    differ, equal numbers of rows give a notice. Files without rows are skipped, and files with
+    other columns from their folders differ. With `may_repeat` nothing is refused.
     """
     pairs_read = zip(files, checked, strict=True)
     filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
-    pairs = [*_find_pairs(filled, separator)]
+    groups = [*_group(filled, lambda file: (file.records, *file.partitions.items()))]
+
+    def are_equal(first: SourceFile, second: SourceFile) -> bool:
+        if filecmp.cmp(first.path, second.path, shallow=False):
+            return True
+        rows = hash_rows(first, separator)
+        return rows is not None and rows == hash_rows(second, separator)
+
+    # Pairs of an earlier file and a file with the same rows: only files of the same number of rows
+    # are opened, and only files with the same first rows are read.
+    pairs = []
+    for group in groups:
+        for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
+            different: list[SourceFile] = []
+            for file in members:
+                same = next((one for one in different if are_equal(one, file)), None)
+                if same is None:
+                    different.append(file)
+                else:
+                    pairs.append((same, file))
     if not pairs:
-        return _notice_formats(filled)
+        for group in groups:
+            first, other = group[0], next((x for x in group if x.kind != group[0].kind), None)
+            if other is not None:
+                # Their number would reveal how many of them are dropped.
+                both = f"{first.file.path} and {other.file.path} have as many rows"
+                doubt = f"{both}: if these are the same in two formats, every count is double"
+                return [Notice(doubt, Subjects.NOBODY)]
+        return []
     first, second = pairs[0]
     what = f"{first.file.path} and {second.file.path} have the same content"
     if len(pairs) > 1:
@@ -49,51 +75,12 @@ def compare_files(
     raise DataError(f"{what}: their rows would count twice", hint)
 
 
-def _notice_formats(files: Sequence[SourceFile]) -> list[Notice]:
-    """A notice where two files of other formats have as many rows, and so may have the same."""
-    for group in _group(files, lambda file: (file.records, *file.partitions.items())):
-        first = group[0]
-        other = next((file for file in group if file.kind != first.kind), None)
-        if other is not None:
-            # Their number would reveal how many of them are dropped.
-            both = f"{first.file.path} and {other.file.path} have as many rows"
-            what = f"{both}: if these are the same in two formats, every count is double"
-            return [Notice(what, Subjects.NOBODY)]
-    return []
-
-
-def _find_pairs(
-    files: Sequence[SourceFile], separator: str
-) -> Iterator[tuple[SourceFile, SourceFile]]:
-    """Pairs of an earlier file and a file with the same rows.
-
-    Only files of the same number of rows are opened, and only files with the same first rows are
-    read. Files with other columns from their folders differ.
-    """
-    for group in _group(files, lambda file: (file.records, *file.partitions.items())):
-        for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
-            different: list[SourceFile] = []
-            for file in members:
-                same = next((one for one in different if _are_equal(one, file, separator)), None)
-                if same is None:
-                    different.append(file)
-                else:
-                    yield same, file
-
-
 def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[list[Item]]:
     """The items of each key that several have."""
     groups: dict[Hashable, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return (group for group in groups.values() if len(group) > 1)
-
-
-def _are_equal(first: SourceFile, second: SourceFile, separator: str) -> bool:
-    if filecmp.cmp(first.path, second.path, shallow=False):
-        return True
-    rows = hash_rows(first, separator)
-    return rows is not None and rows == hash_rows(second, separator)
 
 
 def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:

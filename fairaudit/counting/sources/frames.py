@@ -6,6 +6,7 @@ chunk by chunk. In other frames only these columns are converted, one after the 
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -177,29 +178,22 @@ def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any 
         what = "values that are not read, such as a decimal of more than 38 digits"
         raise DataError(f"the column {quoted(name)} holds {what}", READABLE) from error
     if not is_sound:
-        column = pl.Series(name, *_sort_out(name, values))
+        # Python values, with None for NaN and for what pandas calls missing.
+        plain = (value.item() if isinstance(value, np.generic) else value for value in values)
+        known = [
+            None
+            if (isinstance(value, float) and math.isnan(value))
+            or type(value).__name__ in {"NAType", "NaTType"}
+            else value
+            for value in plain
+        ]
+        kinds = {type(value) for value in known if value is not None}
+        if len(kinds) > 1 and kinds != {int, float}:
+            listed = " and ".join(sorted(kind.__name__ for kind in kinds))
+            hint = "use one type per column, for example text"
+            raise DataError(f"the column {quoted(name)} mixes {listed}", hint)
+        column = pl.Series(name, known, pl.Float64() if len(kinds) > 1 else None)
     return column.cast(pl.String) if column.dtype in {pl.Null, pl.Binary} else column
-
-
-def _sort_out(name: str, values: Iterable[Any]) -> tuple[list[Any], pl.DataType | None]:
-    """Python values with None for what is missing, and their type where they are mixed numbers."""
-    plain = (value.item() if isinstance(value, np.generic) else value for value in values)
-    known = [None if _is_missing(value) else value for value in plain]
-    kinds = {type(value) for value in known if value is not None}
-    if kinds == {int, float}:
-        return known, pl.Float64()
-    if len(kinds) > 1:
-        listed = " and ".join(sorted(kind.__name__ for kind in kinds))
-        hint = "use one type per column, for example text"
-        raise DataError(f"the column {quoted(name)} mixes {listed}", hint)
-    return known, None
-
-
-def _is_missing(value: Any) -> bool:  # noqa: ANN401  # of any library
-    """Whether a value is `None`, NaN, or a missing value of pandas."""
-    if isinstance(value, float):
-        return value != value  # noqa: PLR0124  # NaN alone differs from itself
-    return value is None or type(value).__name__ in {"NAType", "NaTType"}
 
 
 def _choose_fields(schema: pa.Schema, plans: Sequence[Plan]) -> pa.Schema:

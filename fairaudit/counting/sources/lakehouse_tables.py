@@ -103,7 +103,18 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
         snapshot = form.open(place)
         origin = f"{name} ({form.title}, snapshot {snapshot.id})"
         state = f"{place.address} {snapshot.made}"
-        return keep_fetched(origin, state, "table.parquet", lambda path: _write(path, snapshot))
+
+        def write(path: Path) -> None:
+            import pyarrow.parquet as pq
+
+            schema, batches = snapshot.open_rows()
+            with pq.ParquetWriter(path, schema) as writer:
+                for batch in batches:
+                    writer.write_batch(batch)
+            # The same snapshot gives the same report.
+            os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
+
+        return keep_fetched(origin, state, "table.parquet", write)
     except FairauditError:
         raise
     except Exception as error:
@@ -113,18 +124,6 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
         what = f"{name}: {form.module} cannot read this table of {form.title}"
         hint = f"{type(error).__name__}: is it complete, and of a version that {form.module} reads?"
         raise DataError(what, hint) from error
-
-
-def _write(path: Path, snapshot: Snapshot) -> None:
-    """Writes the rows of a snapshot, a batch at a time."""
-    import pyarrow.parquet as pq
-
-    schema, batches = snapshot.open_rows()
-    with pq.ParquetWriter(path, schema) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    # The same snapshot gives the same report.
-    os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
 
 
 def _open_delta(place: Place) -> Snapshot:
@@ -142,29 +141,12 @@ def _open_delta(place: Place) -> Snapshot:
 
 
 def _open_iceberg(place: Place) -> Snapshot:
-    from pyiceberg.table import StaticTable
-
-    options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}
-    table = StaticTable.from_metadata(
-        f"{place.address}/metadata/{_latest_metadata(place)}", options
-    )
-    now = table.current_snapshot()
-
-    def open_rows() -> tuple[Any, Iterator[Any]]:
-        reader = table.scan().to_arrow_batch_reader()
-        return reader.schema, iter(reader)
-
-    if now is None:
-        return Snapshot("none", table.metadata.last_updated_ms, open_rows)
-    return Snapshot(str(now.snapshot_id), now.timestamp_ms, open_rows)
-
-
-def _latest_metadata(place: Place) -> str:
-    """The current description: named by the hint, or else with the highest number.
+    """The snapshot by the current metadata: named by the hint, or else with the highest number.
 
     Raises `DataError` if two have this number: only the catalog knows which of them is valid.
     """
     from pyarrow.fs import FileSelector, LocalFileSystem
+    from pyiceberg.table import StaticTable
 
     files, folder = place.store or LocalFileSystem(), f"{place.path}/metadata"
     below = files.get_file_info(FileSelector(folder, allow_not_found=True))
@@ -181,7 +163,17 @@ def _latest_metadata(place: Place) -> str:
     if len(latest) != 1:
         what = f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
         raise DataError(what, "export the table as Parquet from its catalog")
-    return latest[0]
+    options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}
+    table = StaticTable.from_metadata(f"{place.address}/metadata/{latest[0]}", options)
+    now = table.current_snapshot()
+
+    def open_rows() -> tuple[Any, Iterator[Any]]:
+        reader = table.scan().to_arrow_batch_reader()
+        return reader.schema, iter(reader)
+
+    if now is None:
+        return Snapshot("none", table.metadata.last_updated_ms, open_rows)
+    return Snapshot(str(now.snapshot_id), now.timestamp_ms, open_rows)
 
 
 _DELTA = TableFormat("Delta", "delta", "deltalake", _open_delta)

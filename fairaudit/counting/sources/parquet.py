@@ -295,12 +295,22 @@ def _check_chunk(file: int, chunk: Chunk) -> None:
         offset = body + header.size
         if offset > chunk.stop:
             raise _Damaged
+        width = chunk.leaf.width
+        is_sound = header.kind != DICTIONARY or 0 <= header.values * width <= header.unpacked
         if header.kind in {DATA, DATA_V2}:
-            _check_data(header, chunk)
+            is_sound = 0 <= header.values <= chunk.values
             values += header.values
-        elif header.kind == DICTIONARY and not (
-            0 <= header.values * chunk.leaf.width <= header.unpacked
-        ):
+        if header.kind == DATA_V2:
+            # A page of the second version says how long its levels are, and how many rows it has.
+            sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
+            is_sound = (
+                is_sound
+                and min(sizes) >= 0
+                and header.levels_size + header.repeats_size <= header.size
+                and max(header.nulls, header.rows) <= header.values
+                and (header.rows == header.values or chunk.leaf.repeats)
+            )
+        if not is_sound:
             raise _Damaged
         if header.checksum is not None:
             checksum = zlib.crc32(read_at(file, header.size, body))
@@ -336,22 +346,6 @@ def header_in_python(content: bytes) -> Header:
         field(6, is_there=is_second),
         not is_second or page.get(7) is not False,
     )
-
-
-def _check_data(header: Header, chunk: Chunk) -> None:
-    """Raises `_Damaged` where the counts and sizes of a page of values contradict each other."""
-    values = header.values
-    if not 0 <= values <= chunk.values:
-        raise _Damaged
-    if header.kind == DATA_V2:
-        # A page of the second version says how long its levels are, and how many rows it has.
-        sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
-        if min(sizes) < 0 or header.levels_size + header.repeats_size > header.size:
-            raise _Damaged
-        if header.nulls > values or header.rows > values:
-            raise _Damaged
-        if header.rows != values and not chunk.leaf.repeats:
-            raise _Damaged
 
 
 def _int(value: Value, below: int) -> int:

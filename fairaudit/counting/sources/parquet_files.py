@@ -23,7 +23,6 @@ from fairaudit.counting.sources.parquet import NO_FILE, check_pages, read_layout
 
 if TYPE_CHECKING:
     import polars as pl
-    import pyarrow as pa
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive calls the folder of rows that have no value."""
@@ -38,7 +37,18 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
 
     layout = read_layout(file.path, file.file.path)
     try:
-        schema = _read_schema(file.path)
+        try:
+            # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
+            from pyarrow._parquet import ParquetReader
+
+            reader = ParquetReader()
+            reader.open(file.path, arrow_extensions_enabled=True)
+        except (ImportError, TypeError):  # another version of Arrow
+            import pyarrow.parquet as pq
+
+            reader = pq.ParquetFile(file.path)
+        with closing(reader):
+            schema = reader.schema_arrow
     except pa.ArrowNotImplementedError as error:
         what = "a column has a type that is not read, such as numbers of 128 bits"
         hint = "write the file without that column, or in another type"
@@ -46,9 +56,15 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     types = {column.name: str(column.type) for column in schema}
-    above = _read_partitions(find_origin(file.path) or str(file.path.absolute()))
-    # A column of the file comes before that of a folder.
-    partitions = {name: text for name, text in above.items() if name not in types}
+    # The columns that the folders right above a file spell; those of the file come before them.
+    above: list[tuple[str, str | None]] = []
+    path = PurePosixPath(find_origin(file.path) or str(file.path.absolute()))
+    for folder in path.parent.parts[::-1]:
+        name, sign, value = folder.partition("=")
+        if not name or not sign:
+            break
+        above.append((unquote(name), None if value == _NULL else unquote(value)))
+    partitions = {name: text for name, text in dict(above[::-1]).items() if name not in types}
     return replace(
         file,
         header=(*schema.names, *partitions),
@@ -58,29 +74,13 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     )
 
 
-def _read_schema(path: Path) -> pa.Schema:
-    """The schema of a file."""
-    try:
-        # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
-        from pyarrow._parquet import ParquetReader
-
-        reader = ParquetReader()
-        reader.open(path, arrow_extensions_enabled=True)
-    except (ImportError, TypeError):  # another version of Arrow
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(path) as opened:
-            return opened.schema_arrow
-    with closing(reader):
-        return reader.schema_arrow
-
-
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
 ) -> SourceFile:
     """The file once the pages of all columns that are read, and not left unproven, fit its footer.
 
-    Where a plan reads what the folders spell, a copy of the columns that are read has that, too.
+    Where a plan reads what the folders spell, a copy of the columns that are read has that, too;
+    raises `DataError` without space for it.
     """
     assert file.layout is not None
     wanted = columns_read(plans)
@@ -88,9 +88,33 @@ def check_file(
     check_pages(file.path, file.file.path, file.layout, own - file.unproven)
     file = replace(file, records=file.layout.rows)
     added = {name: text for name, text in file.partitions.items() if name in wanted}
-    if added:
-        file = _copy_with(file, [*own], added, copies)
-    return file
+    if not added:
+        return file
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    fields = [pa.field(name, pa.string()) for name in added]
+    try:
+        out, path = copies.new()
+        with pq.ParquetFile(file.path) as opened:
+            kept = [field for field in opened.schema_arrow if field.name in own]
+            schema = pa.schema([*kept, *fields])
+            with pq.ParquetWriter(out, schema) as writer:
+                for batch in opened.iter_batches(_BATCH, columns=[field.name for field in kept]):
+                    values = [
+                        pa.repeat(pa.scalar(text, pa.string()), batch.num_rows)
+                        for text in added.values()
+                    ]
+                    arrays = [*(batch.column(field.name) for field in kept), *values]
+                    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
+        out.flush()
+    except pa.ArrowException as error:
+        raise DataError.unreadable(file.file.path, NO_FILE) from error
+    except OSError as error:
+        what = f"{file.file.path}: no space for a copy with the columns of its folders"
+        hint = f"{error.strerror or error}: free some space, or point TMPDIR to another disk"
+        raise DataError(what, hint) from error
+    return replace(file, path=path, layout=read_layout(path, file.file.path))
 
 
 def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
@@ -115,52 +139,3 @@ def scan_files(paths: Sequence[Path], _separator: str, path_column: str | None) 
 def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:
     """None: its rows are not lines."""
     return None
-
-
-def _read_partitions(path: str) -> dict[str, str | None]:
-    """The columns that the folders right above a file spell, the outermost first, as text.
-
-    >>> _read_partitions("s3://lake/loans/year=2026/month=05/x.parquet")
-    {'year': '2026', 'month': '05'}
-    """
-    found: list[tuple[str, str | None]] = []
-    for folder in PurePosixPath(path).parent.parts[::-1]:
-        name, sign, value = folder.partition("=")
-        if not name or not sign:
-            break
-        found.append((unquote(name), None if value == _NULL else unquote(value)))
-    return dict(found[::-1])
-
-
-def _copy_with(
-    file: SourceFile, columns: Sequence[str], added: Mapping[str, str | None], copies: Copies
-) -> SourceFile:
-    """A Parquet file as a copy that holds these columns, and others of one value each.
-
-    Raises `DataError` without space for it, or if the file is damaged.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    fields = [pa.field(name, pa.string()) for name in added]
-    try:
-        out, path = copies.new()
-        with pq.ParquetFile(file.path) as opened:
-            kept = [field for field in opened.schema_arrow if field.name in {*columns}]
-            schema = pa.schema([*kept, *fields])
-            with pq.ParquetWriter(out, schema) as writer:
-                for batch in opened.iter_batches(_BATCH, columns=[field.name for field in kept]):
-                    values = [
-                        pa.repeat(pa.scalar(text, pa.string()), batch.num_rows)
-                        for text in added.values()
-                    ]
-                    arrays = [*(batch.column(field.name) for field in kept), *values]
-                    writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        out.flush()
-    except pa.ArrowException as error:
-        raise DataError.unreadable(file.file.path, NO_FILE) from error
-    except OSError as error:
-        what = f"{file.file.path}: no space for a copy with the columns of its folders"
-        hint = f"{error.strerror or error}: free some space, or point TMPDIR to another disk"
-        raise DataError(what, hint) from error
-    return replace(file, path=path, layout=read_layout(path, file.file.path))

@@ -62,7 +62,18 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
     Raises `DataError` for probabilities outside [0, 1] or that do not add up to 1, and for draws
     that lack a group or an outcome of another.
     """
-    frame = _read(path)
+    try:
+        refuse_path(path)
+        if not path.is_file():
+            hint = f"check the path; draws are a {TITLES} file"
+            raise UsageError(f"{path}: the draws file does not exist", hint)
+        with Copies() as copies:
+            file = open_file(path, CsvFormat(",", ".", "utf-8", multiline=False), copies)
+            scanned = reader_of(file.form).scan_files([file.path.absolute()], ",", None)
+            frame = scanned.collect()
+    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or str(error).split("\n", maxsplit=1)[0]
+        raise DataError.unreadable(str(path), why) from error
     by = tuple(name for name in attributes if name in frame.columns)
     has_outcome = OUTCOME in frame.columns
     needed = [DRAW, PROBABILITY, *([] if by else attributes[:1])]
@@ -103,20 +114,6 @@ def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[in
     place: dict[tuple[str, ...], int] = {}
     index = [place.setdefault(row, len(place)) for row in rows]
     return list(place), index
-
-
-def _read(path: Path) -> pl.DataFrame:
-    try:
-        refuse_path(path)
-        if not path.is_file():
-            hint = f"check the path; draws are a {TITLES} file"
-            raise UsageError(f"{path}: the draws file does not exist", hint)
-        with Copies() as copies:
-            file = open_file(path, CsvFormat(",", ".", "utf-8", multiline=False), copies)
-            return reader_of(file.form).scan_files([file.path.absolute()], ",", None).collect()
-    except (pl.exceptions.PolarsError, OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or str(error).split("\n", maxsplit=1)[0]
-        raise DataError.unreadable(str(path), why) from error
 
 
 def _refuse(path: Path, rows: pl.DataFrame, what: str) -> None:

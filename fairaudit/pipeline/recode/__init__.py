@@ -81,10 +81,9 @@ class Cubes(Frozen):
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
     """The cubes of a spec from raw counts; raises `SpecError` with all faults of the levels."""
-    _refuse_nothing(counts)
+    _refuse_unusable(counts, spec)
     problems = Problems()
     counts = _leave_out_totals(counts, spec, problems)
-    _refuse_long_levels(counts, spec)
     axes = build_axes(counts, spec, problems)
     refuse_absent_references(spec, axes, problems)
     axis_of = {axis.key.name: axis for axis in axes}
@@ -180,8 +179,11 @@ def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
     return axes + [make_outcome_axis(outcome, counts, spec, problems) for outcome in outcomes]
 
 
-def _refuse_nothing(counts: Counts) -> None:
-    """Raises `NothingToAudit` for data without a row, before faults of levels are looked for."""
+def _refuse_unusable(counts: Counts, spec: Spec) -> None:
+    """Raises `NothingToAudit` for data without a row, before faults of levels are looked for.
+
+    Raises `SpecError` for each column that holds a text too long to be a level.
+    """
     if not counts.rows[counts.kept == 1].sum():
         filtered = int(counts.file_rows[counts.kept == 0].sum())
         undecided = int(counts.file_rows[counts.kept == -1].sum())
@@ -194,10 +196,6 @@ def _refuse_nothing(counts: Counts) -> None:
             "check the data and the filter in the spec" if filters else "check the data",
             uncounted="no rows are left to audit",
         )
-
-
-def _refuse_long_levels(counts: Counts, spec: Spec) -> None:
-    """Raises `SpecError` for each column that holds a text too long to be a level."""
     texts = {key.key.column: key.levels for key in counts.keys}
     texts |= {key.column: levels for key, levels in counts.table_levels.items()}
     faults = []
@@ -229,12 +227,23 @@ def _refuse_unexpected(expected: Expected, rows: int) -> None:
 
 
 def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Notices on the filter, on counts side by side, and on people whom sites hide."""
+    """Notices on the filter and its texts that no row has, on masked counts, on hidden people."""
     if spec.filter is not None and not counts.rows[counts.kept == 0].sum():
         # The filter may not say what is meant.
         but = " but those that lack a value it needs" if (counts.kept == -1).any() else ""
         yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
-    yield from _tell_absent_values(counts, spec)
+    counted = {key.column for key in counts.plan.keys if not key.is_cut}
+    for compared in _COMPARED.finditer(spec.filter.value if spec.filter is not None else ""):
+        *names, values = compared.groups()
+        column = next(filter(None, names))
+        if column not in counted:
+            continue
+        levels = [level for level in counts.text_key(column).levels if level is not None]
+        for value in [text[1:-1].replace("''", "'") for text in _VALUE.findall(values)]:
+            if value not in levels:
+                what = f"{quoted(value)} of the filter does not occur{did_you_mean(value, levels)}"
+                # Hiding this notice would reveal which of the texts some row has.
+                yield Notice(f"{column}: {what}", Subjects.ANYBODY)
     if masked := counts.plan.masked:
         hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())
         possible = int(counts.people[counts.kept == MASKED].sum())
@@ -257,23 +266,6 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
             "rates may differ; no check passes if these people could put it over its limit",
             Subjects.NEVER,
         )
-
-
-def _tell_absent_values(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Notices on texts that the filter compares an audited column with and that no row has."""
-    counted = {key.column for key in counts.plan.keys if not key.is_cut}
-    for compared in _COMPARED.finditer(spec.filter.value if spec.filter is not None else ""):
-        *names, values = compared.groups()
-        column = next(filter(None, names))
-        if column not in counted:
-            continue
-        levels = [level for level in counts.text_key(column).levels if level is not None]
-        for value in [text[1:-1].replace("''", "'") for text in _VALUE.findall(values)]:
-            if value not in levels:
-                what = f"{quoted(value)} of the filter does not occur"
-                what += did_you_mean(value, levels)
-                # Hiding this notice would reveal which of the texts some row has.
-                yield Notice(f"{column}: {what}", Subjects.ANYBODY)
 
 
 def _refuse_missing(axis: Axis, counts: Counts) -> None:

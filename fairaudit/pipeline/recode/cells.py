@@ -310,8 +310,20 @@ class Cells:
             again.append(LedgerLine(counts.repeated, counts.repeated, repeats.id, reason))
         for axis in self.axes:
             unknown = self.stays & axis.missing
-            if unknown.any():
-                aside.append(self._line(unknown, axis.column, _what_becomes(axis)))
+            if not unknown.any():
+                continue
+            match axis.policy:
+                case MissingPolicy.SHOW if NO_COUNTERPART in axis.key.levels:
+                    becomes = f"no counterpart: shown as {NO_COUNTERPART}, never compared"
+                case MissingPolicy.SHOW:
+                    becomes = f"not known: shown as {UNKNOWN}, never compared"
+                case MissingPolicy.GROUP:
+                    becomes = f"not known: a separate group, {UNKNOWN}"
+                case _ if axis.key.role in {Role.PROTECTED, Role.STRATUM}:
+                    becomes = "not known: left out wherever this column is used"
+                case _:
+                    becomes = "not known: counted wherever this column is not needed"
+            aside.append(self._line(unknown, axis.column, becomes))
         if counts.weight is not None and not self.threshold:
             weightless = self.stays & (counts.weight.values == 0)
             if weightless.any():
@@ -330,20 +342,6 @@ class Cells:
     def _line(self, marks: Marks, column: str, reason: str) -> LedgerLine:
         rows, people = self.counts.file_rows[marks], self.counts.people[marks]
         return LedgerLine(int(rows.sum()), int(people.sum()), column, reason)
-
-
-def _what_becomes(axis: Axis) -> str:
-    match axis.policy:
-        case MissingPolicy.SHOW:
-            if NO_COUNTERPART in axis.key.levels:
-                return f"no counterpart: shown as {NO_COUNTERPART}, never compared"
-            return f"not known: shown as {UNKNOWN}, never compared"
-        case MissingPolicy.GROUP:
-            return f"not known: a separate group, {UNKNOWN}"
-        case _ if axis.key.role in {Role.PROTECTED, Role.STRATUM}:
-            return "not known: left out wherever this column is used"
-        case _:
-            return "not known: counted wherever this column is not needed"
 
 
 def notice_undecided(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:

@@ -6,7 +6,7 @@ who have two numbers is a sum over the cells in which both are known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct, field
@@ -20,7 +20,8 @@ from fairaudit.counting.plan import MISSING, SumName
 from fairaudit.counting.raw_counts import RawKey
 from fairaudit.counting.raw_rows import RawRows
 from fairaudit.cube import Amount, AmountName, KeyColumn, Marks, Rows, SampleStrata, Sum, add_up
-from fairaudit.spec import LocatedText, MissingPolicy, Outcome, OutcomeKind, Spec
+from fairaudit.pipeline.plan_builder import list_amounts
+from fairaudit.spec import LocatedText, MissingPolicy, Spec
 
 DROP = -3
 """The code of a raw value whose rows leave the audit."""
@@ -133,11 +134,9 @@ def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
     if not counts.amounts:
         return {}
     added = _Added(counts)
-    return {
-        (outcome.name, name): amount
-        for outcome in spec.outcomes
-        for name, amount in _of_outcome(outcome, spec, added)
-    }
+    make: dict[str, Callable[..., Amount]]
+    make = {"number": added.number, "product": added.product, "residual": added.residual}
+    return {(of, name): make[kind](*columns) for of, name, kind, columns in list_amounts(spec)}
 
 
 def notice_tiny_sums(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Notice]:
@@ -197,24 +196,6 @@ class _Added:
     def _sum(self, name: SumName, known: Marks, scale: int = ADDED_SCALE) -> Sum:
         values = np.array(self._counts.amounts[name], dtype=object)
         return Sum(np.where(known, values, 0), scale)
-
-
-def _of_outcome(outcome: Outcome, spec: Spec, added: _Added) -> Iterator[tuple[str, Amount]]:
-    if outcome.score is not None and spec.adds_score(outcome):
-        yield "score", added.number(outcome.score.value)
-    value = (outcome.column.value,) if outcome.kind is OutcomeKind.NUMBER else ()
-    if value:
-        yield "value", added.number(*value)
-    label = spec.label
-    if value and label is not None and label is not outcome and label.kind is OutcomeKind.NUMBER:
-        yield "label", added.number(label.column.value, *value)
-        yield "predicted", added.number(*value, label.column.value)
-        yield "residual", added.residual(label.column.value, *value)
-    for attribute in spec.attributes_measured(outcome):
-        name = f"attribute:{attribute.name}"
-        yield name, added.number(attribute.column.value, *value)
-        if value:
-            yield f"{name}*value", added.product(attribute.column.value, *value)
 
 
 def audited_rows(counts: Counts, read: RawRows, places: Ints) -> Rows:

@@ -193,18 +193,17 @@ class _Levels(Frozen):
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
-        """The levels as stored; levels of combined columns by the rules of the spec."""
+        """The levels as stored; levels of combined columns by the rules of the spec.
+
+        A cell that is split has its only value, or the level of several. Unknown words do not
+        count, and the same value twice is one value.
+        """
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
         levels = [self._trim(level) for level in raw_key.levels]
-        return self._split(levels) if self.attribute.split else levels
-
-    def _split(self, levels: Sequence[str | None]) -> list[str | None]:
-        """The level of each cell: its only value, or that of several; unknown words do not count.
-
-        The same value twice is one value.
-        """
         attribute, several = self.attribute, list[str]()
+        if not attribute.split:
+            return levels
         separator = re.compile("|".join(map(re.escape, attribute.split)))
 
         def join(level: str) -> str:

@@ -277,7 +277,8 @@ def make_outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Pr
     occurring = (level for code, level in enumerate(levels_read) if code in present)
     classes = _Classes(outcome, filter(None, levels_read), filter(None, occurring), problems)
     positive = classes.positive
-    known = (classes.occurring | positive | classes.negative) - classes.list_dropped()
+    dropped = classes.list_dropped() if outcome.binary else set[str]()
+    known = (classes.occurring | positive | classes.negative) - dropped
     # Classes that `order` names are levels even if no row has them.
     ordered = [classes.find(text.value) for text in outcome.order]
     if outcome.order and known - {*ordered}:
@@ -343,14 +344,20 @@ class _Classes:
     def list_dropped(self) -> set[str]:
         """The classes that `others: drop` leaves out; adds faults of other undeclared classes."""
         outcome, problems, column = self.outcome, self.problems, self.column
-        if not outcome.binary:
+        if outcome.is_assumed:  # 1 or true is the positive, and there must be no other values
+            listed = sorted(self.occurring)
+            values = {*map(canonical, listed)}
+            if values - {"0", "1"}:
+                what = f"{column} holds {listing(listed)}: say which are positive, `positive: …`"
+                problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
+                return set()
+            one = next((level for level in listed if canonical(level) == "1"), "1")
+            what = f"{quoted(one)} of {column} is the positive, since the spec names none"
+            problems.note(outcome.name, what)
+            for value in sorted({"0", "1"} - values):
+                problems.note(outcome.name, f"no row has a {value} in {column}", Subjects.ANYBODY)
             return set()
-        if outcome.is_assumed:
-            self._check_assumed()
-            return set()
-        is_well_named = self._check_positive()
-        is_well_named &= self._check_negative()
-        rest = self.occurring - self.positive - self.negative if is_well_named else set()
+        rest = self.occurring - self.positive - self.negative if self._check_names() else set()
         if alike := self._hint_alike((self.negative & self.occurring) - self.positive):
             problems.fault(outcome.negative[0], f"among the `negative` values {alike}")
             return set()
@@ -380,26 +387,12 @@ class _Classes:
                 problems.fault(outcome.positive[0], f"{what}; {hint}would be `negative`")
         return set()
 
-    def _check_assumed(self) -> None:
-        """Adds a notice that 1 or true is the positive, or a fault if there are other values."""
-        outcome, problems, listed = self.outcome, self.problems, sorted(self.occurring)
-        values = {canonical(level) for level in listed}
-        if values - {"0", "1"}:
-            what = f"{self.column} holds {listing(listed)}: say which are positive, `positive: …`"
-            problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
-            return
-        one = next((level for level in listed if canonical(level) == "1"), "1")
-        what = f"{quoted(one)} of {self.column} is the positive, since the spec names none"
-        problems.note(outcome.name, what)
-        for value in [value for value in ("0", "1") if value not in values]:
-            what = f"no row has a {value} in {self.column}"
-            problems.note(outcome.name, what, Subjects.ANYBODY)
-
-    def _check_positive(self) -> bool:
-        """Whether the positives are named correctly; adds a fault of a positive without rows.
+    def _check_names(self) -> bool:
+        """Whether all classes are named correctly; adds a fault of a positive without rows.
 
         If a declared negative has rows, it is not a fault: a month without positives has a rate of
-        0. Neither is it for an outcome with `outside` values, which may apply to no people.
+        0. Neither is it for an outcome with `outside` values, which may apply to no people. A
+        negative with a typo is a fault.
         """
         outcome, problems, occurring = self.outcome, self.problems, self.occurring
         before = len(problems.faults)
@@ -420,21 +413,16 @@ class _Classes:
             if len(occurring) > 2 and all(map(is_value, occurring)):
                 tail += "; a threshold is written `positive: {at_least: 0.5}`"
             problems.fault(text, message + tail)
-        return len(problems.faults) == before
-
-    def _check_negative(self) -> bool:
-        """Whether the negatives are named correctly; adds a fault of a negative with a typo."""
-        before = len(self.problems.faults)
-        others = sorted(self.occurring - self.positive - self.negative)
-        for text in self.outcome.negative if others else ():
-            if self.find(text.value) in self.occurring:
+        others = sorted(occurring - self.positive - self.negative)
+        for text in outcome.negative if others else ():
+            if self.find(text.value) in occurring:
                 continue
             hint = did_you_mean(text.value, others)
-            if hint or not self.negative & self.occurring:
+            if hint or not self.negative & occurring:
                 message = f"the negative {quoted(text.value)} never occurs in {self.column}"
                 tail = hint or f"; {list_known(others, listing(others))}"
-                self.problems.fault(text, message + tail)
-        return len(self.problems.faults) == before
+                problems.fault(text, message + tail)
+        return len(problems.faults) == before
 
     def _hint_alike(self, others: Iterable[str]) -> str:
         """Advice on values with a spelling similar to a positive; empty without such values."""

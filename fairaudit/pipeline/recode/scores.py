@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from operator import getitem
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,12 +102,12 @@ class Distribution(Frozen, eq=False):
         g, group_names = self._index(by, raw, raw.codes, groups)
         z, within = self._index(given, raw, raw.codes, strata)
         labels = self.labels(raw, raw.codes)
-        size = (len(within), len(group_names))
+        size, bins = (len(within), len(group_names)), self.raw.bins
         stays = (g >= 0) & (z >= 0) & (labels >= 0)
-        people = np.zeros((size[0], 3, size[1], len(self.raw.bins.codes)), dtype=np.int64)
+        people = np.zeros((size[0], 3, size[1], len(bins.codes)), dtype=np.int64)
         place = (z[stays], labels[stays], g[stays], raw.bins[stays])
         np.add.at(people, place, raw.people[stays])
-        everybody = np.zeros(len(self.raw.bins.codes), dtype=np.int64)
+        everybody = np.zeros(len(bins.codes), dtype=np.int64)
         np.add.at(everybody, raw.bins[labels >= 0], raw.people[labels >= 0])
         g, _ = self._index(by, raw, raw.cells, group_names)
         z, _ = self._index(given, raw, raw.cells, within)
@@ -114,18 +115,29 @@ class Distribution(Frozen, eq=False):
         low, high = np.full(size, np.inf), np.full(size, -np.inf)
         np.minimum.at(low, (z[stays], g[stays]), raw.low[stays])
         np.maximum.at(high, (z[stays], g[stays]), raw.high[stays])
+        reach = max(abs(bins.low[0]), abs(bins.high[-1])) if len(bins.low) else 0.0
+        moments = None
+        if raw.sums is not None and reach >= TOO_SMALL:
+            added = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
+            places = np.where(stays, z, -1).tolist()
+            for stratum, group, *more in zip(places, g.tolist(), *raw.sums, strict=True):
+                if stratum >= 0:
+                    added[stratum][group] = added[stratum][group] + Moments(*more)
+            moments = tuple(map(tuple, added))
+        keys = [self.columns[name].key for name in by]
+        unknown = {(key.name, key.levels[code]) for key in keys for code in key.unknown}
         return Histogram(
             by=by,
             given=given,
             groups=group_names,
             strata=within,
-            known=np.array([self._is_known(group) for group in group_names], dtype=np.bool_),
+            known=np.array([unknown.isdisjoint(group) for group in group_names], dtype=np.bool_),
             people=people,
             everybody=everybody,
-            bins=self.raw.bins,
+            bins=bins,
             low=low,
             high=high,
-            moments=self._moments(raw, np.where(stays, z, -1), g, size),
+            moments=moments,
         )
 
     def covers(self, by: Grouping, given: Grouping) -> bool:
@@ -151,7 +163,11 @@ class Distribution(Frozen, eq=False):
         shape = (len(codes), len(columns))
         audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
         rows, index = distinct_rows(np.maximum(audited.T.reshape(shape), NO_LEVEL))
-        groups_of_rows = [_named(columns, row) for row in rows.tolist()]
+        levels = [[(one.key.name, level) for level in one.key.levels] for one in columns]
+        groups_of_rows: list[Group | None] = [
+            None if min(row, default=0) < 0 else tuple(map(getitem, levels, row))
+            for row in rows.tolist()
+        ]
         groups = (
             tuple(group for group in groups_of_rows if group is not None)
             if chosen is None
@@ -168,24 +184,6 @@ class Distribution(Frozen, eq=False):
         audited = self.label.codes(raw, codes)
         return np.where(audited == DROP, -1, find_labels(self.label.key, audited))
 
-    def _is_known(self, group: Group) -> bool:
-        keys = ((self.columns[name].key, level) for name, level in group)
-        return not any(key.levels.index(level) in key.unknown for key, level in keys)
-
-    def _moments(
-        self, raw: RawHistogram, z: Ints, g: Ints, size: tuple[int, int]
-    ) -> tuple[tuple[Moments, ...], ...] | None:
-        bins = self.raw.bins
-        if raw.sums is None or not len(bins.low):
-            return None
-        if max(abs(bins.low[0]), abs(bins.high[-1])) < TOO_SMALL:
-            return None
-        moments = [[Moments(0, 0, 0, 0)] * size[1] for _ in range(size[0])]
-        for stratum, group, *more in zip(z.tolist(), g.tolist(), *raw.sums, strict=True):
-            if stratum >= 0:
-                moments[stratum][group] = moments[stratum][group] + Moments(*more)
-        return tuple(map(tuple, moments))
-
 
 def find_labels(key: KeyColumn, codes: Ints) -> Ints:
     """Whether each code of a label is negative, positive or not known."""
@@ -200,16 +198,6 @@ def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
         return table
     return replace(
         table, histogram=score.histogram(table.by, table.given, table.groups, table.strata)
-    )
-
-
-def _named(columns: Sequence[Recoding], codes: Sequence[int]) -> Group | None:
-    """The group of audited codes; None if a column has no level."""
-    if min(codes, default=0) < 0:
-        return None
-    return tuple(
-        (column.key.name, column.key.levels[code])
-        for column, code in zip(columns, codes, strict=True)
     )
 
 
@@ -330,7 +318,8 @@ def table_cubes(
 ) -> tuple[Cube, ...]:
     """A cube for each combination of columns in which subgroups are searched.
 
-    The cubes count people, also as their `rows`. Empty if the cells have all columns.
+    The cubes count people, also as their `rows`. Empty if the cells have all columns. Raises
+    `DataError` for missing features if `missing: {strata: error}`.
     """
     if not counts.tables or spec.subgroups is None:
         return ()
@@ -339,7 +328,20 @@ def table_cubes(
     for column in counted:
         recoding = Recoding.of_column(column, axis_of, counts)
         columns[column.name] = counts.plan.keys[recoding.raw], recoding
-    _refuse_missing(counts, spec, features)
+    refuses = spec.missing.strata is MissingPolicy.ERROR
+    for attribute in spec.features if refuses else ():
+        if attribute.name not in features:
+            continue
+        key, recoding = features[attribute.name]
+        table = next(one for one in counts.tables if key in {own.key for own in one.keys})
+        missing = int(table.people[_codes(table, key, recoding) < 0].sum())
+        if missing:
+            raise DataError(
+                f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
+                f"feature {quoted(attribute.column.value)}",
+                "complete the data, or choose what to do with these rows: `missing: {strata: …}`",
+                seek=Seek(attribute.column.value, (None, *counts.plan.tokens)),
+            )
     outcomes = [outcome.name for outcome in spec.side_outcomes]
     tables = {frozenset(key.key for key in table.keys): table for table in counts.tables}
     cubes = []
@@ -374,25 +376,6 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
 
 def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
     return np.asarray(recoding.lookup[table.codes_of(key) + 1])
-
-
-def _refuse_missing(counts: Counts, spec: Spec, features: Recodings) -> None:
-    """Raises `DataError` for missing features if `missing: {strata: error}`."""
-    if spec.missing.strata is not MissingPolicy.ERROR:
-        return
-    for attribute in spec.features:
-        if attribute.name not in features:
-            continue
-        key, recoding = features[attribute.name]
-        table = next(table for table in counts.tables if key in {own.key for own in table.keys})
-        missing = int(table.people[_codes(table, key, recoding) < 0].sum())
-        if missing:
-            raise DataError(
-                f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
-                f"feature {quoted(attribute.column.value)}",
-                "complete the data, or choose what to do with these rows: `missing: {strata: …}`",
-                seek=Seek(attribute.column.value, (None, *counts.plan.tokens)),
-            )
 
 
 class Described(Frozen, eq=False):

@@ -25,7 +25,7 @@ from fairaudit.metrics.terms import NO_MINIMUM
 from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
-from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, Protection, protect
+from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, protect
 from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.result import (
     AuditResult,
@@ -99,7 +99,32 @@ class Redaction:
         cells, bounds = self.cells, self.cells.bounds.values()
         proof = protect(cells.people, cells.sets, items, self.threshold, bounds=bounds)
         self.widest["tables"] = proof.widest
-        shown = self._protect_pieces(items, proof)
+        shown = list(proof.shown)
+        printed = {
+            n for item, is_shown in zip(items, shown, strict=True) if is_shown for n in item.counts
+        }
+        # No item may reveal a small piece of a score either.
+        every = (source.pieces.items() for source in self.scores.values())
+        for place, pieces in chain.from_iterable(every):
+            made = {
+                at: frozenset(number for of, number in item.pieces if of == place)
+                for at, item in enumerate(items)
+                if proof.shown[at]
+            }
+            made = {at: numbers for at, numbers in made.items() if numbers}
+            images = (pieces.register_whole(cells.sets[count]) for count in printed)
+            of_score = protect(
+                pieces.people,
+                pieces.sets,
+                [PrintedItem(numbers, items[at].width) for at, numbers in made.items()],
+                self.threshold,
+                known=frozenset().union(*images),
+            )
+            if of_score.widest is not None:
+                widest = self.widest["numbers of scores"] or of_score.widest
+                self.widest["numbers of scores"] = min(widest, of_score.widest)
+            for at, is_shown in zip(made, of_score.shown, strict=True):
+                shown[at] &= is_shown
         # A corrected p-value is computed from all others, hidden ones as well.
         self.support.hides_people = self.support.hides_values or not all(shown)
         self.shown = shown
@@ -293,11 +318,17 @@ class Redaction:
                 and self._drop_borrowed_interval(finding.estimate, values),
                 parts=self._redact_parts(finding.parts, values),
             )
-        left_out = tuple(self._redact_not_evaluated(finding, is_shown=is_shown))
+        left_out = []
+        for part in finding.not_evaluated:
+            if self._may_print_not_evaluated(finding, part, is_shown=is_shown):
+                left_out.append(redact(part, self.published_subjects(Subjects.ROW)))
+            elif part.blocks:
+                hidden = replace(part, group=(), stratum=(), reason=self.reason, detail="")
+                left_out.append(replace(hidden, tells_people=False))
         redacted = self.redact_row(
             finding,
             is_shown=is_shown,
-            not_evaluated=left_out,
+            not_evaluated=tuple(left_out),
             reversals=self.redact_reversals(finding.reversals),
             waived=tuple(self.redact_row(waived, is_shown=is_shown) for waived in finding.waived),
             before=finding.before and redact(finding.before, self.published_subjects()),
@@ -305,24 +336,13 @@ class Redaction:
         )
         if finding.estimate is not None and redacted.estimate is None:
             redacted = replace(redacted, estimate=HIDDEN)
-        hidden = not is_shown
-        hidden |= len(redacted.reversals) < len(self._list_reversals(finding.reversals))
-        hidden |= {part.reason for part in left_out} < {
-            part.reason for part in finding.not_evaluated
-        }
-        if not hidden:
+        reasons = {part.reason for part in finding.not_evaluated}
+        is_whole = is_shown and not {part.reason for part in left_out} < reasons
+        all_reversals = self._list_reversals(finding.reversals)
+        if is_whole and len(redacted.reversals) == len(all_reversals):
             return redacted
         also = [part.reason for part in left_out if part in PUBLISHED_DOUBTS]
         return replace(redacted, why="; ".join([self.reason, *also]))
-
-    def _redact_not_evaluated(self, finding: Finding, *, is_shown: bool) -> Iterator[NotEvaluated]:
-        """The groups not evaluated; reasons that reveal hidden people are hidden."""
-        for part in finding.not_evaluated:
-            if self._may_print_not_evaluated(finding, part, is_shown=is_shown):
-                yield redact(part, self.published_subjects(Subjects.ROW))
-            elif part.blocks:
-                hidden = replace(part, group=(), stratum=(), reason=self.reason, detail="")
-                yield replace(hidden, tells_people=False)
 
     def _may_print_not_evaluated(
         self, finding: Finding, part: NotEvaluated, *, is_shown: bool
@@ -377,40 +397,11 @@ class Redaction:
             return False
         return self.may_print(score.counts_of(marks), len(row.by), pieces)
 
-    def _protect_pieces(self, items: Sequence[PrintedItem], protection: Protection) -> list[bool]:
-        """Which items may be printed without revealing a small piece of a score."""
-        shown = list(protection.shown)
-        printed = {
-            count
-            for item, is_shown in zip(items, protection.shown, strict=True)
-            if is_shown
-            for count in item.counts
-        }
-        every = (source.pieces.items() for source in self.scores.values())
-        for place, pieces in chain.from_iterable(every):
-            made = {
-                at: frozenset(number for of, number in item.pieces if of == place)
-                for at, item in enumerate(items)
-                if protection.shown[at]
-            }
-            made = {at: numbers for at, numbers in made.items() if numbers}
-            images = (pieces.register_whole(self.cells.sets[count]) for count in printed)
-            proof = protect(
-                pieces.people,
-                pieces.sets,
-                [PrintedItem(numbers, items[at].width) for at, numbers in made.items()],
-                self.threshold,
-                known=frozenset().union(*images),
-            )
-            if proof.widest is not None:
-                widest = self.widest["numbers of scores"] or proof.widest
-                self.widest["numbers of scores"] = min(widest, proof.widest)
-            for at, is_shown in zip(made, proof.shown, strict=True):
-                shown[at] &= is_shown
-        return shown
-
     def _few_above_a_cut(self) -> bool:
-        """Whether a row with a number that depends on a cut of the score has few people."""
+        """Whether a number that depends on a cut of the score has few people behind a share.
+
+        They are the people in the numerator of the share, or outside of it.
+        """
         behind = [
             (self.support.rate_values(row, row.group), [row.estimate]) for row in self.result.rates
         ]
@@ -426,11 +417,15 @@ class Redaction:
             for finding in self.result.findings
             if isinstance(finding.check, Check)
         ]
-        return any(
-            any(value.cut for value in values)
-            and any(_is_of_few(estimate, self.threshold) for estimate in estimates)
-            for values, estimates in behind
-        )
+        shares = (estimates for values, estimates in behind if any(value.cut for value in values))
+        for share in chain.from_iterable(shares):
+            under = share.n if share.denominator is None else share.denominator
+            if under is None or math.isnan(share.value):
+                continue
+            over = round(share.value * under) if share.numerator is None else share.numerator
+            if any(is_small(count, self.threshold) for count in (under, over, under - over)):
+                return True
+        return False
 
     def _redact(self) -> AuditResult:
         result, published_ledger = self.result, self._redact_ledger()
@@ -572,12 +567,3 @@ class Redaction:
 
 def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:
     return [side.estimate for part in parts for side in part.sides]
-
-
-def _is_of_few(estimate: Estimate, threshold: int) -> bool:
-    """Whether a share has fewer people than the threshold in or outside its numerator."""
-    under = estimate.n if estimate.denominator is None else estimate.denominator
-    if under is None or math.isnan(estimate.value):
-        return False
-    over = round(estimate.value * under) if estimate.numerator is None else estimate.numerator
-    return any(is_small(count, threshold) for count in (under, over, under - over))

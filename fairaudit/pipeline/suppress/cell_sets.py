@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from functools import cached_property, reduce
 from operator import or_
 
@@ -245,32 +245,27 @@ class CellSets(NumberedSets):
         if isinstance(metric, FirstOf):
             return _join(self._cells_of_metric(option, of, of_class) for option in metric.options)
         if isinstance(metric, Macro):
-            classes = {**dict.fromkeys(self._levels(of)), **dict.fromkeys(self._levels("label"))}
-            return _join(self._cells_of_metric(metric.base, of, name) for name in classes)
-        block = tuple(self._block(metric, of))
-        return MetricCells(
-            block, block if isinstance(metric, Formula) and metric.uses_everybody else ()
-        )
-
-    def _levels(self, of: str) -> tuple[str, ...]:
-        key = self.cube.outcome(of)
-        return () if key is None else key.levels
-
-    def _block(self, metric: GroupMetric | TableMetric, of: str) -> Iterator[Marks]:
-        """All sets that a formula may count: people, labels, classes, and labels by classes."""
+            names = dict.fromkeys([*self._levels(of), *self._levels("label")])
+            return _join(self._cells_of_metric(metric.base, of, name) for name in names)
+        # Any set that a formula may count: people, labels, classes, and labels by classes.
         by_label = bool(metric.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
         by_class = bool(metric.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
         subtracts = isinstance(metric, TableMetric) and metric.subtracts_label
         crosses = by_label == by_class or subtracts
         labels = self.classes("label") if crosses or by_label else []
         classes = self.classes(of) if crosses or by_class else []
+        block: list[Marks] = [self.all_cells, *labels, *classes]
         if subtracts:
             both_known = self.known_outcome(of) & self.known_outcome("label")
-            yield from (both_known & marks for marks in (self.all_cells, *labels, *classes))
-            return
-        yield self.all_cells
-        yield from (*labels, *classes)
-        yield from (label & class_ for label in labels for class_ in classes)
+            block = [both_known & marks for marks in block]
+        else:
+            block += [label & class_ for label in labels for class_ in classes]
+        uses_everybody = isinstance(metric, Formula) and metric.uses_everybody
+        return MetricCells(tuple(block), tuple(block) if uses_everybody else ())
+
+    def _levels(self, of: str) -> tuple[str, ...]:
+        key = self.cube.outcome(of)
+        return () if key is None else key.levels
 
     def _of_rate(self, rate: Rate, of: str, of_class: str | None) -> MetricCells:
         """The numerator and the denominator; each cell alone if a sum contains it twice."""

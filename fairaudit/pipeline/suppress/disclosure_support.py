@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from functools import reduce
-from itertools import combinations
+from itertools import combinations, product
 from operator import or_
 
 import numpy as np
@@ -27,7 +27,7 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, ReferencePolicy
-from fairaudit.pipeline.suppress.cell_sets import CellSets, MetricCells, ScoreSource
+from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
 from fairaudit.result import (
     ComparisonRow,
@@ -94,10 +94,6 @@ class Support:
         self.shown = spec.requests
         self.is_small = has_small(cells.people, threshold)
         self.few_above_a_cut = False
-        self.hides_values = self.is_small or any(
-            has_small(lacking, threshold) or has_small(cells.people - lacking, threshold)
-            for _, lacking in cells.lacking
-        )
         self.hides_people = True
         self._items: dict[tuple[Value, ...], PrintedItem | None] = {}
         # If the number of some people is unknown, sums and counts are of different people.
@@ -108,6 +104,7 @@ class Support:
             or has_small(lacking, threshold)
             or has_small(cells.people - lacking, threshold)
         }
+        self.hides_values = self.is_small or bool(self.incomplete)
 
     def item_of(self, values: tuple[Value, ...]) -> PrintedItem | None:
         """The item that a number prints, if it is one of these values; None if it is hidden.
@@ -173,11 +170,43 @@ class Support:
         return [score for score in self.scores if outcomes.intersection(score.outcomes)]
 
     def _sets_of_value(self, value: Value) -> Iterator[Marks]:
-        for of in dict.fromkeys([value.of, value.against or value.of]):
-            for metric in value.metrics:
-                regions = self.cells.metric_cells(metric, of, value.of_class)
-                for inside in self._strata(value):
-                    yield from self._in_stratum(value, regions, inside)
+        """The cells that each metric counts, outcome by outcome and stratum by stratum."""
+        inside = self.cells.taking_part(value.by, value.given) & self.cells.applicable(value.of)
+        if value.against is not None:
+            for of in (value.of, value.against):
+                inside = inside & self.cells.known_outcome(of)
+        within = self.cells.group_cells(value.given)
+        strata = within.each(with_unknown=value.wide)
+        if value.stratum is not None:
+            strata = [within.within(value.stratum)]
+        groups = self.cells.group_cells(value.by)
+        known = groups.of_known
+        if value.groups is not None:
+            members = [groups.within(group) for group in value.groups]
+        else:
+            members = groups.each(with_unknown=value.wide)
+        outcomes = dict.fromkeys([value.of, value.against or value.of])
+        for of, metric, stratum in product(outcomes, value.metrics, strata):
+            regions = self.cells.metric_cells(metric, of, value.of_class)
+            there = inside & stratum
+            for cells in (there & group for group in members):
+                taking_part = cells if regions.small is None else cells & regions.small
+                is_too_small = (
+                    not (value.wide or value.groups is not None or regions.has_all_groups)
+                    and self.cells.total(taking_part) <= self.most
+                    # One of its cells may hold as many as the threshold, the others one person.
+                    and np.count_nonzero(taking_part) + self.threshold - 1 <= self.most
+                )
+                if is_too_small:
+                    self.cells.bound(taking_part, self.most)
+                else:
+                    # A hidden group has no published counts, not even that it has no positive.
+                    yield from (cells & region for region in (cells, *regions.own))
+            totals = regions.everybody
+            if value.everybody or value.wide:
+                # The difference to the known groups would show how many have an unknown group.
+                totals = (*totals, *regions.own, known, *(region & known for region in regions.own))
+            yield from (there & region for region in totals)
 
     def counts_of_excluded(
         self, by: Grouping, groups: Iterable[Group] | None = None
@@ -193,43 +222,6 @@ class Support:
         everybody = cells_by_group.of_known if is_of_known else self.cells.all_cells
         members = map(cells_by_group.within, cells_by_group.groups if groups is None else groups)
         return self.cells.register_all([everybody, *members])
-
-    def _strata(self, value: Value) -> Iterator[Marks]:
-        inside = self.cells.taking_part(value.by, value.given) & self.cells.applicable(value.of)
-        if value.against is not None:
-            for of in (value.of, value.against):
-                inside = inside & self.cells.known_outcome(of)
-        strata = self.cells.group_cells(value.given)
-        if value.stratum is not None:
-            yield inside & strata.within(value.stratum)
-            return
-        yield from (inside & cells for cells in strata.each(with_unknown=value.wide))
-
-    def _in_stratum(self, value: Value, regions: MetricCells, inside: Marks) -> Iterator[Marks]:
-        cells_by_group = self.cells.group_cells(value.by)
-        if value.groups is not None:
-            members = [cells_by_group.within(group) for group in value.groups]
-        else:
-            members = cells_by_group.each(with_unknown=value.wide)
-        for cells in (inside & group for group in members):
-            taking_part = cells if regions.small is None else cells & regions.small
-            is_too_small = (
-                not (value.wide or value.groups is not None or regions.has_all_groups)
-                and self.cells.total(taking_part) <= self.most
-                # One of its cells may hold as many as the threshold, with one person in each other.
-                and np.count_nonzero(taking_part) + self.threshold - 1 <= self.most
-            )
-            if is_too_small:
-                self.cells.bound(taking_part, self.most)
-            else:
-                # A hidden group has no published counts, not even that it has no positive.
-                yield from (cells & region for region in (cells, *regions.own))
-        totals = regions.everybody
-        if value.everybody or value.wide:
-            # The difference to the known groups would show how many people have an unknown group.
-            known = cells_by_group.of_known
-            totals = (*totals, *regions.own, known, *(region & known for region in regions.own))
-        yield from (inside & region for region in totals)
 
     def cells_of(self, by: Grouping, of: str, stratum: Group, group: Group | None) -> Marks:
         """The cells that an outcome counts, of a group in a stratum or of all people there."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -114,6 +113,7 @@ class _System(Frozen, eq=False):
 class _Protector:
     """The counts hidden so far, and the small cells that are proven to be safe.
 
+    `rows` are the sets of cells as a matrix, [counts, cells].
     A safe cell stays safe, because hiding more counts allows more tables.
     """
 
@@ -130,6 +130,7 @@ class _Protector:
         least = 1 if known is None else 0
         self.beyond = people - least
         self.sets = sets
+        self.rows = _matrix(sets, len(people))
         self.values = values
         self.items = items
         self.bounds = _matrix([cells for cells, _ in bounds], len(people))
@@ -140,11 +141,6 @@ class _Protector:
         self.widest: int | None = None
         self.safe: Marks = self.beyond >= self.enough
         self.work = 0
-
-    @cached_property
-    def _all_sets(self) -> Matrix:
-        """All sets of cells as rows, [counts, cells]."""
-        return _matrix(self.sets, len(self.beyond))
 
     def shows(self, item: PrintedItem) -> bool:
         """Whether an item is printed, given the counts that are hidden now."""
@@ -221,7 +217,7 @@ class _Protector:
     def _build_system(self, printed: Sequence[int]) -> _System:
         from scipy.sparse import vstack
 
-        of_printed = self._all_sets[printed]
+        of_printed = self.rows[printed]
         whole = vstack([of_printed, self.bounds], format="csc")
         numbers: dict[bytes, int] = {}
         of_cell = np.zeros(len(self.beyond), dtype=np.int64)

@@ -187,12 +187,19 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
 
 def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     """Notices on subsets where prediction and label favour different groups."""
-    turned = [
-        (row, entry)
-        for row in rows
-        for entry in row.entries
-        if entry.metric == BIAS_AMPLIFICATION.id and _is_turned(entry)
-    ]
+    turned = list[tuple[LatticeRow, LatticeEntry]]()
+    for row in rows:
+        for entry in row.entries:
+            if entry.metric != BIAS_AMPLIFICATION.id or len(entry.parts) != 2:
+                continue
+            # The same two groups in opposite order, of the same outcome.
+            (higher, lower), others = (
+                (part.first and part.first.group, part.second and part.second.group)
+                for part in entry.parts
+            )
+            is_same_outcome = entry.parts[0].outcome == entry.parts[1].outcome
+            if higher and lower and is_same_outcome and (lower, higher) == others:
+                turned.append((row, entry))
     for row, entry in turned[:_MOST_TURNED]:
         predicted, labelled = entry.parts
         sides = []
@@ -216,18 +223,6 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         more = len(turned) - _MOST_TURNED
         what = f"Δε: in {more:,} more subsets the largest gap changed its sign, too"
         yield Notice(what, Subjects.ANYBODY)
-
-
-def _is_turned(entry: LatticeEntry) -> bool:
-    """Whether both parts are of the same two groups in opposite order."""
-    if len(entry.parts) != 2:
-        return False
-    (predicted, predicted_other), (first, second) = (
-        (part.first and part.first.group, part.second and part.second.group) for part in entry.parts
-    )
-    is_same_outcome = entry.parts[0].outcome == entry.parts[1].outcome
-    is_turned = (predicted, predicted_other) == (second, first)
-    return bool(predicted and predicted_other) and is_same_outcome and is_turned
 
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
@@ -311,7 +306,16 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
     for check in checks:
         if not isinstance(check, Check) or (check.by, check.of) in places:
             continue
-        rate = _rate_over_all(check)
+        # The rate whose largest gap over all groups, or to an extreme one, the check judges.
+        metric, rate = check.metric, None
+        if isinstance(metric, TableMetric):
+            rate = SELECTION_RATE if metric.of_log_ratios and metric.cells else None
+        elif isinstance(metric, Disparity) and metric.over_groups is None:
+            policy = metric.reference or check.terms.policy
+            over_all = not metric.to_reference or policy in EXTREME_REFERENCES
+            quantity = list_quantities(metric)[0]
+            if over_all and isinstance(quantity, Rate) and quantity.of_group:
+                rate = quantity
         limit = check.fail or check.warn
         if rate is None or limit is None or check.terms.minimum != NO_MINIMUM or check.given:
             continue
@@ -360,18 +364,6 @@ def notice_light_groups(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[
                 f"({size:,}): {_list_some(named)}",
                 Subjects.ANYBODY,
             )
-
-
-def _rate_over_all(check: Check) -> Rate | None:
-    """The rate whose largest gap over all groups, or to an extreme one, a check judges."""
-    metric = check.metric
-    if isinstance(metric, TableMetric):
-        return SELECTION_RATE if metric.of_log_ratios and metric.cells else None
-    if not isinstance(metric, Disparity) or metric.over_groups is not None:
-        return None
-    rate, policy = list_quantities(metric)[0], metric.reference or check.terms.policy
-    over_all = not metric.to_reference or policy in EXTREME_REFERENCES
-    return rate if over_all and isinstance(rate, Rate) and rate.of_group else None
 
 
 def _few_people(

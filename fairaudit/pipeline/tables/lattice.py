@@ -39,7 +39,7 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.rates import BASE_RATE, SELECTION_RATE
 from fairaudit.metrics.reasons import explain_undefined
 from fairaudit.metrics.scores import calibration_bins
-from fairaudit.metrics.terms import MetricOptions, Parameters, ReferencePolicy
+from fairaudit.metrics.terms import MetricOptions, ReferencePolicy
 from fairaudit.pipeline.recode import Cubes
 from fairaudit.pipeline.recode.scores import Described, Distribution
 from fairaudit.pipeline.tables.audit import Tables, write_estimate
@@ -251,6 +251,12 @@ def epsilons(
         classes = len(full_table.classes)
         pseudo = request.terms.parameters.per_outcome(classes)
         unbounded = _explain_unbounded(evaluations.values(), smoothed=bool(pseudo))
+        parameters, smoothing = request.terms.parameters, "no smoothing"
+        if pseudo and parameters.towards is not None:
+            smoothing = f"concentration {pseudo * classes:g}, spread as the outcomes of all groups"
+        elif pseudo:
+            total = f"concentration {pseudo * classes:g}"
+            smoothing = f"smoothing {pseudo:g} for each outcome ({total})"
         bounds = not unbounded
         largest = max(values.values())
         if bounds and largest > epsilon + 1e-9:
@@ -266,7 +272,7 @@ def epsilons(
         yield EpsilonReading(
             of=request.of,
             by=full,
-            parameters=_describe_smoothing(request.terms.parameters, classes),
+            parameters=smoothing,
             epsilon=epsilon,
             factor=math.exp(epsilon),
             twice=2 * epsilon,
@@ -277,16 +283,6 @@ def epsilons(
             unbounded=unbounded,
             unsmoothed=write_unsmoothed(evaluations[full], 0),
         )
-
-
-def _describe_smoothing(parameters: Parameters, outcomes: int) -> str:
-    """The number of pseudo-counts for each outcome, as text."""
-    pseudo = parameters.per_outcome(outcomes)
-    if not pseudo:
-        return "no smoothing"
-    if parameters.towards is not None:
-        return f"concentration {pseudo * outcomes:g}, spread as the outcomes of all groups"
-    return f"smoothing {pseudo:g} for each outcome (concentration {pseudo * outcomes:g})"
 
 
 def _explain_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
@@ -406,15 +402,31 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
             thresholds = np.asarray(first[everybody[first] > 0])
         for g, group in enumerate(histogram.groups):
             by_label = histogram.people[0, :, g]
-            if by_label[:2].any():
-                yield Curve(
-                    column=column,
-                    by=histogram.by,
-                    group=group,
-                    known=bool(histogram.known[g]),
-                    calibration=tuple(_calibrate(scores, number, by_label, alpha)),
-                    thresholds=tuple(_compute_error_rates(scores, thresholds, by_label)),
+            if not by_label[:2].any():
+                continue
+            # The share of people at or above each threshold: of all people and by label.
+            totals, rates = by_label.sum(axis=1).tolist(), []
+            for threshold in thresholds.tolist():
+                above = by_label[:, threshold:].sum(axis=1).tolist()
+                negative, positive = (
+                    above[side] / totals[side] if totals[side] else None for side in (0, 1)
                 )
+                rates.append(
+                    Threshold(
+                        at=float(scores.low[threshold]),
+                        selected=sum(above) / sum(totals),
+                        true_positive_rate=positive,
+                        false_positive_rate=negative,
+                    )
+                )
+            yield Curve(
+                column=column,
+                by=histogram.by,
+                group=group,
+                known=bool(histogram.known[g]),
+                calibration=tuple(_calibrate(scores, number, by_label, alpha)),
+                thresholds=tuple(rates),
+            )
 
 
 def _calibrate(
@@ -438,24 +450,6 @@ def _calibrate(
                 low=float(low),
                 high=float(high),
             )
-
-
-def _compute_error_rates(
-    scores: ScoreCounts, thresholds: Ints, by_label: Ints
-) -> Iterator[Threshold]:
-    """The share of people at or above each threshold: of all people and by label."""
-    totals = [int(side.sum()) for side in by_label]
-    for threshold in thresholds.tolist():
-        above = [int(side[threshold:].sum()) for side in by_label]
-        negative, positive = (
-            above[side] / totals[side] if totals[side] else None for side in (0, 1)
-        )
-        yield Threshold(
-            at=float(scores.low[threshold]),
-            selected=sum(above) / sum(totals),
-            true_positive_rate=positive,
-            false_positive_rate=negative,
-        )
 
 
 def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:

@@ -12,12 +12,12 @@ import numpy as np
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.names import describe_group, listing
 from fairaudit.counting.raw_rows import BUDGET
-from fairaudit.cube import NO_LEVEL, Cube, Role, Rows, RowTable, distinct_rows
+from fairaudit.cube import NO_LEVEL, Cube, Role, Rows, distinct_rows
 from fairaudit.cube.histogram import median_bin
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.judge.simpson import ScanResult
 from fairaudit.judge.simpson.scanning import MOST_SUSPECTS
-from fairaudit.metrics import Evaluation, Metric, Requirement, find_metric
+from fairaudit.metrics import Requirement, find_metric
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.individual import (
     BALANCED_ERROR_RATE,
@@ -371,103 +371,89 @@ def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
             f"{names}: {listed} is an outcome and among the features: people with different "
             "outcomes do not count as similar, so differences are explained away"
         )
-    for request in requests:
-        table = tables.table((), (), request.of).rows
-        if table is None or request.metric in _OF_EQUALS:
-            continue
-        table = table.people
-        if request.metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
-            yield (
-                f"{request.metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
-                "side, a sample by a hash of their values"
-            )
-        if request.metric is CONSISTENCY:
-            yield from _describe_neighbours(request, table)
-        if request.metric is LIPSCHITZ_VIOLATIONS:
-            yield from _describe_steepest(request, table)
+    yield from _describe_searches(requests, tables)
     yield from _describe_sides(requests, tables)
 
 
-def _describe_neighbours(request: MetricRequest, table: RowTable) -> Iterator[str]:
-    """Notices on ties among neighbours, and on the sample whose neighbours were searched."""
-    k, people = request.terms.parameters.k or NEIGHBOURS, table.in_stratum(0)
-    neighbours = find_neighbours(table.features, people, k, without_self=True)
-    if not neighbours.has_enough_people:
-        return
-    sample = neighbours.search(choose_asked(table, 0, people))
-    sizes = neighbours.sizes[neighbours.row[locate(table.features).profile[sample]]]
-    tied = int((sizes > k).sum())
-    name = f"{request.metric.id} of the {request.of}, k {k}"
-    if tied:
-        yield (
-            f"{name}: for {tied:,} of {len(sample):,} people more than {k} neighbours tie, "
-            f"{int(sizes.max()):,} at most, and all are taken"
-        )
-    if len(sample) < len(people):
-        yield (
-            f"{name}: neighbours were looked up for {len(sample):,} of {len(people):,} people, a "
-            "sample by a hash of their values, and among all of them"
-        )
-
-
-def _describe_steepest(request: MetricRequest, table: RowTable) -> Iterator[str]:
-    """A notice on the pair whose scores differ most for their distance, with its row numbers."""
-    score, people = score_of(table), table.in_stratum(0)
-    people = choose_people(table.places, people)
-    pair = find_steepest_pair(table.features, score, people[~np.isnan(score[people])])
-    if pair is None:
-        return
-    first, second = (int(table.numbers[index]) for index in (pair.first, pair.second))
-    ratio = f"{pair.ratio:.4g} times their distance"
-    if np.isinf(pair.ratio):
-        ratio = "though they are equal in every feature"
-    yield (
-        f"{request.metric.id} of the {request.of}: the steepest pair that was looked at are the "
-        f"rows {first:,} and {second:,}, whose scores differ by {pair.gap:.4g}, {ratio}"
-    )
+def _describe_searches(requests: list[MetricRequest], tables: Tables) -> Iterator[str]:
+    """Notices on samples, on ties among neighbours, and on the pair of people that differs most."""
+    for request in requests:
+        rows, metric = tables.table((), (), request.of).rows, request.metric
+        if rows is None or metric in _OF_EQUALS:
+            continue
+        table, name = rows.people, f"{metric.id} of the {request.of}"
+        if metric is BALANCED_ERROR_RATE and len(table.n) > MOST_TOLD_APART:
+            yield (
+                f"{metric.id}: the model is of at most {MOST_TOLD_APART:,} people of each "
+                "side, a sample by a hash of their values"
+            )
+        if metric is CONSISTENCY:
+            k, people = request.terms.parameters.k or NEIGHBOURS, table.in_stratum(0)
+            neighbours = find_neighbours(table.features, people, k, without_self=True)
+            if not neighbours.has_enough_people:
+                continue
+            sample = neighbours.search(choose_asked(table, 0, people))
+            sizes = neighbours.sizes[neighbours.row[locate(table.features).profile[sample]]]
+            if tied := int((sizes > k).sum()):
+                yield (
+                    f"{name}, k {k}: for {tied:,} of {len(sample):,} people more than {k} "
+                    f"neighbours tie, {int(sizes.max()):,} at most, and all are taken"
+                )
+            if len(sample) < len(people):
+                yield (
+                    f"{name}, k {k}: neighbours were looked up for {len(sample):,} of "
+                    f"{len(people):,} people, a sample by a hash of their values, and among all of "
+                    "them"
+                )
+        if metric is LIPSCHITZ_VIOLATIONS:
+            score = score_of(table)
+            people = choose_people(table.places, table.in_stratum(0))
+            pair = find_steepest_pair(table.features, score, people[~np.isnan(score[people])])
+            if pair is None:
+                continue
+            first, second = (int(table.numbers[index]) for index in (pair.first, pair.second))
+            ratio = f"{pair.ratio:.4g} times their distance"
+            if np.isinf(pair.ratio):
+                ratio = "though they are equal in every feature"
+            yield (
+                f"{name}: the steepest pair that was looked at are the rows {first:,} and "
+                f"{second:,}, whose scores differ by {pair.gap:.4g}, {ratio}"
+            )
 
 
 def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[str]:
     """Notices on the distribution of gaps over a group's people, and on people with a twin."""
     described: dict[str, None] = {}
     for request, by, given in list_places(requests):
-        evaluation = None
-        if request.metric in DISPARITIES and not given:
-            evaluation = tables.evaluate_request(request, by, given)
-        if evaluation is not None:
-            judged = np.flatnonzero(evaluation.judged[0])[:_MOST_GROUPS].tolist()
-            described |= dict.fromkeys(
-                _describe_side(request.metric, evaluation, g) for g in judged
-            )
-    yield from filter(None, described)
-
-
-def _describe_side(metric: Metric, evaluation: Evaluation, g: int) -> str:
-    values, others = evaluation.group_values, evaluation.reference_values
-    if values is None or others is None or values.rows is None or others.rows is None:
-        return ""
-    table, group = values.rows.table, evaluation.table.groups[g]
-    members, reference = values.rows.members(0, g), others.rows.members(0, g)
-    if not len(members) or not len(reference):
-        return ""
-    second = int(evaluation.second[0, g])
-    against = "all others" if second < 0 else describe_group(evaluation.table.groups[second])
-    if metric is TWIN_TEST:
-        twins = find_twins(table.features, members, reference)
-        sides = (twins.members, members, twins.others, reference)
-        having, people, being, referred = (int(table.n[side].sum()) for side in sides)
-        return (
-            f"twin_test of the {evaluation.table.of}: {having:,} of {people:,} people of "
-            f"{describe_group(group)} have a twin in {against}, where {being:,} of "
-            f"{referred:,} people are one"
-        )
-    gaps = find_gaps(values.rows, others.rows, 0, g)
-    if not len(gaps):
-        return ""
-    low, first, middle, third, high = np.quantile(gaps, [0, 0.25, 0.5, 0.75, 1]).tolist()
-    return (
-        f"situation testing of the {evaluation.table.of}, k "
-        f"{values.rows.parameters.k or NEIGHBOURS}: the gaps of {len(gaps):,} people of "
-        f"{describe_group(group)} to {against} go from {low:.2f} to {high:.2f}, with quartiles "
-        f"{first:.2f}, {middle:.2f} and {third:.2f}"
-    )
+        if request.metric not in DISPARITIES or given:
+            continue
+        evaluation = tables.evaluate_request(request, by, given)
+        if evaluation is None or not evaluation.group_values or not evaluation.reference_values:
+            continue
+        values, others = evaluation.group_values.rows, evaluation.reference_values.rows
+        if values is None or others is None:
+            continue
+        table, groups, of = values.table, evaluation.table.groups, evaluation.table.of
+        for g in np.flatnonzero(evaluation.judged[0])[:_MOST_GROUPS].tolist():
+            members, reference = values.members(0, g), others.members(0, g)
+            if not len(members) or not len(reference):
+                continue
+            group, second = describe_group(groups[g]), int(evaluation.second[0, g])
+            against = "all others" if second < 0 else describe_group(groups[second])
+            if request.metric is TWIN_TEST:
+                twins = find_twins(table.features, members, reference)
+                sides = (twins.members, members, twins.others, reference)
+                having, people, being, referred = (int(table.n[side].sum()) for side in sides)
+                described[
+                    f"twin_test of the {of}: {having:,} of {people:,} people of {group} have a "
+                    f"twin in {against}, where {being:,} of {referred:,} people are one"
+                ] = None
+            elif len(gaps := find_gaps(values, others, 0, g)):
+                low, *quartiles, high = np.quantile(gaps, [0, 0.25, 0.5, 0.75, 1]).tolist()
+                first, middle, third = quartiles
+                described[
+                    f"situation testing of the {of}, k {values.parameters.k or NEIGHBOURS}: the "
+                    f"gaps of {len(gaps):,} people of {group} to {against} go from {low:.2f} to "
+                    f"{high:.2f}, with quartiles {first:.2f}, {middle:.2f} and {third:.2f}"
+                ] = None
+    yield from described

@@ -140,7 +140,8 @@ def _rate_rows(
     """
     terms = replace(request.terms_for(table.by), reference=None)
     evaluation = evaluate(rate, table, terms)
-    reading = _get_values(evaluation)
+    reading = evaluation.group_values
+    assert reading is not None
     compared_terms = replace(terms, reference=reference)
     difference, ratio = (
         evaluate(build_disparity(rate, comparison), table, compared_terms)
@@ -148,7 +149,7 @@ def _rate_rows(
     )
     strata = None if evaluation.averaged is None else evaluation.strata
     averaged = () if strata is None else strata.given
-    table, tests = evaluation.table, find_significances(difference)
+    table, significance_at = evaluation.table, find_significances(difference)
     rows, options = [], request.options_of(rate)
     people, sizes = table.n.tolist(), reading.n.tolist()
     differences, ratios = difference.value.tolist(), ratio.value.tolist()
@@ -161,8 +162,8 @@ def _rate_rows(
         for g, group in enumerate(table.groups):
             if not people[z][g]:
                 continue
-            estimate = _estimate_rate(evaluation, z, g)
-            significance = tests.at(z, g)
+            estimate = _estimate_rate(evaluation, reading, z, g)
+            significance = significance_at(z, g)
             if significance is not None and has_reference[z][g]:
                 estimate = replace(estimate, significance=significance)
             rows.append(
@@ -214,9 +215,8 @@ def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
     return np.where(second == own, reference_of_others, is_same)
 
 
-def _estimate_rate(evaluation: Evaluation, z: int, g: int) -> Estimate:
+def _estimate_rate(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Estimate:
     """The rate of one group, or the reason why it has none."""
-    values = _get_values(evaluation)
     estimate = estimate_group(evaluation, values, z, g)
     if evaluation.error is not None:
         estimate = replace(estimate, error=float(evaluation.error[z, g]))
@@ -245,12 +245,6 @@ def _sort_worst_first(
         return places[row.stratum], order.index(row.standing), rank
 
     return sorted(rows, key=worst_first)
-
-
-def _get_values(evaluation: Evaluation) -> GroupValues:
-    if evaluation.group_values is None:
-        raise ValueError(f"{evaluation.metric.id} is not one quantity")
-    return evaluation.group_values
 
 
 def _find_reference(
@@ -292,20 +286,30 @@ def comparisons(
             continue
         table, policy, spread = evaluation.table, evaluation.terms.policy, evaluation.spread
         compare, parameters = find_comparison_id(request.metric), request.options
-        aggregate = request.metric.over_groups if isinstance(request.metric, Disparity) else None
-        alone = (spread and aggregate is None) or (
-            isinstance(request.metric, Disparity) and not request.metric.has_other_side
-        )
+        aggregate, limits, is_one_sided = None, list[Limit](), False
+        if isinstance(request.metric, Disparity):
+            aggregate, is_one_sided = request.metric.over_groups, not request.metric.has_other_side
+        if ranges is not None and isinstance(evaluation.metric, Disparity):
+            fair = ranges.range_of(evaluation.metric)
+            limits = [] if fair is None else [Limit(below=fair[0]), Limit(above=fair[1])]
+        alone = (spread and aggregate is None) or is_one_sided
         title = request.metric.title + (f", {aggregate} over groups" if aggregate else "")
         over = None if evaluation.averaged is None else evaluation.strata
         averaged = () if over is None else over.given
-        intervals, tests = find_intervals(evaluation), find_significances(evaluation)
+        intervals, significance_at = find_intervals(evaluation), find_significances(evaluation)
         firsts, seconds = evaluation.first.tolist(), evaluation.second.tolist()
         for z, stratum in enumerate(table.strata):
             if not table.known_strata[z]:
                 continue
             takes_part = int(evaluation.takes_part[z].sum())
             for w in np.flatnonzero(evaluation.judged[z]).tolist():
+                estimate = write_estimate(evaluation, z, w, intervals, significance_at(z, w))
+                value = float(evaluation.value[z, w])
+                flags = (
+                    str(limit)
+                    for limit in limits
+                    if not math.isnan(value) and limit.is_crossed(value, evaluation.exact(z, w))
+                )
                 yield ComparisonRow(
                     metric=evaluation.metric.id,
                     title=title,
@@ -316,27 +320,15 @@ def comparisons(
                     group=None if spread else table.groups[w],
                     reference=str(policy) if policy and not alone else None,
                     parameters=parameters,
-                    estimate=write_estimate(evaluation, z, w, intervals, tests.at(z, w)),
+                    estimate=estimate,
                     parts=find_parts(evaluation, z, w),
                     decided_by=evaluation.decided_by(z, w),
                     first=group_at(table, firsts[z][w]),
                     second=group_at(table, seconds[z][w]),
                     takes_part=takes_part,
                     averaged=averaged,
-                    flag=None if ranges is None else _find_flag(ranges, evaluation, z, w),
+                    flag=next(flags, None),
                 )
-
-
-def _find_flag(ranges: FairRanges, evaluation: Evaluation, z: int, w: int) -> str | None:
-    """The side of the fair range that a value exceeds; None within the range or without one."""
-    metric, value = evaluation.metric, float(evaluation.value[z, w])
-    fair = ranges.range_of(metric) if isinstance(metric, Disparity) else None
-    if fair is None or math.isnan(value):
-        return None
-    for limit in (Limit(below=fair[0]), Limit(above=fair[1])):
-        if limit.is_crossed(value, evaluation.exact(z, w)):
-            return str(limit)
-    return None
 
 
 def model_changes(
@@ -382,7 +374,7 @@ def _change_rows(
     counts = np.moveaxis(cells, 0, -1).tolist()
     people, compared = reading.n.tolist(), takes_part.tolist()
     values = pairs.difference.tolist()
-    corrected = tests.correct_strata(
+    significance_at = tests.correct_strata(
         takes_part & (cells.sum(axis=0) > 0), request.terms.inference.correction
     )
     for z, stratum in enumerate(table.strata):
@@ -413,5 +405,5 @@ def _change_rows(
                 difference=0.0 - values[z][g],
                 low=0.0 - ends[1][z][g],
                 high=0.0 - ends[0][z][g],
-                significance=corrected.at(z, g),
+                significance=significance_at(z, g),
             )

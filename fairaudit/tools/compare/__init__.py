@@ -87,7 +87,22 @@ def compare(
         then, now = before.provenance, after.provenance
         is_one_file = bool(then.files) and then.files == now.files
         is_one_file = is_one_file and all(file.modified for file in then.files)
-        same_people = then.rows == now.rows and (is_one_file or _have_same_groups(before, after))
+        # The sizes of all groups of all common groupings. Without any, equal files decide: files
+        # with the same number of bytes and lines are the same, even with other names.
+        sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
+        common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
+        earlier, later = (
+            {key: size for key, size in side.items() if _find_grouping(key) in common}
+            for side in sizes
+        )
+        files = [
+            sorted((file.bytes or 0, file.lines or 0) for file in side.files)
+            for side in (then, now)
+        ]
+        are_same_files = files[0] == files[1] and all(size for size, _ in files[0])
+        is_known = bool(earlier) and then.rows is not None
+        has_same_groups = earlier == later and (is_known or are_same_files)
+        same_people = then.rows == now.rows and (is_one_file or has_same_groups)
     sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     return _compare_results(before, after, sampling, outcomes=outcomes or (None, None))
 
@@ -261,26 +276,6 @@ def _rank(change: Change) -> _Rank:
         return len(_DIRECTIONS) + 1, 1.0, -change.size
     place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
     return place, change.significance.p, -change.size
-
-
-def _have_same_groups(before: AuditResult, after: AuditResult) -> bool:
-    """Whether all groups of all common groupings have the same number of people and of labels.
-
-    If no sizes are known in both results, equal files decide.
-    """
-    sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
-    common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
-    then, now = (
-        {key: size for key, size in side.items() if _find_grouping(key) in common} for side in sizes
-    )
-    is_known = bool(then) and before.provenance.rows is not None
-    # Files with the same number of bytes and lines are the same, even with other names.
-    files = [
-        sorted((file.bytes or 0, file.lines or 0) for file in result.provenance.files)
-        for result in (before, after)
-    ]
-    are_same_files = files[0] == files[1] and all(size for size, _ in files[0])
-    return then == now and (is_known or are_same_files)
 
 
 def _find_grouping(key: _SizeKey) -> tuple[str, frozenset[str], frozenset[str]]:

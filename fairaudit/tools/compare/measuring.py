@@ -237,7 +237,19 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
         return change.way
     before, after = change.before.value, change.after.value
     if terms.middle is None:
-        then, now = (limit.excess(_clip_at_parity(side, check, limit)) for side in (before, after))
+        then, now = before, after
+        if (
+            isinstance(check, Check)
+            and check.against is None
+            and isinstance(check.metric, Disparity)
+        ):
+            # A group that is ahead of its reference is not worse off if the lead shrinks.
+            parity = float(check.metric.ideal)
+            if limit.below is not None and float(limit.below) <= parity:
+                then, now = min(then, parity), min(now, parity)
+            elif limit.above is not None and float(limit.above) >= parity:
+                then, now = max(then, parity), max(now, parity)
+        then, now = limit.excess(then), limit.excess(now)
         if then == now:  # on the side of parity without a limit
             return Direction.HIGHER if after > before else Direction.LOWER
         farther = now > then
@@ -270,23 +282,6 @@ def find_parity(check: Check) -> float | None:
     if isinstance(metric, GroupMetric) or (isinstance(metric, TableMetric) and metric.parity):
         return None
     return float(metric.ideal)
-
-
-def _clip_at_parity(value: float, check: AnyCheck, limit: Limit) -> float:
-    """The value, or parity if it is on the side of parity without a limit.
-
-    A group that is ahead of its reference is not worse off if the lead shrinks.
-    """
-    if not isinstance(check, Check) or check.against is not None:
-        return value
-    if not isinstance(check.metric, Disparity):
-        return value
-    ideal = float(check.metric.ideal)
-    if limit.below is not None and limit.above is None and float(limit.below) <= ideal:
-        return min(value, ideal)
-    if limit.above is not None and limit.below is None and float(limit.above) >= ideal:
-        return max(value, ideal)
-    return value
 
 
 def _rises(change: Change) -> bool:

@@ -21,7 +21,6 @@ import pytest
 
 import fairaudit
 from fairaudit.base.errors import DataError
-from fairaudit.base.frozen import replace
 from fairaudit.counting.sources import dialects
 
 SPEC: dict[str, Any] = {
@@ -98,8 +97,7 @@ def test_nan_that_a_database_takes_for_a_number_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dialects, "_distrust_statistics", lambda _: None)
-    wrong = replace(dialects.DIALECTS["duckdb"], is_nan="{} = -1")
-    monkeypatch.setitem(dialects.DIALECTS, "duckdb", wrong)
+    monkeypatch.setattr(dialects.DIALECTS["duckdb"], "is_nan", "{} = -1")
     path = write(tmp_path, SEVERAL, pa.float64())
     with pytest.raises(DataError, match="the database counts NaN as a number in 's'"):
         fairaudit.audit(SPEC, ROUTES["query"](path))

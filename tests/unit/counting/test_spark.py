@@ -20,7 +20,6 @@ from test_databases import AGES, CUT, MANY, PEOPLE, ROWS, SCORED, SPEC, TYPES, s
 
 import fairaudit
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.frozen import replace
 from fairaudit.counting.sources import databases, dialects
 from fairaudit.counting.sources.dialects import Database
 
@@ -99,16 +98,17 @@ def test_a_table_is_named_with_its_schema(
 ) -> None:
     """Each session of Sail has tables of its own: they are made in the session that reads them."""
     file = people(200)
+    dialect = dialects.DIALECTS["sc"]
+    connect = dialect.connect
 
     @contextmanager
     def with_table(data: Database) -> Iterator[dialects.Link]:
-        with dialects._spark(data) as link:
+        with connect(data) as link:
             link.ask("CREATE DATABASE lake", None, None)
             link.ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None, None)
             yield link
 
-    dialect = replace(dialects._SPARK, connect=with_table)
-    monkeypatch.setitem(dialects.DIALECTS, "sc", dialect)
+    monkeypatch.setattr(dialect, "connect", with_table)
     assert said(AGES, f"{spark}?table=lake.people") == said(AGES, file)
     with pytest.raises(DataError, match=r"no table 'lake\.peple'; did you mean 'lake\.people'"):
         fairaudit.audit(AGES, f"{spark}?table=lake.peple")

@@ -263,13 +263,12 @@ def checked(
     if math.isnan(now):
         return
     found = [value for value in values if not math.isnan(value)]
-    bounds = find_missing_bounds(evaluation)
+    one = find_missing_bounds(evaluation, 0, w)
     low, high = min(found), max(found)
-    if bounds is None:
+    if one is None:
         assert low == pytest.approx(now)
         assert high == pytest.approx(now)
         return
-    one = bounds.at(0, w)
     assert one.reason is None
     assert one.low is not None
     assert one.high is not None
@@ -427,11 +426,10 @@ def test_the_three_ways_lie_within_each_other(rows: list[Row], aside: bool) -> N
     table = table_of(rows, 1, aside=aside)
     assume(table.known.sum() > 1)
     evaluation = evaluate(_record("selection_rate"), table, MetricOptions())
-    bounds = find_missing_bounds(evaluation)
-    assume(bounds is not None)
-    assert bounds is not None
     for g in np.flatnonzero(table.known).tolist():
-        one, now = bounds.at(0, g), evaluation.value[0, g]
+        one, now = find_missing_bounds(evaluation, 0, g), evaluation.value[0, g]
+        assume(one is not None)
+        assert one is not None
         ends = (one.low, one.apart_low, now, one.apart_high, one.high)
         if not math.isnan(now):
             assert all(a <= b + 1e-12 for a, b in pairwise(ends))
@@ -463,9 +461,9 @@ def test_bounds_by_hand() -> None:
     rows: list[Row] = [("a", "x", 1, 1)] * 4 + [("a", "x", 1, 0)] * 6 + [("a", "x", 1, None)] * 10
     rows += [("b", "x", 1, 1)] * 6 + [("b", "x", 1, 0)] * 4 + [(None, "x", 1, 1)] * 3
     table = table_of(rows, 1, aside=False)
-    bounds = find_missing_bounds(evaluate(_record("selection_rate"), table, MetricOptions()))
-    assert bounds is not None
-    one = bounds.at(0, 0)
+    evaluation = evaluate(_record("selection_rate"), table, MetricOptions())
+    one = find_missing_bounds(evaluation, 0, 0)
+    assert one is not None
     assert (one.missing_outcome, one.missing_group) == (10, 3)
     assert (one.apart_low, one.apart_high) == (4 / 20, 14 / 20)
     # Of the three of no known group two thirds belong to the larger group.

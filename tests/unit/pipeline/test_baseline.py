@@ -23,12 +23,12 @@ import fairaudit
 from fairaudit import cli, codec
 from fairaudit import spec as specs
 from fairaudit.base.errors import UsageError
-from fairaudit.base.frozen import NODEFAULT, Frozen, field, fields, replace
+from fairaudit.base.frozen import NODEFAULT, Frozen, default_of, field, fields, replace
 from fairaudit.judge import Check, Finding, Limit, ReversalCheck, Status, SubgroupCheck
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.metrics.terms import Inference, MetricOptions, Minimum, Parameters
 from fairaudit.pipeline import baseline as baselines
-from fairaudit.pipeline.baseline import _default_of, _plain
+from fairaudit.pipeline.baseline import _plain
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
 from fairaudit.result import Answer, AuditResult
@@ -950,12 +950,12 @@ def test_no_default_that_fingerprints_leave_out_has_changed(record: Any) -> None
     )
     known = {}
     for member in fields(record):
-        value = _default_of(member)
+        value = default_of(member)
         if value is not NODEFAULT and type(value) not in {Inference, MetricOptions, Minimum}:
             text = repr(str(value)) if isinstance(value, Enum) else repr(value)
             known[member.name] = "Parameters()" if isinstance(value, Parameters) else text
     assert " ".join(f"{name}={text}" for name, text in known.items()) == written[record.__name__]
-    nested = [_default_of(member) for member in fields(record)]
+    nested = [default_of(member) for member in fields(record)]
     assert all(
         value == type(value)() for value in nested if isinstance(value, Inference | MetricOptions)
     )
