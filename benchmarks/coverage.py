@@ -48,6 +48,7 @@ def _singles(random: Generator, scale: float) -> Iterator[str]:
     runs = round(4000 * scale)
     studies = [
         singles.wilson(),
+        singles.one_rate_at_worst(),
         *singles.enumerated(),
         *singles.pairs(random, runs),
         *singles.composites(random, runs),

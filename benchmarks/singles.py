@@ -20,6 +20,7 @@ from fairaudit.stats.proportions import (
     ODDS_RATIO_INTERVAL,
     RATIO_INTERVAL,
     SHARE_INTERVAL,
+    share_interval,
 )
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ PAIRS = ((0.01, 0.01), (0.01, 0.02), (0.05, 0.05), (0.05, 0.1), (0.1, 0.1), (0.1
          (0.9, 0.1))  # fmt: skip
 PAIR_SIZES = ((20, 20), (20, 200), (50, 50), (100, 100), (100, 1000), (1000, 1000), (20, 10_000),
               (10_000, 10_000))  # fmt: skip
-FEW_SIZES = (5, 8, 12, 20, 50, 120)
+FEW_SIZES = (1, 2, 3, 5, 8, 12, 20, 50, 120)
 FEW_RATES = (0.005, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.7, 0.9, 0.98, 0.995)
 """People and rates of pairs with few hits or misses, each with each."""
 CELLS = {
@@ -104,6 +105,19 @@ def wilson() -> Study:
     return Study("one rate", SHARE_INTERVAL, tuple(points))
 
 
+def one_rate_at_worst() -> Study:
+    """Of one rate, exactly, just beyond each end of an interval, where coverage is lowest."""
+    points = []
+    for n in (*range(5, 100), 120, 150, 200, 300, 500):
+        hits = np.arange(n + 1)
+        low, high = share_interval(hits / n, np.full(n + 1, float(n)))
+        rates = np.concatenate([end + step for end in (low, high) for step in (-1e-9, 1e-9)])
+        for rate in rates[(rates > 0) & (rates < 1)].tolist():
+            covered = float(_binomial(n, rate)[(low <= rate) & (rate <= high)].sum())
+            points.append(Point(f"{n} people at {rate:.4f}", covered, few=n * rate))
+    return Study("one rate, at its worst", SHARE_INTERVAL, tuple(points))
+
+
 def enumerated() -> Iterator[Study]:
     """Of two rates of a few people: exactly, by every table that has a value and its chance."""
     asked = {
@@ -121,6 +135,8 @@ def enumerated() -> Iterator[Study]:
             chance = np.outer(_binomial(n, p), _binomial(m, q)).ravel()
             for by, (_, truth_of) in asked.items():
                 there = ~np.isnan(found[by].low).all(axis=1)
+                if not there.any():
+                    continue
                 known = chance[there].sum()
                 covered = chance[there][found[by].hits(truth_of(p, q))].sum() / known
                 few = min(n * p, m * q, n * (1 - p), m * (1 - q))
@@ -145,10 +161,10 @@ def pairs(random: Generator, runs: int) -> Iterator[Study]:
         "normalized difference": (
             f"{RATIO_INTERVAL}, mapped", measure("normalized_difference"), TO_FIRST),
         "correlation of an outcome with membership": (
-            "MOVER by gradients", measure("correlation"), TO_FIRST),
+            "MOVER by each share", measure("correlation"), TO_FIRST),
         "Cohen's h": ("MOVER", how("selection_rate", "cohens_h"), TO_FIRST),
         "Cohen's d of two rates": (
-            "MOVER by gradients", how("selection_rate", "standardized_difference"), TO_FIRST),
+            "MOVER by each share", how("selection_rate", "standardized_difference"), TO_FIRST),
         "ratio to everybody (elift)": (
             f"{RATIO_INTERVAL}, mapped", measure("elift"), None),
     }  # fmt: skip
@@ -238,7 +254,7 @@ def _by_delta(title: str, table: GroupTable) -> Intervals:
 
 
 def composites(random: Generator, runs: int) -> Iterator[Study]:
-    """Of sums of rates by MOVER, and of inequality by the delta method."""
+    """Of sums of rates and of inequality by MOVER."""
     odds = ("average odds difference", "MOVER", measure("average_odds_difference"), TO_FIRST)
     balanced = ("balanced accuracy", "MOVER", quantity("balanced_accuracy"), None)
     apart = ("difference of balanced accuracies", "MOVER",
@@ -246,7 +262,7 @@ def composites(random: Generator, runs: int) -> Iterator[Study]:
     of_f1 = ("difference of F1", "MOVER", how("f1", "difference"), TO_FIRST)
     quotient = ("ratio of error-type ratios", "MOVER", measure("treatment_equality"), TO_FIRST)
     unequal = [
-        (name, "delta", quantity(name), None)
+        (name, "MOVER by each share", quantity(name), None)
         for name in ("generalized_entropy", "theil", "coefficient_of_variation")
     ]
     points: dict[tuple[str, str], list[Point]] = {}
@@ -302,4 +318,4 @@ def _atkinson(random: Generator, runs: int) -> Study:
         truth = 1 - 2**favoured / (1 + favoured)
         where = f"{n:,} people, {favoured:.0%} favoured"
         points.append(Point(where, found.covered(truth), found.without, n * favoured))
-    return Study("atkinson", f"{SHARE_INTERVAL}, mapped", tuple(points))
+    return Study("atkinson", "MOVER by each share, mapped", tuple(points))

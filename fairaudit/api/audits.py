@@ -223,8 +223,14 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
         reported: Sequence[str] = ("base_rate",)
     else:
         reported = _OF_DECISIONS if y_true is None else (*_OF_DECISIONS, *_OF_LABELS)
-    listed = _add_limits(metrics or reported, limits or {})
-    return audit({"columns": columns, "metrics": listed, **keys}, arrays, fail_on=fail_on)
+    metrics, limits = metrics or reported, limits or {}
+    check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
+    example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
+    check_type(limits, Mapping, "limits are a dict of metrics", example)
+    listed = [metrics] if isinstance(metrics, str) else [*metrics]
+    entries = [entry for entry in listed if not isinstance(entry, str) or entry not in limits]
+    entries += [{"metric": name, "fail": limit} for name, limit in limits.items()]
+    return audit({"columns": columns, "metrics": entries, **keys}, arrays, fail_on=fail_on)
 
 
 def _column_of(base: str, name: str) -> str:
@@ -256,15 +262,3 @@ def _name_classes(pos_label: Any, outcomes: Mapping[str, pl.Series]) -> dict[str
         what = f"labels and decisions must use the same two values: {held}"
         raise UsageError(what, "use one positive and one negative value in both")
     return {"positive": positive, **({"negative": others.pop()} if others else {})}
-
-
-def _add_limits(
-    metrics: Sequence[str | Mapping[str, object]] | str, limits: Mapping[str, object]
-) -> list[str | Mapping[str, object]]:
-    """The metrics without limits, then the metrics in `limits` with their limit."""
-    check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
-    example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
-    check_type(limits, Mapping, "limits are a dict of metrics", example)
-    listed = [metrics] if isinstance(metrics, str) else [*metrics]
-    others = [metric for metric in listed if not isinstance(metric, str) or metric not in limits]
-    return [*others, *({"metric": name, "fail": limit} for name, limit in limits.items())]

@@ -161,7 +161,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
     except UsageError:
         clear_earlier(request)
         raise
-    specs = _begin(request, paths, spec, data, baseline, tolerance, draws)
+    specs = _begin(request, paths, spec, tolerance)
     jobs = jobs or choose_jobs(len(batch.list_audits(specs, data)))
     with Workers(jobs) as workers:
         options = RunOptions(
@@ -189,17 +189,11 @@ def clear_earlier(request: Request) -> None:
     with contextlib.suppress(UsageError):
         written = [path for path in map(Path, request.written) if path.is_file()]
         reports = [path for path in written if format_of_suffix(path.suffix) is not None]
-        _begin(request, reports, specs, request.data, request.baseline, None, request.draws)
+        _begin(request, reports, specs, None)
 
 
 def _begin(
-    request: Request,
-    paths: Sequence[Path],
-    named: list[Path] | None,
-    data: str | None,
-    baseline: str | None,
-    tolerance: str | None,
-    draws: str | None,
+    request: Request, paths: Sequence[Path], named: list[Path] | None, tolerance: str | None
 ) -> list[Path]:
     """The specs of a run, after its outputs are cleared.
 
@@ -208,6 +202,7 @@ def _begin(
     """
     from fairaudit.pipeline import batch
 
+    data, baseline, draws = request.data, request.baseline, request.draws
     specs = name_specs(named, data)
     request.arguments = tuple(map(str, specs))
     if paths:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -32,12 +33,11 @@ from fairaudit.cli.output import (
     name_subject,
     write_json,
 )
-from fairaudit.cli.streams import Color, silenced, write_line
+from fairaudit.cli.streams import silenced, write_line
 from fairaudit.report import format_named
 
 if TYPE_CHECKING:
     from fairaudit.report import Format
-    from fairaudit.result import DryRun
 
 _NoData = Annotated[
     bool, typer.Option("--no-data", help="Check the specs without data, as a pre-commit hook does.")
@@ -69,6 +69,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     It lists levels, groups, and whether each check can be evaluated. `run` accepts every spec that
     `check` accepts. The exit code is 0, or the exit code of `run` if there is an error.
     """
+    from fairaudit import codec
     from fairaudit.pipeline import batch
     from fairaudit.pipeline.audit_task import RunOptions
     from fairaudit.report import dry_run as pages
@@ -79,11 +80,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     specs = name_specs(spec, data)
     request.arguments = tuple(map(str, specs))
     form = format_named(format_name)
-    listed = _list_audits(specs, data, form, no_data=no_data)
-    if explain_plan and no_data:
-        raise UsageError(
-            "--explain-plan needs the data, and --no-data does not read it", "leave one out"
-        )
+    listed = _list_audits(specs, data, form, no_data=no_data, explain_plan=explain_plan)
     options = RunOptions(draws=draws, settings=settings or (), timeout=timeout)
     codes = []
     for path, file in listed:
@@ -103,7 +100,10 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
         if isinstance(preview, FairauditError):
             write_line(f"{error_text(preview)}\n{preview.verdict.upper()}  {subject}")
             continue
-        _print(preview, form, color, all_rows=verbose, is_brief=no_data)
+        # Of specs alone a terminal gets nothing but the last line.
+        if form.name != "terminal" or not no_data or verbose:
+            document = partial(pages.document, preview, all_rows=verbose)
+            Page(document, partial(write_json, codec.Preview(preview))).show(form, color)
         ending = f"{'NOTHING' if preview.exit_code else 'OK'}  {pages.line(preview)}"
         write_line(f"{ending}  {subject}  {time.monotonic() - started:.1f}s")
     raise typer.Exit(min(codes, key=WORST_FIRST.index))
@@ -130,7 +130,7 @@ def _statements_printed() -> Iterator[None]:
 
 
 def _list_audits(
-    specs: Sequence[Path], data: str | None, form: Format, *, no_data: bool
+    specs: Sequence[Path], data: str | None, form: Format, *, no_data: bool, explain_plan: bool
 ) -> Sequence[tuple[str, str | None]]:
     """The spec and the data of each dry run; raises `UsageError` for what can mean nothing."""
     from fairaudit.pipeline import batch
@@ -142,20 +142,11 @@ def _list_audits(
         raise UsageError(
             "JSON output covers only one spec and one data set", "name one spec and one data set"
         )
+    if explain_plan and no_data:
+        raise UsageError(
+            "--explain-plan needs the data, and --no-data does not read it", "leave one out"
+        )
     return listed
-
-
-def _print(preview: DryRun, form: Format, color: Color, *, all_rows: bool, is_brief: bool) -> None:
-    """Prints a dry run; of specs alone nothing but the last line, where it is for a terminal."""
-    from fairaudit.report import dry_run as pages
-
-    def json() -> str:
-        from fairaudit import codec
-
-        return write_json(codec.Preview(preview))
-
-    if form.name != "terminal" or not is_brief or all_rows:
-        Page(lambda: pages.document(preview, all_rows=all_rows), json).show(form, color)
 
 
 _Tables = Annotated[

@@ -24,7 +24,7 @@ from urllib.parse import quote
 from fairaudit.base import inputs, names, trust
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.frozen import Frozen, field
-from fairaudit.base.processes import THIS_PROCESS, Workers
+from fairaudit.base.processes import Workers
 from fairaudit.report import FORMATS
 
 if TYPE_CHECKING:
@@ -162,18 +162,7 @@ _LONGEST = 120
 """Bytes of a name; a file system takes 255, and suffixes follow."""
 
 
-def prepare_folder(path: Path) -> None:
-    """Makes the folder before anything is read. Raises `UsageError` where that cannot be."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        why = error.strerror or str(error)
-        raise UsageError(f"-o {path}/: {why}", "name a folder that can be made") from error
-
-
-def write_folder(
-    path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers = THIS_PROCESS
-) -> int:
+def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers) -> int:
     """Writes the reports of all answers, then the index; returns the number of older reports.
 
     The index is written last, so that everything that it lists exists.

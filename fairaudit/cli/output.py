@@ -31,7 +31,6 @@ from fairaudit.cli.files import (
     Outputs,
     clear,
     listed_in,
-    prepare_folder,
     write_folder,
     write_pictures,
 )
@@ -123,7 +122,12 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
                 f"-o {name}: another -o uses this path as a file", "name another folder"
             )
         if is_folder and folders:
-            prepare_folder(path)
+            try:
+                path.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                why = error.strerror or str(error)
+                hint = "name a folder that can be made"
+                raise UsageError(f"-o {path}/: {why}", hint) from error
         elif is_folder or path.is_dir():
             hint = "name a file in it" + (", or end the path with a slash" if folders else "")
             raise UsageError(f"-o {path}: this is a folder", hint)
@@ -254,7 +258,7 @@ def print_report(  # what the options of a command say
         sys.stdout.flush()
 
 
-def print_document(document: Document, color: Color = "auto") -> None:
+def print_document(document: Document, color: Color) -> None:
     """Prints a document for people."""
     from fairaudit.report import terminal
 

@@ -189,8 +189,8 @@ METHODS = (
     Method(
         "MOVER",
         "Interval of a sum, difference, ratio or mean of estimates, made from their intervals "
-        "(method of variance estimates recovery). “By gradients” is the same for any other "
-        "formula: each interval counts by how strongly the metric depends on that estimate.",
+        "(method of variance estimates recovery). “By each share” is the same for any other "
+        "formula: the value at both ends of one share's interval, with the other share as it is.",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
@@ -202,11 +202,12 @@ METHODS = (
     ),
     Method(
         "exact if few",
-        "If a share has fewer than five hits (people that it counts) or fewer than five misses "
+        "If a share has fewer than 13 hits (people that it counts) or fewer than 13 misses "
         "(all others), its interval is the exact one of Clopper–Pearson. The interval of a "
-        "difference, ratio or odds ratio is then made from the intervals of the shares (MOVER). If "
-        "the intervals hold for all pairs at the same time, the exact one is used for fewer than "
-        "2/3 · z² hits or misses, if that is more than five; z is the critical value.",
+        "difference, ratio or odds ratio is then made from the intervals of the shares (MOVER). It "
+        "can include parity although p is below .05, because it is wider than the test requires. "
+        "If the intervals hold for all pairs at the same time, the exact one is used for fewer "
+        "than 2/3 · z² hits or misses, if that is more than 13; z is the critical value.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

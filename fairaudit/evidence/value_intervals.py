@@ -201,14 +201,22 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
         few |= values.n < metric.min_people
         return few, f"none: fewer than {metric.min_people} people"
     comparison = metric.comparison if isinstance(metric, Disparity) else None
-    if comparison is None or comparison.sides_of is None or values is None or others is None:
+    if comparison is None or values is None or others is None:
         return few, ""
+    if comparison.sides_of is None:
+        is_plain = values.binomial and values.fit is None
+        is_plain &= evaluation.terms.policy not in EXTREME_REFERENCES
+        if is_plain and comparison.scale in {None, Scale.DIFFERENCE}:
+            few |= (np.minimum(values.n, others.n) < 2) | (values.n + others.n < _FEWEST_OF_TWO)
+        return few, f"none: a group of one person, or fewer than {_FEWEST_OF_TWO} in both groups"
     for z, w in np.argwhere(~np.isnan(evaluation.value)).tolist():
         both = comparison.sides_of(values, others, z, w)
         few[z, w] = min(side.n or 0 for side in both if side is not None) < comparison.min_people
     return few, f"none: fewer than {comparison.min_people} people"
 
 
+_FEWEST_OF_TWO = 7
+"""From this number of people on, in both groups, the interval of a difference covers."""
 _LARGE_STRATUM = 20
 """From this number of people on, the intervals of strata have an average that covers."""
 

@@ -52,7 +52,7 @@ def leave_open(
 
 
 def judge_subgroups(
-    check: SubgroupCheck, discovery: Discovery, waived: Collection[Group] = ()
+    check: SubgroupCheck, discovery: Discovery, waived: Collection[Group]
 ) -> Finding | None:
     """The finding of a limit on subgroups, which fails if one diverges by more than the limit.
 

@@ -79,8 +79,7 @@ def collect_entries(
         missing += _list_off_support(evaluation, evaluation.strata)
     value, people = evaluation.value, _find_people(evaluation).tolist()
     limits = [limit for limit in (check.fail, check.warn) if limit is not None]
-    bounds = [float(bound) for limit in limits for bound in limit.bounds]
-    distance = np.min([np.abs(value - bound) for bound in bounds], axis=0)
+    distance = np.min([np.abs(limit.find_excess(value)) for limit in limits], axis=0)
     off, error = np.zeros((2, *value.shape))
     if evaluation.averaged is not None:
         off[:] = evaluation.averaged.off_support[:, : off.shape[1]]

@@ -41,18 +41,17 @@ from fairaudit.metrics.terms import INCLUDING_GROUP
 class LimitOutcome(Frozen):
     """The result of the limits of a check for its values and their evidence.
 
-    `breaches` are all values beyond the `limit` (None without any), `deciding` the values that
-    determine the status, `untested` the values beyond the limit that cannot be tested; `backings`
-    are the evidence for each breach.
+    `breaches` are all values beyond the `limit` (None without any), each with its evidence,
+    `deciding` the values that determine the status, `untested` the values beyond the limit that
+    cannot be tested; `backing` is the evidence for the deciding values.
     """
 
     status: Status = Status.PASS
     limit: Limit | None = None
-    breaches: Sequence[JudgedValue] = ()
+    breaches: Sequence[tuple[JudgedValue, EvidenceStatus]] = ()
     deciding: Sequence[JudgedValue] = ()
     untested: Sequence[JudgedValue] = ()
     backing: EvidenceStatus = EvidenceStatus.UNASKED
-    backings: Sequence[EvidenceStatus] = ()
 
 
 def apply_limits(
@@ -74,27 +73,25 @@ def apply_limits(
             tested = ~np.isnan(evidence.adjusted)
             significant = evidence.mark_significant_beyond(limit.mark_reached)
         proven = EvidenceStatus.SUPPORTED if limit.asks else EvidenceStatus.UNASKED
-        backings = []
+        breaches = []
         for entry in beyond:
-            place = entry.z, entry.w
+            place, backing = (entry.z, entry.w), proven
             ends = evidence.intervals.all_at(*place) if limit.conclusive else []
             if not tested[place] or (limit.conclusive and not ends):
-                backings.append(EvidenceStatus.UNTESTED)
+                backing = EvidenceStatus.UNTESTED
             elif not significant[place]:
-                is_open = evidence.side_test_leaves_open(*place)
-                only_together, alone = EvidenceStatus.ONLY_TOGETHER, EvidenceStatus.NOT_SIGNIFICANT
-                backings.append(only_together if is_open else alone)
+                backing = EvidenceStatus.NOT_SIGNIFICANT
+                if evidence.side_test_leaves_open(*place):
+                    backing = EvidenceStatus.ONLY_TOGETHER
             elif not all(limit.excludes(*pair) for pair in ends):
-                backings.append(EvidenceStatus.NOT_CONCLUSIVE)
-            else:
-                backings.append(proven)
-        pairs = list(zip(beyond, backings, strict=True))
-        supported = [entry for entry, kind in pairs if kind is proven]
+                backing = EvidenceStatus.NOT_CONCLUSIVE
+            breaches.append((entry, backing))
+        supported = [entry for entry, backing in breaches if backing is proven]
         if supported:
-            untested = [entry for entry, kind in pairs if kind is EvidenceStatus.UNTESTED]
-            return LimitOutcome(status, limit, beyond, supported, untested, proven, backings)
-        outcome = _apply_in_doubt(status, limit, entries, pairs, evidence)
-        if any(kind is EvidenceStatus.ONLY_TOGETHER for _, kind in pairs):
+            untested = [entry for entry, backing in breaches if backing is EvidenceStatus.UNTESTED]
+            return LimitOutcome(status, limit, breaches, supported, untested, proven)
+        outcome = _apply_in_doubt(status.in_doubt, limit, entries, breaches, evidence)
+        if any(backing is EvidenceStatus.ONLY_TOGETHER for _, backing in breaches):
             return outcome
         if unproven_outcome.backing in {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}:
             unproven_outcome = outcome
@@ -115,39 +112,27 @@ def _apply_in_doubt(
         deciding = untested or only or [entry for entry, _ in beyond]
         decider = farthest(deciding, limit) or deciding[0]
         backing = next(kind for entry, kind in beyond if entry is decider)
-        listed = beyond if status.in_doubt is Status.WARN else []
-        breaches, backings = [entry for entry, _ in listed], [kind for _, kind in listed]
-        return LimitOutcome(
-            status.in_doubt, limit, breaches, deciding, [*untested, *only], backing, backings
-        )
-    if limit.conclusive:
-        unbounded = [entry for entry in entries if not evidence.intervals.all_at(entry.z, entry.w)]
-        if unbounded:
-            return LimitOutcome(
-                status.in_doubt, limit, (), unbounded, unbounded, EvidenceStatus.UNTESTED
-            )
-        # Every entry has an interval here.
-        intervals = evidence.intervals
-        unproven = [
-            entry
-            for entry in entries
-            if not all(limit.includes(*ends) for ends in intervals.all_at(entry.z, entry.w))
-        ]
-        if unproven:
-            return LimitOutcome(
-                status.in_doubt, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE
-            )
-    significant = [
-        entry
-        for entry in entries
-        if limit.significant and evidence.is_significant(entry.z, entry.w)
-    ]
+        listed = beyond if status is Status.WARN else ()
+        return LimitOutcome(status, limit, listed, deciding, [*untested, *only], backing)
+    unbounded, unproven, significant = [], [], []
+    for entry in entries if limit.asks else ():
+        place = entry.z, entry.w
+        if limit.significant and evidence.is_significant(*place):
+            significant.append(entry)
+        ends = evidence.intervals.all_at(*place) if limit.conclusive else []
+        if limit.conclusive and not ends:
+            unbounded.append(entry)
+        elif not all(limit.includes(*pair) for pair in ends):
+            unproven.append(entry)
+    if unbounded:
+        return LimitOutcome(status, limit, (), unbounded, unbounded, EvidenceStatus.UNTESTED)
+    if unproven:
+        return LimitOutcome(status, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE)
     if significant:
-        return LimitOutcome(
-            status.in_doubt, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN
-        )
+        return LimitOutcome(status, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN)
+    is_supported = limit.asks and entries
     return LimitOutcome(
-        backing=EvidenceStatus.SUPPORTED if limit.asks and entries else EvidenceStatus.UNASKED
+        backing=EvidenceStatus.SUPPORTED if is_supported else EvidenceStatus.UNASKED
     )
 
 
@@ -244,7 +229,6 @@ def judge(
         estimate=None,
         limit=outcome.limit or limit,
         why="; ".join(dict.fromkeys(reasons)),
-        crossed=_list_breaches(evaluation, outcome),
         not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
         not_enough_evidence=status is not Status.FAIL
@@ -252,7 +236,7 @@ def judge(
     )
     if chosen is None:
         return finding
-    finding = _add_deciding_value(finding, check, evaluation, chosen, evidence)
+    finding = _add_values(finding, check, evaluation, chosen, outcome.breaches, evidence)
     return _add_people_affected(finding, evaluation, evidence.family)
 
 
@@ -277,11 +261,7 @@ def _find_on_other_side(
     mirrored = replace(limit, below=sides[0], above=sides[1])
     outcome = apply_limits(mirrored, None, entries, evidence)
     for entry in outcome.deciding if outcome.status is Status.FAIL else ():
-        first, second = (
-            group_at(evaluation.table, side[entry.z, entry.w])
-            for side in (evaluation.first, evaluation.second)
-        )
-        worse_off = _find_worse_off(evaluation, entry, first, second)
+        worse_off = _find_worse_off(evaluation, entry)
         whole = not isinstance(metric, Disparity)
         group = () if whole else evaluation.table.groups[entry.w]
         if worse_off not in {(), group}:
@@ -343,11 +323,23 @@ def worst_status(*statuses: Status) -> Status:
     return max(statuses, key=list(Status).index)
 
 
-def _add_deciding_value(
-    finding: Finding, check: Check, evaluation: Evaluation, entry: JudgedValue, evidence: Evidence
+def _find_pair(evaluation: Evaluation, entry: JudgedValue) -> tuple[Group, Group]:
+    """The groups that a value compares."""
+    sides = (side[entry.z, entry.w] for side in (evaluation.first, evaluation.second))
+    first, second = (group_at(evaluation.table, side) for side in sides)
+    return first, second
+
+
+def _add_values(
+    finding: Finding,
+    check: Check,
+    evaluation: Evaluation,
+    entry: JudgedValue,
+    beyond: Sequence[tuple[JudgedValue, EvidenceStatus]],
+    evidence: Evidence,
 ) -> Finding:
-    """The finding with the deciding value, its groups, and the effect of unknown values."""
-    z, w = entry.z, entry.w
+    """The finding with the deciding value, its groups, and all values beyond the limit."""
+    z, w, table, spread = entry.z, entry.w, evaluation.table, evaluation.spread
     values = evaluation.group_values
     estimate = replace(
         evidence.intervals.estimate(entry.value, z, w),
@@ -369,17 +361,23 @@ def _add_deciding_value(
             error=own.error,
             borrows=own.borrows,
         )
-    first, second = (
-        group_at(evaluation.table, side[z, w]) for side in (evaluation.first, evaluation.second)
-    )
+    crossed = []
+    for one, backing in beyond:
+        group = () if spread else table.groups[one.w]
+        between = tuple(filter(None, _find_pair(evaluation, one))) if spread else (group,)
+        exact = evaluation.exact(one.z, one.w) if len(beyond) <= _MOST_EXACT else None
+        breach = Breach(group, table.strata[one.z], one.value, exact, between, backing)
+        crossed.append(breach)
+    first, second = _find_pair(evaluation, entry)
     return replace(
         finding,
         estimate=estimate,
-        stratum=evaluation.table.strata[z],
+        stratum=table.strata[z],
         first=first,
         second=second,
-        worse_off=_find_worse_off(evaluation, entry, first, second),
-        spread=evaluation.spread,
+        worse_off=_find_worse_off(evaluation, entry),
+        crossed=tuple(crossed),
+        spread=spread,
         decided_by=evaluation.decided_by(z, w),
         parts=find_parts(evaluation, z, w),
         why=finding.why or (_INFINITE if math.isinf(entry.value) else ""),
@@ -467,9 +465,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
     return None
 
 
-def _find_worse_off(
-    evaluation: Evaluation, entry: JudgedValue, first: Group, second: Group
-) -> Group:
+def _find_worse_off(evaluation: Evaluation, entry: JudgedValue) -> Group:
     """The group at a disadvantage by the direction of the deciding rate; () if unknown.
 
     The rule is `PREFERENCES` in `metrics/definitions.py`.
@@ -483,7 +479,7 @@ def _find_worse_off(
     better = _find_better(evaluation, part)
     if better is Better.NEITHER:
         return ()
-    more_is_better = better is Better.HIGHER
+    more_is_better, (first, second) = better is Better.HIGHER, _find_pair(evaluation, entry)
     if entry.value == metric.ideal or (evaluation.parts and evaluation.exact_at is not None):
         return ()
     if evaluation.spread:
@@ -495,20 +491,3 @@ def _find_worse_off(
     if spared or not metric.comparison.rises_with_rate:
         less_than_parity = not less_than_parity
     return first if less_than_parity == more_is_better else second
-
-
-def _list_breaches(evaluation: Evaluation, outcome: LimitOutcome) -> tuple[Breach, ...]:
-    """All values beyond the limit; as fractions unless there are very many."""
-    exactly = len(outcome.breaches) <= _MOST_EXACT
-    groups, strata, spread = evaluation.table.groups, evaluation.table.strata, evaluation.spread
-    breaches = []
-    for entry, backing in zip(outcome.breaches, outcome.backings, strict=True):
-        z, w = entry.z, entry.w
-        group = () if spread else groups[w]
-        between: tuple[Group, ...] = (group,)
-        if spread:
-            ends = (evaluation.first[z, w], evaluation.second[z, w])
-            between = tuple(filter(None, (group_at(evaluation.table, end) for end in ends)))
-        exact = evaluation.exact(z, w) if exactly else None
-        breaches.append(Breach(group, strata[z], entry.value, exact, between, backing))
-    return tuple(breaches)

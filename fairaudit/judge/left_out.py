@@ -207,13 +207,13 @@ class _Losses:
 def count_left_out(
     evaluation: Evaluation,
     passed_over: Marks,
-    counted: tuple[GroupTable, GroupTable] | None = None,
-    outsiders: Iterable[Outsiders] = (),
-    hidden: int = 0,
-    threshold: int = 0,
+    counted: tuple[GroupTable, GroupTable],
+    outsiders: Iterable[Outsiders],
+    hidden: int,
+    threshold: int,
     *,
-    excludes: bool = False,
-    waived: Collection[Group] = (),
+    excludes: bool,
+    waived: Collection[Group],
 ) -> LeftOutPeople:
     """The people left out of an evaluation.
 
@@ -255,19 +255,18 @@ def count_left_out(
         inside += both.sum(axis=(1, 2))
         reason, groups = LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups
         lost[reason] += losses.name(reason, groups, both.sum(axis=1))
-    if counted is not None:
-        everybody, by_group = counted
-        needs_more = evaluation.subtracts or evaluation.terms.at is not None
-        reason = LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
-        reason = LeftOutReason.STRATUM if table.given else reason
-        absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
-        lost[reason] += _raise(absent[:, None], threshold)[:, 0]
-        inside += absent
-        if absent[0]:
-            of_group = dict(zip(table.groups, count(table).sum(axis=1).T, strict=True))
-            present = np.array([of_group.get(group, [0, 0]) for group in by_group.groups]).T
-            gone = np.maximum(count(by_group).sum(axis=1) - present, 0) * by_group.known
-            losses.name(reason, by_group.groups, gone)
+    everybody, by_group = counted
+    needs_more = evaluation.subtracts or evaluation.terms.at is not None
+    reason = LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
+    reason = LeftOutReason.STRATUM if table.given else reason
+    absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
+    lost[reason] += _raise(absent[:, None], threshold)[:, 0]
+    inside += absent
+    if absent[0]:
+        of_group = dict(zip(table.groups, count(table).sum(axis=1).T, strict=True))
+        present = np.array([of_group.get(group, [0, 0]) for group in by_group.groups]).T
+        gone = np.maximum(count(by_group).sum(axis=1) - present, 0) * by_group.known
+        losses.name(reason, by_group.groups, gone)
     for reason, everybody, by_group in outsiders:
         raised = _raise(count(everybody).sum(axis=1), threshold).sum(axis=1)
         lost[reason] += raised

@@ -378,6 +378,12 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
         significant = entries[levels < inference.alpha]
         explained = tested.find_explained(significant)
         ranked = tested.rank(significant[~explained])
+        # Of those that diverge as much the larger one; |over·U − O·under| by integers is the
+        # unfairness without a common factor.
+        widest = np.lexsort((-counted.under, -np.abs(tested.divergence)))
+        kind = np.int64 if everybody.under * everybody.under < _SAFE else object
+        over, under = (counts.astype(kind) for counts in (counted.over, counted.under))
+        unfair = np.abs(over * everybody.under - under * everybody.over)
         of_rate = SearchedRate(
             rate=counted.rate.id,
             of=search.of,
@@ -388,8 +394,8 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
             significant=len(significant),
             explained=int(explained.sum()),
             listed=tuple(map(tested.describe, ranked[: search.top].tolist())),
-            widest=tested.describe(tested.find_widest()) if len(entries) else None,
-            unfairest=tested.describe(tested.find_unfairest()) if len(entries) else None,
+            widest=tested.describe(int(widest[0])) if len(entries) else None,
+            unfairest=tested.describe(int(np.argmax(unfair))) if len(entries) else None,
             too_small=counted.too_small,
         )
         all_tested.append(tested)
@@ -432,18 +438,6 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         low, high = self.find_intervals(entries)
         nearest = np.where(self.divergence[entries] >= 0, low, -high)
         return entries[np.lexsort((entries, -self.entries.under[entries], -nearest))]
-
-    def find_widest(self) -> int:
-        """The entry that diverges most; ties: the larger one."""
-        return int(np.lexsort((-self.entries.under, -np.abs(self.divergence)))[0])
-
-    def find_unfairest(self) -> int:
-        """The entry of the largest unfairness, by integers."""
-        everybody = self.entries.everybody
-        kind = np.int64 if everybody.under * everybody.under < _SAFE else object
-        over, under = (counts.astype(kind) for counts in (self.entries.over, self.entries.under))
-        # |over·U − O·under|: the unfairness without a common factor.
-        return int(np.argmax(np.abs(over * everybody.under - under * everybody.over)))
 
     def find_explained(self, entries: Ints) -> Marks:
         """Marks the significant entries that a group which contains them explains.

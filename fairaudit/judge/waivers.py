@@ -59,10 +59,6 @@ class Waiver(Frozen):
         levels = set(self.group)
         return bool(levels) and any(levels <= set(group) for group in breach.between)
 
-    def accept(self, breaches: Sequence[Breach]) -> Waived:
-        """The waived values with the texts of this waiver."""
-        return Waived(self.group, self.reason, self.approved_by, self.expires, tuple(breaches))
-
 
 @declare_subjects(nobody="waiver state", nested="why", hidden={"why": ""})
 class WaiverOutcome(Frozen):
@@ -124,7 +120,10 @@ def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Find
         remaining = None
     if not waived:
         return finding
-    accepted = tuple(waiver.accept(breaches) for waiver, breaches in waived.items())
+    accepted = tuple(
+        Waived(one.group, one.reason, one.approved_by, one.expires, tuple(breaches))
+        for one, breaches in waived.items()
+    )
     return _combine(finding, remaining, accepted)
 
 

@@ -6,6 +6,7 @@ burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -21,23 +22,19 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import (
     TableMetric,
     TableValue,
-    count_effective,
     count_effective_of_share,
 )
 from fairaudit.metrics.means_and_errors import mean_of_cells
 from fairaudit.metrics.terms import MetricOptions, Parameters
-from fairaudit.stats import distributions, proportions
+from fairaudit.stats import proportions
 
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
-_FEWEST = 5
-"""Fewest people with an unusual benefit, and with none, that show how much the benefit varies."""
-
+_METHOD = "MOVER by each share"
 _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "benefit b = prediction - label + 1 (label - prediction + 1 for a burden) with mean μ"
 _CAUTION = (
     "The weights of false positives and false negatives are fixed. The value does not show which "
-    "people gain or lose. It has no interval if fewer than 5 people have a benefit of 0: these are "
-    "the false negatives (for a burden, the false positives)"
+    "people gain or lose."
 )
 
 
@@ -69,52 +66,42 @@ def _term(ratio: Floats, alpha: float) -> Floats:
     return np.asarray(-np.log(ratio) if alpha == 0 else ratio**alpha - 1)
 
 
-def _slopes(levels: tuple[Cell, Cell, Cell], alpha: float) -> tuple[Floats, Floats]:
-    """By how much GE(α) changes with the share of each benefit, and the shares; both [3, Z, G]."""
-    shares = np.stack([np.asarray(level, dtype=np.float64) for level in levels])
-    shares = shares / shares.sum(axis=0)
-    benefit = np.arange(3.0).reshape(3, *([1] * (shares.ndim - 1)))
-    mean = (shares * benefit).sum(axis=0)
-    if alpha == 1:
-        logs = np.where(benefit > 0, benefit * np.log(np.maximum(benefit, 1.0)), 0.0)
-        return (logs - (shares * logs).sum(axis=0) * benefit / mean - benefit) / mean, shares
-    if alpha == 0:
-        return np.where(benefit > 0, -np.log(benefit) + benefit / mean, np.nan), shares
-    powers = np.where(benefit > 0, benefit**alpha, 0.0 if alpha > 0 else np.inf)
-    total = np.where(shares > 0, shares * powers, 0.0).sum(axis=0)
-    slopes = powers * mean**-alpha - alpha * total * mean ** (-alpha - 1) * benefit
-    return slopes / (alpha * (alpha - 1)), shares
-
-
-def _find_reach(counts: GroupCounts, alpha: Alpha, order: float) -> Floats:
-    """How far GE(α) may be from its value, by the delta method; [Z, G]."""
-    slopes, shares = _slopes(_levels(counts), order)
-    slopes = np.where(shares > 0, slopes, 0.0)
-    mean = (shares * slopes).sum(axis=0)
-    wronged, favoured = ("fn", "fp") if counts.favourable else ("fp", "fn")
-    by_cell = {wronged: slopes[0], "tp": slopes[1], "tn": slopes[1], favoured: slopes[2]}
-    size = count_effective(counts, _CELLS, by_cell)
-    variance = (shares * (slopes - mean) ** 2).sum(axis=0) / size
-    # Few people with an unusual benefit do not show how much the benefit varies.
-    people = count_effective(counts, _CELLS)
-    apart, without = (1 - shares.max(axis=0)) * people, np.round(shares[0] * people, 9)
-    # An order of 0 or less is infinite as soon as somebody has no benefit.
-    enough = (apart >= _FEWEST) & ((without >= _FEWEST) | (order <= 0))
-    reach = distributions.t_critical(apart, alpha) * np.sqrt(variance)
-    # If all people of a sample have the same benefit, the variance is unknown, not 0.
-    return np.where((variance > 0) & enough, reach, np.nan)
-
-
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
-    value, reach = _entropy(_levels(counts), order), _find_reach(counts, alpha, order)
+    """The ends of GE(α), by MOVER of two shares that do not depend on each other.
+
+    They are the share without benefit, with which GE rises, and among the others the share with a
+    benefit of 2, with which it rises up to `top` and then falls. An order of 0 or less is infinite
+    as soon as somebody has no benefit: it has the interval of a group in which no person can.
+    """
+    none, double = ("fn", "fp") if counts.favourable else ("fp", "fn")
+    wronged, right, favoured = (np.asarray(level, dtype=np.float64) for level in _levels(counts))
+    without, twice = wronged / (wronged + right + favoured), favoured / (right + favoured)
+
+    def entropy(without: Floats, twice: Floats) -> Floats:
+        return _entropy((without, (1 - without) * (1 - twice), (1 - without) * twice), order)
+
+    size = count_effective_of_share(counts, (double,), (double, "tp", "tn"))
+    low, high = proportions.share_interval(twice, size, alpha)
+    power = 2**order - 1
+    top = (
+        2 * np.log(2) - 1 if order == 1
+        else 1 / np.log(2) - 1 if order == 0
+        else (power - order) / (power * (order - 1))
+    )  # fmt: skip
+    by_twice = [entropy(without, share) for share in (low, high, np.clip(top, low, high))]
+    value = entropy(without, twice)
+    least, most = value - np.minimum(*by_twice[:2]), np.maximum.reduce(by_twice) - value
+    if order > 0:
+        size = count_effective_of_share(counts, (none,), _CELLS)
+        low, high = proportions.share_interval(without, size, alpha)
+        least = np.hypot(least, value - entropy(low, twice))
+        most = np.hypot(most, entropy(high, twice) - value)
     value = np.where(np.isfinite(value), value, np.nan)
-    return np.maximum(value - reach, 0.0), value + reach
+    return np.maximum(value - least, 0.0), value + most
 
 
-def _variation_ends(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    value = np.sqrt(2 * _entropy(_levels(counts), 2.0))
-    reach = _find_reach(counts, alpha, 2.0) / value
-    return np.maximum(value - reach, 0.0), value + reach
+def _map_ends(function: Callable[[Floats], Floats], ends: Ends) -> Ends:
+    return function(ends[0]), function(ends[1])
 
 
 def _atkinson(entropy: Floats, aversion: float) -> Floats:
@@ -123,32 +110,6 @@ def _atkinson(entropy: Floats, aversion: float) -> Floats:
     if not order:
         return np.asarray(1 - np.exp(-entropy))
     return np.asarray(1 - (1 + order * (order - 1) * entropy) ** (1 / order))
-
-
-def _atkinson_ends(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-    """The ends of the index, mapped from those of the entropy, with which it rises.
-
-    At an aversion of 1 they are mapped from the share favoured, as no benefit is 0. The index
-    rises up to a share of 1/ln 2 - 1, where the delta method has no slope, and falls above it.
-    """
-    aversion = _alpha(parameters, 1)
-    if aversion != 1:
-        low, high = _entropy_ends(counts, 1 - aversion, alpha)
-        return _atkinson(low, aversion), _atkinson(high, aversion)
-    wronged, right, favoured = _levels(counts)
-    share = favoured / (right + favoured)
-    hits = ("fp" if counts.favourable else "fn",)
-    size = count_effective_of_share(counts, hits, (*hits, "tp", "tn"))
-    low, high = proportions.share_interval(share, size, alpha)
-
-    def of(favoured: Floats) -> Floats:
-        return np.asarray(1 - 2**favoured / (1 + favoured))
-
-    ends = of(low), of(high)
-    top = 1 / np.log(2) - 1
-    highest = np.where((low < top) & (top < high), of(np.full_like(low, top)), np.maximum(*ends))
-    nothing = np.asarray(wronged > 0)
-    return np.where(nothing, np.nan, np.minimum(*ends)), np.where(nothing, np.nan, highest)
 
 
 def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
@@ -175,7 +136,7 @@ GENERALIZED_ENTROPY = Formula(
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
     description="How unequally the benefit of the decisions is distributed over the people of the "
     "group.",
-    caution=_CAUTION + ". This concerns α above 0 only.",
+    caution=_CAUTION,
     source=citations.SPEICHER,
     other_tools="AIF360's `generalized_entropy_index` always uses b = prediction - label + 1. At α "
     "= 0, AIF360 divides by μ once too often.",
@@ -185,7 +146,7 @@ GENERALIZED_ENTROPY = Formula(
     value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), counts.people.labelled),
     exact_of=lambda counts, p: _exact_half_square(_levels(counts)) if _alpha(p) == 2 else None,
     ends_of=lambda counts, p, alpha: _entropy_ends(counts, _alpha(p), alpha),
-    method="delta",
+    method=_METHOD,
 )
 THEIL = Formula(
     **_OF_BENEFIT,
@@ -194,14 +155,14 @@ THEIL = Formula(
     short="Theil",
     aliases=("theil_index",),
     description="Generalized entropy at α = 1: how unequally the benefit is distributed.",
-    caution=_CAUTION + ".",
+    caution=_CAUTION,
     source=citations.THEIL,
     other_tools="The same as AIF360's `theil_index`.",
     bounds=(0, None),
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
     value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), counts.people.labelled),
     ends_of=lambda counts, _, alpha: _entropy_ends(counts, 1.0, alpha),
-    method="delta",
+    method=_METHOD,
 )
 COEFFICIENT_OF_VARIATION = Formula(
     **_OF_BENEFIT,
@@ -209,7 +170,7 @@ COEFFICIENT_OF_VARIATION = Formula(
     title="Coefficient of variation of benefit",
     short="CV",
     description="The standard deviation of the benefit, divided by its mean.",
-    caution=_CAUTION + ".",
+    caution=_CAUTION,
     source=citations.SPEICHER,
     other_tools="fairMLHealth's documentation and AIF360 before version 0.5 print a value that is "
     "√2 times as large.",
@@ -219,8 +180,10 @@ COEFFICIENT_OF_VARIATION = Formula(
         np.sqrt(2 * _entropy(_levels(counts), 2.0)),
         counts.people.labelled,
     ),
-    ends_of=_variation_ends,
-    method="delta",
+    ends_of=lambda counts, _, alpha: _map_ends(
+        lambda entropy: np.sqrt(2 * entropy), _entropy_ends(counts, 2.0, alpha)
+    ),
+    method=f"{_METHOD}, mapped",
 )
 ATKINSON = Formula(
     **_OF_BENEFIT,
@@ -230,8 +193,7 @@ ATKINSON = Formula(
     description="The share of the total benefit that could be given up if the rest were "
     "distributed equally.",
     caution="If α is 1 or more, the index is 1 as soon as one person has a benefit of 0 (a false "
-    "negative; for a burden, a false positive). If α is below 1, the index has no interval if "
-    "fewer than 5 people have a benefit of 0.",
+    "negative; for a burden, a false positive).",
     source=citations.ATKINSON,
     parameters=("alpha",),
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}; by default α = 1: 1 - "
@@ -240,8 +202,11 @@ ATKINSON = Formula(
         _atkinson(_entropy(_levels(counts), 1 - _alpha(p, 1)), _alpha(p, 1)),
         counts.people.labelled,
     ),
-    ends_of=_atkinson_ends,
-    method=f"{proportions.SHARE_INTERVAL}, mapped; if α is not 1, delta method, mapped",
+    ends_of=lambda counts, p, alpha: _map_ends(
+        lambda entropy: _atkinson(entropy, _alpha(p, 1)),
+        _entropy_ends(counts, 1 - _alpha(p, 1), alpha),
+    ),
+    method=f"{_METHOD}, mapped",
 )
 
 

@@ -255,25 +255,25 @@ def _farther(first: Floats, second: Floats, *, least: bool) -> Floats:
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the correlation of an outcome with membership; None for means.
 
-    The distances of the ends of both shares, each by how steeply φ depends on that share.
+    φ rises with the first share and falls with the second: the distances of φ at one end of one
+    share, with the other share as it is, are added as squares.
     """
     if not (first.binomial and second.binomial) or first.ends is None or second.ends is None:
         return None
     p, q, n, m = first.value, second.value, first.weighted_n, second.weighted_n
     a, b = n / (n + m), m / (n + m)
-    plus = a * p + b * q
-    varies = plus * (1 - plus)
-    root, tilt = np.sqrt(a * b / varies), (p - q) * (1 - 2 * plus) / (2 * varies)
-    value, slopes = root * (p - q), (root * (1 - tilt * a), root * (-1 - tilt * b))
-    below = above = np.zeros_like(value)
-    for slope, side in zip(slopes, (first, second), strict=True):
-        assert side.ends is not None
-        low, high = side.ends(alpha)
-        down, up = side.value - low, high - side.value
-        below = below + (slope * np.where(slope > 0, down, up)) ** 2
-        above = above + (slope * np.where(slope > 0, up, down)) ** 2
-    low, high = value - np.sqrt(below), value + np.sqrt(above)
-    return Interval(np.maximum(low, -1.0), np.minimum(high, 1.0), "MOVER by gradients")
+
+    def correlate(p: Floats, q: Floats) -> Floats:
+        plus = a * p + b * q
+        return np.asarray((p - q) * np.sqrt(a * b / (plus * (1 - plus))))
+
+    value, (low, high), (other_low, other_high) = (
+        correlate(p, q), first.ends(alpha), second.ends(alpha)
+    )  # fmt: skip
+    below = np.hypot(value - correlate(low, q), value - correlate(p, other_high))
+    above = np.hypot(correlate(high, q) - value, correlate(p, other_low) - value)
+    low, high = np.maximum(value - below, -1.0), np.minimum(value + above, 1.0)
+    return Interval(low, high, "MOVER by each share")
 
 
 def of_ranked_shares(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

@@ -441,9 +441,10 @@ def _expand_presets(
         # The measures for this data, and the reason of the source.
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
-        text = f"preset {preset.name}: {', '.join(used) or 'nothing'}"
-        text += f"; not of this data: {', '.join(others)}" if others else ""
-        text += f". Why: {preset.why} ({preset.source})"
+        noun = "measure" if len(used) == 1 else "measures"
+        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}: {', '.join(used)}"
+        text += f"; the data has no columns for {', '.join(others)}" if others else ""
+        text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]

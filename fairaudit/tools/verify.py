@@ -280,7 +280,7 @@ def find_faults(
     return tuple(sorted(faults, key=lambda fault: places[fault.place]))
 
 
-def is_any_held(rows: Sequence[TableRow], excluded_below: Fraction | None = None) -> bool:
+def is_any_held(rows: Sequence[TableRow], excluded_below: Fraction | None) -> bool:
     """Whether any number could be contradicted by others."""
     counted = [row for row in rows if row.n is not None or row.selected is not None]
     return (

@@ -41,11 +41,11 @@ def by_name(bench: Any) -> dict[str, Any]:
 
 
 def test_one_rate_and_two_rates_are_covered_where_few_are_expected(bench: Any) -> None:
-    """Score intervals alone dip to .911 (one rate), .88 (difference), .81 (ratio), .82 (odds)."""
+    """Score intervals alone dip to .84 (one rate), .88 (difference), .81 (ratio), .82 (odds)."""
     singles = bench("singles")
     points = singles.wilson().points
-    assert np.mean([one.covered for one in points]) == pytest.approx(0.957, abs=0.004)
-    for study in (singles.wilson(), *singles.enumerated()):
+    assert np.mean([one.covered for one in points]) == pytest.approx(0.961, abs=0.004)
+    for study in (singles.wilson(), singles.one_rate_at_worst(), *singles.enumerated()):
         lowest = min(study.points, key=lambda one: one.covered)
         assert lowest.covered > 0.93, (study.title, lowest)
 
@@ -349,11 +349,12 @@ def test_perfect_scores_are_refuted_as_seldom_as_alpha_says(
 
 @pytest.mark.parametrize("name", ["theil", "generalized_entropy", "coefficient_of_variation"])
 @pytest.mark.parametrize("rates", [(0.7, 0.95, 0.4), (0.2, 0.6, 0.1), (0.1, 0.95, 0.4)])
-def test_inequality_has_no_interval_where_hardly_anybody_is_wronged(
-    bench: Any, name: str, rates: tuple[float, float, float]
+@pytest.mark.parametrize("n", [5, 20, 50])
+def test_inequality_is_covered_where_hardly_anybody_is_wronged(
+    bench: Any, name: str, rates: tuple[float, float, float], n: int
 ) -> None:
-    """Over all counts of 50 people. Without anybody wronged Theil's interval covers .06 to .88."""
-    n, (base, tpr, fpr) = 50, rates
+    """Over all counts. By the delta method Theil's interval covers .06 to .88."""
+    base, tpr, fpr = rates
     chances = (base * (1 - tpr), base * tpr + (1 - base) * (1 - fpr), (1 - base) * fpr)
     counts = [(w, n - w - f, f) for w in range(n + 1) for f in range(n + 1 - w)]
     mass = multinomial.pmf(np.array(counts), n, chances)
@@ -361,9 +362,8 @@ def test_inequality_has_no_interval_where_hardly_anybody_is_wronged(
     joint = np.stack([np.stack([right, favoured], 1), np.stack([wronged, 0 * right], 1)], 1)
     metric = find_metric(name)
     found = bench("samples").intervals(metric, bench("samples").table_of(joint[..., None]))
-    there = ~np.isnan(found.low[:, 0])
-    assert there.any()
-    assert not there[wronged < 5].any()
+    there = ~np.isnan(found.value[:, 0])
+    assert not np.isnan(found.low[there, 0]).any()
     mean = chances[1] + 2 * chances[2]
     parts = [(b / mean, chance) for b, chance in enumerate(chances)]
     half_square = sum(chance * (r * r - 1) for r, chance in parts) / 2
@@ -373,5 +373,4 @@ def test_inequality_has_no_interval_where_hardly_anybody_is_wronged(
         "coefficient_of_variation": math.sqrt(2 * half_square),
     }[name]
     inside = (found.low[:, 0] <= truth) & (truth <= found.high[:, 0])
-    if mass[there].sum() > 0.05:
-        assert mass[there & inside].sum() / mass[there].sum() >= 0.93
+    assert mass[there & inside].sum() / mass[there].sum() >= 0.93

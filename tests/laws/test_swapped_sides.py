@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from law_tables import COMPARING, checks_of, entry, rows_of
 
 from fairaudit.metrics import Disparity
+from fairaudit.metrics.comparisons import COMPARISONS
 from fairaudit.metrics.disparities import MEAN_MAGNITUDE, MEAN_RATIO
 
 RAW = {"correction": "none"}
@@ -36,10 +37,10 @@ SWAPPED = [
 SHARES = ("selection_rate", "true_positive_rate", "false_positive_rate", "accuracy")
 FORMULAS = ("f1", "balanced_accuracy", "error_type_ratio")
 SCORES = ("mean_score", "mean_score_positives", "mean_score_negatives", "auc", "brier")
+TO_REFERENCE = [one.id for one in COMPARISONS if not one.is_max_min]
 BY_PAIR = {
-    **dict.fromkeys(SHARES, ("difference", "ratio", "log_ratio", "odds_ratio", "cohens_h")),
+    **dict.fromkeys((*SHARES, *SCORES), TO_REFERENCE),
     **dict.fromkeys(FORMULAS, ("difference", "ratio")),
-    **dict.fromkeys(SCORES, ("difference", "ratio", "log_ratio", "odds_ratio", "cohens_h")),
 }
 """Rates by what a spec may compare them."""
 LIMITS = {0.0: ("-0.05", "0.05"), 1.0: ("0.8", "1.25"), 0.5: ("0.45", "0.55")}

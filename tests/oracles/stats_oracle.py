@@ -96,8 +96,8 @@ def koopman(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
 
 
 def is_few(x: float, n: float, alpha: float | None = None) -> bool:
-    """Fewer than 5 hits or misses; at a level far out in a tail fewer than two thirds of z²."""
-    least = max(5, 2 / 3 * quantile(alpha) ** 2) if alpha else 5
+    """Fewer than 13 hits or misses; at a level far out in a tail fewer than two thirds of z²."""
+    least = max(13, 2 / 3 * quantile(alpha) ** 2) if alpha else 13
     return min(x, n - x) < least - 1e-9
 
 
@@ -116,9 +116,17 @@ def gap_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
 
 
 def ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
-    """Koopman's; of few hits or misses of either side MOVER's of both shares."""
+    """Koopman's; of few hits or misses of either side MOVER's of both shares.
+
+    A single hit is on the first side with the odds nρ to m: its Clopper & Pearson ends count, too.
+    """
     if is_few(x, n) or is_few(y, m):
-        return quotient(x / n, share_bounds(x, n, alpha), y / m, share_bounds(y, m, alpha))
+        ends = quotient(x / n, share_bounds(x, n, alpha), y / m, share_bounds(y, m, alpha))
+        if x + y >= 1.5 or x * y:
+            return ends
+        low, high = (beta.ppf(alpha / 2, 1, 1), 1.0) if x else (0.0, beta.isf(alpha / 2, 1, 1))
+        odds = [share / (1 - share) if share < 1 else math.inf for share in (low, high)]
+        return min(ends[0], odds[0] * m / n), max(ends[1], odds[1] * m / n)
     return koopman(x, n, y, m, alpha)
 
 

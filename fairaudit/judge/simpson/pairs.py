@@ -343,38 +343,39 @@ def find_explained_share(
 def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
-    """The reversals with p-values that are corrected for all comparisons of their scan."""
-    claims, correction = [_find_claim(reversal) for reversal in reversals], inference.correction
-    p = np.ones(max(comparisons, len(claims)))
-    p[: len(claims)] = [p for _, p in claims]
-    adjusted = correction.adjust(p)[: len(claims)].tolist()
-    return [
-        replace(reversal, significance=Significance(name, p, level, comparisons, correction.words))
-        for reversal, (name, p), level in zip(reversals, claims, adjusted, strict=True)
-    ]
+    """The reversals with p-values that are corrected for all comparisons of their scan.
 
-
-def _find_claim(reversal: Reversal) -> tuple[str, float]:
-    """The name of the test of a reversal, and its p-value (1 if it was not tested)."""
-    kind, joined = reversal.kind, reversal.joined
-    crude, common, opposite = (
-        1.0 if p is None else p
-        for p in (
-            reversal.crude_p,
-            None if joined is None else joined.p,
-            None if joined is None else joined.opposite,
+    The p-value is 1 if a reversal was not tested.
+    """
+    names, p = [], np.ones(max(comparisons, len(reversals)))
+    for index, reversal in enumerate(reversals):
+        kind, joined = reversal.kind, reversal.joined
+        gap = None if joined is None else joined.difference
+        crude, common, opposite, interaction = (
+            1.0 if one is None else one
+            for one in (
+                reversal.crude_p,
+                *((joined.p, joined.opposite, joined.interaction) if joined else (None,) * 3),
+            )
         )
-    )
-    gap = None if joined is None else joined.difference
-    if kind is ReversalKind.EXPLAINED:
-        return _CRUDE, crude
-    if kind is ReversalKind.OPPOSITE:
-        interaction = None if joined is None else joined.interaction
-        return "Gail–Simon", 1.0 if interaction is None else interaction
-    if kind is ReversalKind.MASKED:
-        # A gap is not significant if its sign depends on the weights of the strata.
-        return _JOINED, 1.0 if gap is None or gap * reversal.standardized <= 0 else common
-    if kind is ReversalKind.MOST_PEOPLE:
-        return f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
-    is_reversed = gap is not None and gap * reversal.crude < 0
-    return f"{_CRUDE}, and {_JOINED}", max(crude, common) if is_reversed else 1.0
+        name = f"{_CRUDE}, and {_JOINED}"
+        p[index] = max(crude, common) if gap is not None and gap * reversal.crude < 0 else 1.0
+        if kind is ReversalKind.EXPLAINED:
+            name, p[index] = _CRUDE, crude
+        elif kind is ReversalKind.OPPOSITE:
+            name, p[index] = "Gail–Simon", interaction
+        elif kind is ReversalKind.MASKED:
+            # A gap is not significant if its sign depends on the weights of the strata.
+            is_sure = gap is not None and gap * reversal.standardized > 0
+            name, p[index] = _JOINED, common if is_sure else 1.0
+        elif kind is ReversalKind.MOST_PEOPLE:
+            name, p[index] = f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
+        names.append(name)
+    correction = inference.correction
+    tests = zip(reversals, names, p.tolist(), correction.adjust(p).tolist(), strict=False)
+    return [
+        replace(
+            reversal, significance=Significance(name, own, level, comparisons, correction.words)
+        )
+        for reversal, name, own, level in tests
+    ]

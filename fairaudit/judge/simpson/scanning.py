@@ -82,9 +82,14 @@ def scan_reversals(
                 within = table((attribute,), given, scan.of)
                 pairs = _PairScan(rate, scan, whole, within)
                 suspects, opposed = pairs.suspected
-                tested = pairs.list_tested(remaining, room)
+                tested = [*suspects, *opposed][:remaining]
+                sizes = np.cumsum(pairs.shared_strata(tested))
+                tested = tested[: int(np.searchsorted(sizes, room, side="right"))]
                 if len(tested) < len(suspects):
-                    too_many[pairs.refuse()] = None
+                    why = f"{attribute} given {' and '.join(given)} is not looked at: a scan tests "
+                    why += f"{MOST_SUSPECTS:,} pairs of groups that may turn, in {MOST_STRATA:,} "
+                    why += "strata together; say `pairs: reference`, or name fewer columns"
+                    too_many[why] = None
                     continue
                 remaining -= len(tested)
                 room -= int(pairs.shared_strata(tested).sum())
@@ -170,19 +175,6 @@ class _PairScan:
         self.large = np.array(large, dtype=np.int64)
         reference = scan.references.get(within.by[0])
         self.reference = self.levels.index(reference) if reference in self.levels else None
-
-    def list_tested(self, remaining: int, room: int) -> list[tuple[int, int]]:
-        """The first suspected pairs: at most `remaining`, with at most `room` strata in total."""
-        suspects, opposed = self.suspected
-        pairs = [*suspects, *opposed][:remaining]
-        strata = np.cumsum(self.shared_strata(pairs))
-        return pairs[: int(np.searchsorted(strata, room, side="right"))]
-
-    def refuse(self) -> str:
-        """That there are too many pairs to test, or too many strata of them."""
-        why = f"{self.within.by[0]} given {' and '.join(self.within.given)} is not looked at: "
-        why += f"a scan tests {MOST_SUSPECTS:,} pairs of groups that may turn, in {MOST_STRATA:,} "
-        return why + "strata together; say `pairs: reference`, or name fewer columns"
 
     def shared_strata(self, pairs: Sequence[tuple[int, int]]) -> Floats:
         """In how many strata both groups of each pair have the rate, [P]."""

@@ -104,7 +104,7 @@ def compare(
         has_same_groups = earlier == later and (is_known or are_same_files)
         same_people = then.rows == now.rows and (is_one_file or has_same_groups)
     sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
-    return _compare_results(before, after, sampling, outcomes=outcomes or (None, None))
+    return _compare_results(before, after, sampling, (), outcomes or (None, None))
 
 
 def compare_models(result: AuditResult, first: str, second: str) -> Changes:
@@ -124,8 +124,8 @@ def _compare_results(
     before: AuditResult,
     after: AuditResult,
     sampling: Sampling,
-    paired: Sequence[RateChange] = (),
-    outcomes: tuple[str | None, str | None] = (None, None),
+    paired: Sequence[RateChange],
+    outcomes: tuple[str | None, str | None],
 ) -> Changes:
     earlier, later, is_paired = before.provenance, after.provenance, sampling is Sampling.PAIRED
     inference, are_same_people = later.inference, sampling is not Sampling.INDEPENDENT

@@ -65,7 +65,7 @@ class _Side(Frozen):
 
 
 def compare_checks(
-    before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool = False
+    before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool
 ) -> tuple[list[CheckChange], tuple[DifferentCheck, ...]]:
     """The changes of checks with the same id, and the checks that differ in more than the value.
 

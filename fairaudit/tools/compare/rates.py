@@ -112,24 +112,20 @@ def compare_paired_rates(result: AuditResult, first: str, second: str) -> Iterat
         counts = (models.both, models.first_only, models.second_only, models.neither)
         known = [count for count in counts if count is not None]
         cells = PairedHits(*known) if len(known) == len(counts) else None
+        is_tested = models.standing is Eligibility.ELIGIBLE
         change = Change(
             before=_estimate_rate(models, models.first_value, alpha, models.first_only),
             after=_estimate_rate(models, models.second_value, alpha, models.second_only),
             scale=Scale.DIFFERENCE,
             value=models.difference,
             way=Direction.SAME if models.difference == 0 else Direction.UNKNOWN,
+            low=models.low if is_tested else None,
+            high=models.high if is_tested else None,
+            method="Newcombe, paired" if is_tested else "",
+            significance=models.significance if is_tested else None,
+            why="" if is_tested else f"not compared: {models.standing.replace('_', ' ')}",
             cells=cells,
         )
-        if models.standing is Eligibility.ELIGIBLE:
-            change = replace(
-                change,
-                low=models.low,
-                high=models.high,
-                method="Newcombe, paired",
-                significance=models.significance,
-            )
-        else:
-            change = replace(change, why=f"not compared: {models.standing.replace('_', ' ')}")
         metric = metric if isinstance(metric, GroupMetric) else None
         change = replace(change, way=judge_by_metric(change, metric, favourable=favourable))
         yield _describe_change(models, models.second, models.standing, change)
@@ -148,7 +144,7 @@ def _estimate_rate(models: ModelChange, value: float, alpha: float, alone: int |
 
 
 def compare_people(
-    before: AuditResult, after: AuditResult, *, barred: str = ""
+    before: AuditResult, after: AuditResult, *, barred: str
 ) -> Iterator[PeopleChange]:
     """A change for each grouping in both results, without strata."""
     earlier = _index_groupings(before.groups)

@@ -22,13 +22,13 @@ from conftest import about, examples, seeds
 from evidence_specs import YES, Cells, Rate, confused, document, ends, named, people, spec
 from hypothesis import given
 from hypothesis import strategies as st
-from stats_oracle import is_few, koopman, printed, wilson
+from stats_oracle import is_few, koopman, printed, share_bounds, wilson
 
 from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
 from fairaudit.stats import multiplicity, proportions
 
 Floats = npt.NDArray[np.float64]
-APPLICANTS = {"a": (12, 40), "b": (48, 80)}
+APPLICANTS = {"a": (24, 80), "b": (96, 160)}
 ADMITTED = {"A1": (81, 87), "A2": (234, 270), "B1": (55, 80), "B2": (192, 263)}
 """The kidney stones of Charig et al. (1986), told as admissions: 1.511 is their ε."""
 FOUR = {"a": (250, 1000), "b": (270, 1000), "c": (240, 1000), "d": (260, 1000)}
@@ -47,35 +47,35 @@ def of_group(rows: Sequence[dict[str, Any]], group: str) -> dict[str, Any]:
 
 
 VECTORS: list[tuple[dict[str, Rate], dict[str, Any], str]] = [
-    (APPLICANTS, {"metric": "disparate_impact_ratio", **LEVEL}, ".5 .293345 .793865"),
-    (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "rest"}, ".5 .293345 .793865"),
+    (APPLICANTS, {"metric": "disparate_impact_ratio", **LEVEL}, ".5 .344206 .699805"),
+    (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "rest"}, ".5 .344206 .699805"),
     (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "largest"},
-     ".5 .293345 .793865"),
+     ".5 .344206 .699805"),
     (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "highest"},
-     ".5 .293345 .793865"),
-    (APPLICANTS, {"metric": "impact_ratio"}, ".5 .293345 .793865"),
-    (APPLICANTS, {"metric": "demographic_parity_ratio"}, ".5 .293345 .793865"),
-    (APPLICANTS, {"metric": "selection_rate", "compare": "ratio", **LEVEL}, ".5 .293345 .793865"),
+     ".5 .344206 .699805"),
+    (APPLICANTS, {"metric": "impact_ratio"}, ".5 .344206 .699805"),
+    (APPLICANTS, {"metric": "demographic_parity_ratio"}, ".5 .344206 .699805"),
+    (APPLICANTS, {"metric": "selection_rate", "compare": "ratio", **LEVEL}, ".5 .344206 .699805"),
     (APPLICANTS, {"metric": "selection_rate", "compare": "log_ratio", **LEVEL},
-     "-.69315 -1.22641 -.23084"),
-    (APPLICANTS, {"metric": "selection_odds_ratio", **LEVEL}, ".285714 .129356 .638924"),
-    (APPLICANTS, {"metric": "statistical_parity_difference", **LEVEL}, "-.3 -.455876 -.110768"),
+     "-.69315 -1.06652 -.35695"),
+    (APPLICANTS, {"metric": "selection_odds_ratio", **LEVEL}, ".285714 .162259 .506246"),
+    (APPLICANTS, {"metric": "statistical_parity_difference", **LEVEL}, "-.3 -.415197 -.167390"),
     (APPLICANTS, {"metric": "statistical_parity_difference", "reference": "rest"},
-     "-.3 -.455876 -.110768"),
+     "-.3 -.415197 -.167390"),
     (APPLICANTS, {"metric": "statistical_parity_difference", "reference": "highest"},
-     "-.3 -.455876 -.110768"),
-    (APPLICANTS, {"metric": "mean_difference", **LEVEL}, ".3 .110768 .455876"),
-    (APPLICANTS, {"metric": "demographic_parity_difference"}, ".3 .110768 .455876"),
+     "-.3 -.415197 -.167390"),
+    (APPLICANTS, {"metric": "mean_difference", **LEVEL}, ".3 .167390 .415197"),
+    (APPLICANTS, {"metric": "demographic_parity_difference"}, ".3 .167390 .415197"),
     (APPLICANTS, {"metric": "statistical_parity_difference", "reference": "overall"},
-     "-.2 -.303918 -.073845"),
+     "-.2 -.276798 -.111594"),
     (APPLICANTS, {"metric": "disparate_impact_ratio", "reference": "overall"},
-     ".6 .383735 .852437"),
-    (APPLICANTS, {"metric": "elift"}, ".6 .383735 .852437"),
+     ".6 .440498 .777618"),
+    (APPLICANTS, {"metric": "elift"}, ".6 .440498 .777618"),
     (FOUR, {"metric": "demographic_parity_ratio"}, ".888889 .726578 1"),
     (FOUR, {"metric": "demographic_parity_difference"}, ".03 0 .081089"),
-    (ADMITTED, {"metric": "demographic_parity_difference"}, ".243534 .084823 .396583"),
-    (ADMITTED, {"metric": "demographic_parity_ratio"}, ".738426 .576267 .895107"),
-    (ADMITTED, {"metric": "differential_fairness"}, "1.511 .386592 2.684610"),
+    (ADMITTED, {"metric": "demographic_parity_difference"}, ".243534 .087408 .398915"),
+    (ADMITTED, {"metric": "demographic_parity_ratio"}, ".738426 .577766 .898858"),
+    (ADMITTED, {"metric": "differential_fairness"}, "1.511 .394951 3.062337"),
 ]  # fmt: skip
 
 
@@ -89,11 +89,11 @@ def test_published_vectors(rates: dict[str, Rate], metric: dict[str, Any], expec
 def test_the_vector_of_one_rate_and_of_logarithms() -> None:
     found = document(spec("selection_rate"), people(APPLICANTS))
     (row,) = [one for one in found["rates"] if one["group"] == {"g": "a"}]
-    assert ends(row) == pytest.approx((0.180748, 0.454300), abs=6e-7)
+    assert ends(row) == pytest.approx((0.210646, 0.407682), abs=6e-7)
     assert row["method"] == "Wilson, exact if few"
     metric = {"metric": "disparate_impact_ratio", **LEVEL}
     row = of_group(comparisons(APPLICANTS, metric, inference={"ratio": "katz"}), "a")
-    assert ends(row) == pytest.approx((0.3014, 0.8294), abs=6e-5)
+    assert ends(row) == pytest.approx((0.3496, 0.7151), abs=6e-5)
     assert row["method"] == "Katz"
 
 
@@ -101,7 +101,7 @@ def test_confidence_is_that_of_the_spec() -> None:
     metric = {"metric": "disparate_impact_ratio", **LEVEL}
     for confidence in ("0.5", "0.9", "0.999"):
         row = of_group(comparisons(APPLICANTS, metric, inference={"confidence": confidence}), "a")
-        expected = koopman(12, 40, 48, 80, 1 - float(confidence))
+        expected = koopman(24, 80, 96, 160, 1 - float(confidence))
         assert ends(row) == pytest.approx(expected, rel=1e-7)
 
 
@@ -119,7 +119,7 @@ def test_balanced_accuracy_adds_the_errors_of_both_rates() -> None:
     found = document(asked, confused({"a": (30, 7, 13, 9), "b": (5, 5, 5, 5)}))
     (row,) = [one for one in found["rates"] if one["group"] == {"g": "a"}]
     value = (30 / 43 + 9 / 16) / 2
-    (l1, u1), (l2, u2) = wilson(30, 43, 0.05), wilson(9, 16, 0.05)
+    (l1, u1), (l2, u2) = wilson(30, 43, 0.05), share_bounds(9, 16, 0.05)
     low = value - math.hypot(30 / 43 - l1, 9 / 16 - l2) / 2
     high = value + math.hypot(u1 - 30 / 43, u2 - 9 / 16) / 2
     assert ends(row) == pytest.approx((low, high), rel=1e-9)
@@ -492,5 +492,9 @@ def test_against_everybody_is_against_the_rest_mapped(found: list[Rate], level: 
     metrics = [{"metric": name, "reference": "overall"} for name in (
         "statistical_parity_difference", "disparate_impact_ratio")]  # fmt: skip
     rows = [one for one in comparisons(named(found), *metrics) if one["group"]["g"] == f"g{at:03}"]
+    n, everybody = found[at][1], sum(size for _, size in found)
     for row, expected in zip(rows, oracle.to_overall(found, at, 0.05), strict=True):
-        assert close(row, expected), (row, expected)
+        if row["metric"].endswith("difference") and (n < 2 or n + everybody < 7):
+            assert row["low"] is None
+        else:
+            assert close(row, expected), (row, expected)

@@ -257,7 +257,7 @@ def test_a_rate_among_the_selected_is_of_people_who_overlap() -> None:
     shares = []
     for model in (1, 2):
         (good, _), (chosen, _) = (hits(SKEWED, group, model, labels) for labels in ((1,), (0, 1)))
-        shares.append((good / chosen, oracle.wilson(good, chosen, sidak(0.05, 2))))
+        shares.append((good / chosen, oracle.share_bounds(good, chosen, sidak(0.05, 2))))
     assert ends_of(finding) == pytest.approx(apart(*shares[0], *shares[1], r), abs=1e-9)
 
 
