@@ -210,7 +210,7 @@ def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
             place="" if at is None else f"{checks.place(at)}:{at.column}",
             source=source,
             value=headlines.value(finding),
-            interval=_interval(finding),
+            interval=headlines.interval(finding),
             limit=headlines.limits(finding),
             lines=short,
             facts=(*finding_facts.value_lines(finding), *short, *finding_facts.facts(finding)),
@@ -230,21 +230,6 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _MOST_BREACHES = 5
-
-
-def _interval(finding: Finding) -> str:
-    """The ends of the interval of the value, as they agree with its limits."""
-    estimate = finding.estimate
-    if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
-        return ""
-    return _ends(finding, estimate.low, estimate.high)
-
-
-def _ends(finding: Finding, *ends: float) -> str:
-    """Both ends of a range, as they agree with the limits of a check."""
-    by_limits, digits = headlines.bounds(finding), headlines.digits(finding)
-    texts = (numbers.number_beside(end, by_limits, digits=digits) for end in ends)
-    return " to ".join(dict.fromkeys(texts))
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -448,7 +433,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
     assert estimate is not None
     number, parts = _count_compared(result, finding), list[str]()
     several = number is not None and number > 2
-    if ends := _interval(finding):
+    if ends := headlines.interval(finding):
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
@@ -508,7 +493,7 @@ def _missing(finding: Finding) -> str:
     is_open = bounds.missing_group and not is_worst
     same = "same verdict in these groups" if is_open else "same verdict"
     turn = "the verdict could change" if bounds.turns else same
-    return f"{who}: the value could be {_ends(finding, bounds.low, bounds.high)}, {turn}"
+    return f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}, {turn}"
 
 
 def _people(finding: Finding) -> list[str]:

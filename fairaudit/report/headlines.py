@@ -148,6 +148,21 @@ def value(finding: Finding) -> str:
     return numbers.estimate_beside(estimate, bounds(finding), digits(finding))
 
 
+def interval(finding: Finding) -> str:
+    """The ends of the interval of the value, as they agree with its limits."""
+    estimate = finding.estimate
+    if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
+        return ""
+    return ends(finding, estimate.low, estimate.high)
+
+
+def ends(finding: Finding, *values: float) -> str:
+    """Both ends of a range, as they agree with the limits of a check."""
+    by_limits, most = bounds(finding), digits(finding)
+    texts = (numbers.number_beside(end, by_limits, digits=most) for end in values)
+    return " to ".join(dict.fromkeys(texts))
+
+
 def digits(finding: Finding) -> int:
     """The number of decimals for the value of a check, its interval and its limits."""
     estimates = [] if finding.estimate is None else [finding.estimate]
