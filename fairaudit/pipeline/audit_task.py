@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairaudit import spec as specs
 from fairaudit.base.errors import FairauditError, SpecError, UsageError, check_type, suggest_known
@@ -24,7 +23,7 @@ from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 from fairaudit.counting.strata_models import FittedStrata
-from fairaudit.cube import KeyColumn, Rows
+from fairaudit.cube import Rows
 from fairaudit.judge import AnyCheck, Status
 from fairaudit.judge.checks import match_ids
 from fairaudit.metrics import Requirement
@@ -35,7 +34,6 @@ from fairaudit.pipeline.recode import Cubes, recode
 from fairaudit.result import FailOn
 from fairaudit.rows.fitted_models import fit_clusters, fit_propensity
 from fairaudit.spec import (
-    ClusterStrata,
     PropensityStrata,
     Protected,
     Spec,
@@ -231,8 +229,20 @@ class AuditTask(Frozen):
             for stratum in strata:
                 if isinstance(stratum.model, PropensityStrata):
                     models[stratum.name] = _fit_propensity(stratum, stratum.model, spec, cubes)
-                elif stratum.model is not None:
-                    models[stratum.name] = _fit_clusters(stratum.name, stratum.model, cubes.rows)
+                elif (wanted := stratum.model) is not None:
+                    people, names = cubes.rows.people.features, ", ".join(cubes.rows.features.names)
+                    fit = fit_clusters(people, wanted.k, wanted.seed)
+                    what = f"k-means of {names}, seed {wanted.seed}, fitted to {_count(cubes.rows)}"
+                    found = f"no clusters: {fit.reason}"
+                    if fit.model is not None:
+                        sizes = ", ".join(f"{n:,}" for n in fit.people)
+                        found = (
+                            f"{len(fit.people)} clusters of {sizes} people; {fit.explained:.0%} of "
+                            "the features' variance lies between clusters; within-cluster sum of "
+                            f"squares {fit.within:,.4g}, features standardised"
+                        )
+                    report = f"{stratum.name}: {what}; {found}. {_CAUTION}"
+                    models[stratum.name] = FittedStrata(fit.model, report)
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
@@ -275,21 +285,6 @@ _CAUTION = (
 )
 
 
-def _fit_clusters(name: str, wanted: ClusterStrata, rows: Rows) -> FittedStrata:
-    fit = fit_clusters(rows.people.features, wanted.k, wanted.seed)
-    parts = [
-        f"k-means of {', '.join(rows.features.names)}, seed {wanted.seed}, fitted to {_count(rows)}"
-    ]
-    if fit.model is None:
-        parts.append(f"no clusters: {fit.reason}")
-    else:
-        sizes = ", ".join(f"{n:,}" for n in fit.people)
-        parts.append(f"{len(fit.people)} clusters of {sizes} people")
-        parts.append(f"{fit.explained:.0%} of the features' variance lies between clusters")
-        parts.append(f"within-cluster sum of squares {fit.within:,.4g}, features standardised")
-    return FittedStrata(fit.model, f"{name}: {'; '.join(parts)}. {_CAUTION}")
-
-
 def _fit_propensity(
     stratum: Protected, wanted: PropensityStrata, spec: Spec, cubes: Cubes
 ) -> FittedStrata:
@@ -300,7 +295,27 @@ def _fit_propensity(
     codes = cubes.cube.codes[rows.cells[people.entries], place]
     known = np.asarray((codes >= 0) & ~np.isin(codes, list(key.unknown)))
     attribute = next(protected for protected in spec.protected if protected.name == wanted.of)
-    code, is_group = _choose_group(stratum, wanted, attribute, key, codes)
+    # The level that the model separates: a group, or the reference of all others.
+    levels = [level for code, level in enumerate(key.levels) if code not in key.unknown]
+    is_group, reference = True, attribute.reference
+    if wanted.group is not None:
+        if wanted.group.value not in levels:
+            hint = suggest_known(wanted.group.value, levels)
+            message = f"{quoted(wanted.group.value)} is not a level of {wanted.of}{hint}"
+            raise SpecError([wanted.group.fault(message)])
+        code = key.levels.index(wanted.group.value)
+    elif reference is not None and reference.value in levels:
+        code, is_group = key.levels.index(reference.value), False
+    elif len(levels) > 2:
+        message = (
+            f"{stratum.name}: {wanted.of} has {len(levels)} levels, and a propensity compares one "
+            f"group with all others: name the group, as in `group: {levels[0]}`, or declare a "
+            f"`reference` in columns.protected.{wanted.of}"
+        )
+        raise SpecError([stratum.column.fault(message)])
+    else:  # the smaller one of two groups
+        people_of = np.bincount(codes[codes >= 0], minlength=len(key.levels))
+        code = min(map(key.levels.index, levels), key=lambda code: int(people_of[code]))
     member = codes[known] == code if is_group else codes[known] != code
     fit = fit_propensity(people.features.take(known), member, wanted.bins)
     level = key.levels[code]
@@ -326,37 +341,6 @@ def _fit_propensity(
         parts.append(f"without a counterpart on the other side, and so in no stratum: {alone}")
     balance = tuple(replace(row, stratum=stratum.name) for row in fit.balance)
     return FittedStrata(fit.model, f"{stratum.name}: {'; '.join(parts)}. {_CAUTION}", balance)
-
-
-def _choose_group(
-    stratum: Protected,
-    wanted: PropensityStrata,
-    attribute: Protected,
-    key: KeyColumn,
-    codes: NDArray[np.int32],
-) -> tuple[int, bool]:
-    """The code of the level that the model separates, and whether it is the group or the others.
-
-    If there are two levels, the group is the smaller one.
-    """
-    levels = [level for code, level in enumerate(key.levels) if code not in key.unknown]
-    if wanted.group is not None:
-        if wanted.group.value not in levels:
-            hint = suggest_known(wanted.group.value, levels)
-            message = f"{quoted(wanted.group.value)} is not a level of {wanted.of}{hint}"
-            raise SpecError([wanted.group.fault(message)])
-        return key.levels.index(wanted.group.value), True
-    if attribute.reference is not None and attribute.reference.value in levels:
-        return key.levels.index(attribute.reference.value), False
-    if len(levels) > 2:
-        message = (
-            f"{stratum.name}: {wanted.of} has {len(levels)} levels, and a propensity compares one "
-            f"group with all others: name the group, as in `group: {levels[0]}`, or declare a "
-            f"`reference` in columns.protected.{wanted.of}"
-        )
-        raise SpecError([stratum.column.fault(message)])
-    people = np.bincount(codes[codes >= 0], minlength=len(key.levels))
-    return min(map(key.levels.index, levels), key=lambda code: int(people[code])), True
 
 
 def _count(rows: Rows) -> str:

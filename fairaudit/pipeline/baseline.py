@@ -116,10 +116,25 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
     return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:_LENGTH]
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a line a kind
+def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape
+    """A value as plain data; a record of the catalogue by its formulas and those of its parts."""
     match value:
         case CatalogueEntry():
-            return _describe_record(value)
+            words: dict[str, Any] = {"id": value.id, "version": value.version}
+            if isinstance(value, Disparity):
+                words["parts"] = [[_plain(member) for member in part] for part in value.parts]
+                words |= {"fold": value.fold.id, "reference": _plain(value.reference)}
+                words |= {"averages": _plain(value.averages)}
+                # A mean is hashed as before the other numbers existed.
+                words["mean"] = value.over_groups is OverGroups.MEAN
+                if value.over_groups not in {None, OverGroups.MEAN}:
+                    words["aggregate"] = _plain(value.over_groups)
+                words["four_fifths"] = value.four_fifths
+                if value.per_class is not None:
+                    words["per_class"] = _plain(value.per_class)
+            elif isinstance(value, GroupMetric | Comparison | TableMetric):
+                words["formula"] = value.formula
+            return words
         case LocatedText():
             return value.value
         case Decimal():
@@ -139,26 +154,6 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape, a 
             }
         case _:
             return value
-
-
-def _describe_record(record: CatalogueEntry) -> dict[str, Any]:
-    """The formulas of a record of the catalogue and of its parts."""
-    words: dict[str, Any] = {"id": record.id, "version": record.version}
-    match record:
-        case Disparity():
-            words["parts"] = [[_plain(member) for member in part] for part in record.parts]
-            words |= {"fold": record.fold.id, "reference": _plain(record.reference)}
-            words |= {"averages": _plain(record.averages)}
-            # A mean is hashed as before the other numbers existed.
-            words["mean"] = record.over_groups is OverGroups.MEAN
-            if record.over_groups not in {None, OverGroups.MEAN}:
-                words["aggregate"] = _plain(record.over_groups)
-            words["four_fifths"] = record.four_fifths
-            if record.per_class is not None:
-                words["per_class"] = _plain(record.per_class)
-        case GroupMetric() | Comparison() | TableMetric():
-            words["formula"] = record.formula
-    return words
 
 
 NO_TOLERANCE = "0"

@@ -138,9 +138,17 @@ class Judge:
         if MASKED_DOUBT in doubts:
             # The check would fail with some of the possible counts, and pass with others.
             finding = replace(finding, status=Status.INCONCLUSIVE)
-        names = self._list_alike(check) if exclusion == NO_EXCLUSION else []
-        if self._joined is not None and self._alike is not None and names:
-            joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
+        if self._joined is not None and self._alike is not None and exclusion == NO_EXCLUSION:
+            # The columns with levels of similar spelling that can be joined.
+            names = [*chain(*chain(*self._list_places(check)))]
+            can_join = not (isinstance(check, SubgroupCheck) and self._spec.features)
+            if isinstance(check, Check):
+                names += check.terms.parameters.controls
+                can_join = not check.metric.requirements & {Requirement.SCORE, Requirement.FEATURES}
+            names = [name for name in dict.fromkeys(names) if name in self._alike.levels]
+            joined = None
+            if names and can_join:
+                joined = self._apply_limits(check, self._joined, exclusion, gone, doubts)
             if joined is not None and joined.status is not finding.status:
                 reason = (
                     "levels with similar spelling are counted separately: "
@@ -260,18 +268,6 @@ class Judge:
                 )
                 gone += list_without_outcome(evaluation, minimum)
         return gone
-
-    def _list_alike(self, check: AnyCheck) -> list[str]:
-        """The columns of a check that have levels with similar spelling which can be joined."""
-        names = [*chain(*chain(*self._list_places(check)))]
-        cannot_join = isinstance(check, SubgroupCheck) and bool(self._spec.features)
-        if isinstance(check, Check):
-            names += check.terms.parameters.controls
-            needs = {Requirement.SCORE, Requirement.FEATURES}
-            cannot_join = bool(needs & check.metric.requirements)
-        if self._alike is None or cannot_join:
-            return []
-        return [name for name in dict.fromkeys(names) if name in self._alike.levels]
 
     def _count_left_out(self, check: AnyCheck) -> LeftOutPeople:
         """The people whom a check leaves out; for a search, in the table that leaves out most."""
@@ -411,7 +407,15 @@ def _count_all(
         except FairauditError as error:
             yield number, task.locate(error)
         else:
-            passes.setdefault((_identify(source), needed.format), {})[number] = needed
+            # Data that one pass can count together have the same identity.
+            identity: object = None
+            if isinstance(source, Frame):
+                identity = id(source.frame)
+            else:  # `find_files` reports entries that are not paths
+                entries = source.entries
+                paths = [source.base / entry for entry in entries if can_be_named(entry)]
+                identity = (*map(os.path.realpath, paths), len(entries), source.may_repeat)
+            passes.setdefault((identity, needed.format), {})[number] = needed
     for plans in passes.values():
         source = tasks[min(plans)].find_data(data)
         outcomes: Sequence[CountsOrError]
@@ -421,19 +425,6 @@ def _count_all(
             outcomes = [error for _ in plans]
         for number, outcome in zip(plans, outcomes, strict=True):
             yield number, tasks[number].locate(outcome)
-
-
-def _identify(data: Files | Frame) -> object:
-    """The identity of data: equal for data that one pass can count together."""
-    if isinstance(data, Frame):
-        return id(data.frame)
-    # `find_files` reports entries that are not paths.
-    paths = [entry for entry in data.entries if can_be_named(entry)]
-    return (
-        *(os.path.realpath(data.base / entry) for entry in paths),
-        len(data.entries),
-        data.may_repeat,
-    )
 
 
 def answer_all(

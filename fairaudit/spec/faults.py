@@ -181,7 +181,17 @@ def _faults(
         path = error.path
         match error.kind:
             case Kind.UNKNOWN_KEY:
-                yield document.fault(path, _unknown_key(path, root), key=True)
+                shape = _record_at(path[:-1], root)
+                meant = [_MEANT.get(parent.__name__, {}).get(str(key)) for parent in shape.__mro__]
+                hint = did_you_mean(str(key), _keys_of(shape))
+                message = f"unknown key{hint or '; known here: ' + ', '.join(_keys_of(shape))}"
+                if word := next(filter(None, meant), None):
+                    message = f"unknown key; say `{word}`"
+                elif key in _keys_of(root):
+                    message = "unknown key; it belongs at the top of the spec"
+                elif key in _keys_of(_record_at(("columns",), root)):
+                    message = "unknown key; it belongs under `columns`"
+                yield document.fault(path, message, key=True)
             case Kind.MISSING_KEY:
                 yield document.fault(path[:-1], f"`{path[-1]}` is missing")
             case Kind.REFUSED:
@@ -207,20 +217,6 @@ def _kind_of(value: object) -> str:
             return "a text"
         case _:
             return "nothing"
-
-
-def _unknown_key(path: Path, root: type[Frozen]) -> str:
-    shape = _record_at(path[:-1], root)
-    key = str(path[-1])
-    known = _keys_of(shape)
-    meant = [_MEANT.get(parent.__name__, {}).get(key) for parent in shape.__mro__]
-    if word := next(filter(None, meant), None):
-        return f"unknown key; say `{word}`"
-    if key in _keys_of(root):
-        return "unknown key; it belongs at the top of the spec"
-    if key in _keys_of(_record_at(("columns",), root)):
-        return "unknown key; it belongs under `columns`"
-    return f"unknown key{did_you_mean(key, known) or '; known here: ' + ', '.join(known)}"
 
 
 def _keys_of(record: type[Frozen]) -> list[str]:

@@ -32,7 +32,7 @@ from fairaudit.metrics.terms import (
 from fairaudit.spec.column_model import OutcomeKind, value_of
 from fairaudit.spec.entries import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest
-from fairaudit.spec.text import UNWRITTEN, LocatedText, SpecReader
+from fairaudit.spec.text import UNWRITTEN, SpecReader
 
 _CELLS = ("tp", "fp", "fn", "tn")
 
@@ -53,8 +53,17 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
     subsets: Sequence[Grouping] = by
     if len(context.columns.attributes) <= MOST_ATTRIBUTES:
         subsets = every_subset(context.columns.attributes)
-    # The order of their faults.
-    average, class_text = _read_average(entry), _read_class(entry, of)
+    average, class_text = _read_average(entry), None
+    outcome, of_class = context.outcomes.get(of), entry.shape.of_class
+    if of_class is not None and outcome is not None:
+        if outcome.kind is OutcomeKind.NUMBER:
+            entry.fault("class", f"{of} is a number and has no classes", key_itself=True)
+        if entry.shape.at is not None:
+            entry.fault("class", "a score with a threshold has no classes", key_itself=True)
+        elif of_class != MACRO and outcome.threshold is not None:
+            entry.fault("class", f"{of} has a threshold, so it has no classes", key_itself=True)
+        if of_class != MACRO or entry.shape.at is not None:
+            class_text = context.reader.text((*entry.path, "class"), of_class)
     minimum = context.shape.groups.minimum
     if isinstance(entry.metric, PeopleCount):
         minimum = NO_MINIMUM  # a limit on the size of a group is about small ones, too
@@ -187,22 +196,6 @@ def _refuse_weights_of_two_sides(entry: Entry) -> None:
     if policy in EXTREME_REFERENCES:
         what = f"the {policy} group is found among the averages, so it cannot define the weights"
         entry.fault("average", f"{what}: say pooled or uniform")
-
-
-def _read_class(entry: Entry, of: str) -> LocatedText | None:
-    """The class that counts as positive."""
-    outcome, of_class = entry.context.outcomes.get(of), entry.shape.of_class
-    if of_class is None or outcome is None:
-        return None
-    if outcome.kind is OutcomeKind.NUMBER:
-        entry.fault("class", f"{of} is a number and has no classes", key_itself=True)
-    if entry.shape.at is not None:
-        entry.fault("class", "a score with a threshold has no classes", key_itself=True)
-    elif of_class == MACRO:
-        return None
-    elif outcome.threshold is not None:
-        entry.fault("class", f"{of} has a threshold, so it has no classes", key_itself=True)
-    return entry.context.reader.text((*entry.path, "class"), of_class)
 
 
 def _read_against(entry: Entry, of: str) -> str | None:

@@ -6,6 +6,7 @@ in `_SECTIONS` of `editor_schema.py`.
 """
 
 # Annotations are evaluated here: they say how a value is read.
+import json
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated, Literal, TypeAlias
@@ -124,6 +125,11 @@ class Missing(Frozen):
     """Texts that hide a count, each with the least and the greatest count it may stand for; no
     count exceeds the total of its row. Reports show ranges, and a check that they could change is
     inconclusive. Example: `{"<5": [0, 4], "*": [1, 10]}`."""
+
+    def declare(self, *words: str) -> str:
+        """The key with these words among its tokens, as a user writes it."""
+        tokens = json.dumps([*self.tokens, *words], ensure_ascii=False)
+        return f"`missing: {{tokens: {tokens}}}`"
 
 
 class ExpectedRows(Frozen):

@@ -146,10 +146,9 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
             message = "features are only used by `subgroups`: add `subgroups:`"
             context.reader.fault(("columns", "features"), message)
         return None, []
-    _refuse_dropped_rows(context)
     known = (*columns.protected, *columns.strata, *features)
     over = _read_columns(reader.at("over"), shape.over, known, suggest_known)
-    _refuse_sizes(reader, shape, over)
+    _refuse_search(context, reader, shape, over)
     gated = shape.fail is not None or shape.warn is not None
     of = _read_outcome(context, "subgroups", shape.of, gated=gated)
     if shape.rates == []:
@@ -187,11 +186,11 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
     return search, checks
 
 
-def _refuse_dropped_rows(context: Context) -> None:
-    """Faults of rows that are dropped, and that a search over features would count."""
+def _refuse_search(
+    context: Context, reader: SpecReader, search: key_schema.Subgroups, over: Grouping
+) -> None:
+    """Adds faults of sizes, and of rows that are dropped and that features would count."""
     shape, outcomes = context.shape, context.outcomes
-    if not context.columns.features:
-        return
     numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())
     drops_rows = {
         "strata": True,
@@ -201,30 +200,27 @@ def _refuse_dropped_rows(context: Context) -> None:
         "prediction": numbers,
     }
     for role, is_there in drops_rows.items():
-        if is_there and getattr(shape.missing, role) == "drop":
+        if context.columns.features and is_there and getattr(shape.missing, role) == "drop":
             message = (
                 "rows that are dropped for a column that is in none of the tables of subgroups "
                 "over `features` would be counted there: say `aside`, or leave out the features"
             )
             context.reader.fault(("missing", role), message)
-
-
-def _refuse_sizes(reader: SpecReader, shape: key_schema.Subgroups, over: Grouping) -> None:
-    if not shape.over:
+    if not search.over:
         message = "list the columns for the subgroups, or use `all`"
         reader.fault(("over",), message)
-    if not 1 <= shape.depth <= MOST_DEEP:
+    if not 1 <= search.depth <= MOST_DEEP:
         reader.fault(("depth",), f"`depth` must be from 1 to {MOST_DEEP} conditions")
         return
     for key in ("min_size", "top"):
-        if getattr(shape, key) < 1:
+        if getattr(search, key) < 1:
             reader.fault((key,), "expected a whole number from 1 up")
-    deepest = min(shape.depth, len(over))
+    deepest = min(search.depth, len(over))
     count = sum(comb(len(over), size) for size in range(1, deepest + 1))
     if count > _MOST_COMBINATIONS:
         reader.fault(
             (),
-            f"{len(over)} columns at depth {shape.depth} are {count:,} combinations, and at most "
+            f"{len(over)} columns at depth {search.depth} are {count:,} combinations, and at most "
             f"{_MOST_COMBINATIONS:,} are searched: use fewer columns in `over`, or lower "
             "`depth`",
         )

@@ -116,10 +116,8 @@ def note_oddities(
         and level not in unknown
     ]
     if blank:
-        tokens = json.dumps([*missing.tokens, *blank], ensure_ascii=False)
         what = f"{listing(blank)} counts as a level like any other; if it means missing, say "
-        remedy = f"`missing: {{tokens: {tokens}}}`, or name it in `unknown`"
-        problems.note(attribute.name, what + remedy)
+        problems.note(attribute.name, f"{what}{missing.declare(*blank)}, or name it in `unknown`")
 
 
 def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Problems) -> None:
@@ -171,10 +169,9 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
             infinite |= number.is_infinite()
             texts[str(number)] = f"{number} ({rows:,} {'row' if rows == 1 else 'rows'}{by_filter})"
         if texts:
-            tokens = json.dumps([*spec.missing.tokens, *texts], ensure_ascii=False)
             yield Notice(
                 f"{column}: {' and '.join(texts.values())} may be missing values; if so, "
-                + ("leave them blank" if infinite else f"say `missing: {{tokens: {tokens}}}`"),
+                + ("leave them blank" if infinite else f"say {spec.missing.declare(*texts)}"),
                 Subjects.NEVER,
             )
 
@@ -226,11 +223,10 @@ def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:
         removed = int(counts.file_rows[(counts.kept == 0) & is_odd].sum())
         by_filter = f" ({removed:,} removed by the filter)" if removed else ""
         likely = "9999-12-31" if "early" not in raw_key.levels else "1900-01-01"
-        tokens = json.dumps([*spec.missing.tokens, likely], ensure_ascii=False)
         yield Notice(
             f"{columns[name]}: {rows:,} {'row has' if rows == 1 else 'rows have'} a date before "
             f"1901 or after 2099{by_filter}; if such a date means that the date is missing, say "
-            f"`missing: {{tokens: {tokens}}}`",
+            f"{spec.missing.declare(likely)}",
             Subjects.NEVER,
         )
 

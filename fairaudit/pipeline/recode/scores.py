@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from operator import getitem
 
@@ -264,9 +263,8 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
             is_far = other >= 0 if sign < 0 else 2 * other < high
             if low == high and low in SENTINELS and sign * low > 0 and is_far:
                 rows = int(people[there[at]])
-                tokens = json.dumps([*spec.missing.tokens, f"{low:g}"], ensure_ascii=False)
                 what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
-                what += f"missing values; if so, say `missing: {{tokens: {tokens}}}`"
+                what += f"missing values; if so, say {spec.missing.declare(f'{low:g}')}"
                 yield Notice(what, Subjects.NEVER)
         outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
         if outside and 2 * outside < int(people.sum()):

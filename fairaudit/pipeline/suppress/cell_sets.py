@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import cached_property, reduce
+from itertools import compress
 from operator import or_
 
 import numpy as np
 
-from fairaudit.base.arrays import Floats, has_small
+from fairaudit.base.arrays import has_small
 from fairaudit.base.frozen import Frozen
 from fairaudit.counting.raw_counts import RawHistogram
 from fairaudit.cube import (
@@ -45,7 +46,7 @@ from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.scores import Distribution, find_labels
 from fairaudit.pipeline.suppress.protection import Pieces
 from fairaudit.result import Curve
-from fairaudit.spec import Outcome, Spec
+from fairaudit.spec import Spec
 
 
 class GroupCells(Frozen, dict=True):
@@ -338,7 +339,6 @@ class ScoreSource:
             o.name for o in spec.outcomes if o.score and o.score.value == score.column
         )
         cuts = [o for o in spec.outcomes if o.threshold and o.column.value == score.column]
-        self.sides = {o.name: _find_side(o, score.raw.bins.low) for o in cuts}
         self.steps = {
             p.at for curve in curves if curve.column == score.column for p in curve.thresholds
         }
@@ -346,9 +346,25 @@ class ScoreSource:
         above_median = [one for one in requests if SCORING_RATE in list_quantities(one.metric)]
         cutting = [one for one in requests if one.terms.at is not None] + above_median
         points = {float(one.terms.at) for one in cutting if one.terms.at is not None}
-        for edge in (edge for o in cuts if o.threshold for edge in edges_of(o.threshold)):
-            value = float(edge.value)
-            points.add(math.nextafter(value, math.inf) if edge.beyond else value)
+        low, self.sides = score.raw.bins.low, dict[str, Marks]()
+        for outcome in cuts:
+            edges = edges_of(outcome.threshold) if outcome.threshold else ()
+            values = [float(edge.value) for edge in edges]
+            passed = [
+                low > value if edge.beyond else low >= value
+                for edge, value in zip(edges, values, strict=True)
+            ]
+            self.sides[outcome.name] = np.array(
+                [
+                    is_positive(outcome, compress(edges, row))
+                    for row in np.transpose(passed).tolist()
+                ],
+                dtype=np.bool_,
+            )
+            points |= {
+                math.nextafter(value, math.inf) if edge.beyond else value
+                for edge, value in zip(edges, values, strict=True)
+            }
         if above_median:
             everybody = self.histograms[0]
             middle = everybody.bins.high[median_bin(everybody.everybody)]
@@ -424,21 +440,6 @@ class ScoreSource:
         known = {number: parts for number, parts in found.items() if parts is not None}
         pairs = ((number, part) for number, parts in known.items() for part in parts)
         return frozenset(pairs) if known else None
-
-
-def _find_side(outcome: Outcome, scores: Floats) -> Marks:
-    """Marks of the scores that are positive for an outcome that is a cut on the score."""
-    edges = edges_of(outcome.threshold) if outcome.threshold else ()
-    passed = [
-        scores > float(edge.value) if edge.beyond else scores >= float(edge.value) for edge in edges
-    ]
-    return np.array(
-        [
-            is_positive(outcome, (edge for edge, has in zip(edges, row, strict=True) if has))
-            for row in np.transpose(passed).tolist()
-        ],
-        dtype=np.bool_,
-    )
 
 
 class ScorePieces(NumberedSets):

@@ -175,10 +175,11 @@ class Support:
         if value.against is not None:
             for of in (value.of, value.against):
                 inside = inside & self.cells.known_outcome(of)
-        within = self.cells.group_cells(value.given)
-        strata = within.each(with_unknown=value.wide)
+        by_stratum = self.cells.group_cells(value.given)
         if value.stratum is not None:
-            strata = [within.within(value.stratum)]
+            strata = [by_stratum.within(value.stratum)]
+        else:
+            strata = by_stratum.each(with_unknown=value.wide)
         groups = self.cells.group_cells(value.by)
         known = groups.of_known
         if value.groups is not None:

@@ -15,7 +15,7 @@ from fairaudit.base.inputs import CSV, format_of
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, Plan, is_finite_number
 from fairaudit.counting.raw_counts import RawKey
-from fairaudit.cube import Cube, add_up
+from fairaudit.cube import add_up
 from fairaudit.judge import Check, Finding
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.simpson import Scanned
@@ -132,6 +132,24 @@ def _describe_provenance(audit: Audit) -> Provenance:
     spec, counts, cube, draws = audit.spec, audit.counts, audit.cubes.cube, audit.task.draws
     same: dict[str, Any] = {name: getattr(spec, name) for name in (*_SETTINGS, *_TEXTS)}
     same |= {name: value_of(same[name]) for name in _TEXTS}
+    # A fingerprint of the counts, equal for equal cubes.
+    fingerprint = hashlib.sha256()
+    for key in cube.keys:
+        fingerprint.update(repr((key.name, str(key.role), key.levels)).encode())
+    fingerprint.update(cube.codes.tobytes())
+    weights = [part.values for part in (cube.weight, cube.squares) if part is not None]
+    for numbers in (cube.rows, cube.people, *weights):
+        # Counts beyond 64 bits are Python integers.
+        is_large = numbers.dtype == object
+        fingerprint.update(repr(numbers.tolist()).encode() if is_large else numbers.tobytes())
+    for name, amount in sorted(cube.amounts.items()):
+        sums = [(part.values.tolist(), part.scale) for part in amount.sums()]
+        fingerprint.update(repr((name, amount.n.tolist(), sums)).encode())
+    if cube.clusters is not None:
+        strata = cube.clusters.strata
+        design = () if strata is None else (strata.of_cluster, strata.units)
+        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass, *design):
+            fingerprint.update(entries.tobytes())
     return Provenance(
         version=__version__,
         spec_path=spec.path,
@@ -139,7 +157,7 @@ def _describe_provenance(audit: Audit) -> Provenance:
         files=counts.files,
         rows=cube.ledger.read,
         route=counts.route,
-        cube_sha256=_hash_cube(cube),
+        cube_sha256=fingerprint.hexdigest(),
         weight_error=counts.weight_error,
         created=audit_task.time_of_run(),
         clusters=None if cube.clusters is None else cube.clusters.count,
@@ -190,28 +208,6 @@ def _read_columns(counts: Counts, plan: Plan) -> Iterator[ColumnReading]:
             distinct=None if is_cut else len(texts),
             examples=tuple(texts[: 0 if column == counts.plan.cluster else _EXAMPLES]),
         )
-
-
-def _hash_cube(cube: Cube) -> str:
-    """A fingerprint of the counts: equal for equal cubes."""
-    fingerprint = hashlib.sha256()
-    for key in cube.keys:
-        fingerprint.update(repr((key.name, str(key.role), key.levels)).encode())
-    fingerprint.update(cube.codes.tobytes())
-    weights = [part.values for part in (cube.weight, cube.squares) if part is not None]
-    for counts in (cube.rows, cube.people, *weights):
-        # Counts beyond 64 bits are Python integers.
-        is_large = counts.dtype == object
-        fingerprint.update(repr(counts.tolist()).encode() if is_large else counts.tobytes())
-    for name, amount in sorted(cube.amounts.items()):
-        sums = [(part.values.tolist(), part.scale) for part in amount.sums()]
-        fingerprint.update(repr((name, amount.n.tolist(), sums)).encode())
-    if cube.clusters is not None:
-        strata = cube.clusters.strata
-        design = () if strata is None else (strata.of_cluster, strata.units)
-        for entries in (cube.clusters.cell, cube.clusters.code, cube.clusters.mass, *design):
-            fingerprint.update(entries.tobytes())
-    return fingerprint.hexdigest()
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:

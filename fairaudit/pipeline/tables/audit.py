@@ -70,25 +70,6 @@ MOST_UNASKED = 50_000
 """The largest number of groups to evaluate in subsets that the spec does not ask for."""
 
 
-def _refuse_ladders(cube: Cube, spec: Spec) -> None:
-    """Raises `SpecError` if too many verdicts depend on the same counts.
-
-    Different columns may have the same groups: copies, or columns that follow from each other.
-    """
-    places = {key.name: place for place, key in enumerate(cube.keys)}
-    codes = cube.codes[cube.people > 0]
-
-    def name_counts(by: Grouping, of: str) -> tuple[Hashable, str]:
-        columns = [places[name] for name in (*by, of) if name in places]
-        _, index = distinct_rows(codes[:, columns])
-        _, first = np.unique(index, return_index=True)
-        return (first[index].tobytes(), "" if of in places else of), " × ".join((*by, of))
-
-    faults = [*find_ladders(spec.checks, name_counts)]
-    if faults:
-        raise SpecError(faults)
-
-
 def _refuse_explosion(cube: Cube, spec: Spec) -> None:
     """Raises `SpecError` if a spec asks for too many groups, or for too large tables of them."""
     groupings = [
@@ -392,7 +373,11 @@ class Audit(Frozen, eq=False, dict=True):
 
     @classmethod
     def of(cls, task: AuditTask, counts: Counts) -> Audit:
-        """The audit of these counts; raises `UsageError` if they lack what the task needs."""
+        """The audit of these counts; raises `UsageError` if they lack what the task needs.
+
+        Raises `SpecError` for levels that do not occur, too many groups, and in a published report
+        too many verdicts that depend on the same counts.
+        """
         has_cuts = {*task.quantiles} <= {*counts.plan.cuts}
         spec = apply_cuts(task.spec, counts.plan.cuts) if has_cuts else task.spec
         has_models = {stratum.name for stratum in spec.modelled} <= {*counts.plan.models}
@@ -410,7 +395,18 @@ class Audit(Frozen, eq=False, dict=True):
         _refuse_unknown(spec.requests, cubes.cube)
         _refuse_explosion(cubes.cube, spec)
         if spec.suppress_below is not None:
-            _refuse_ladders(cubes.cube, spec)
+            # Different columns may have the same groups, as copies have.
+            places = {key.name: place for place, key in enumerate(cubes.cube.keys)}
+            codes = cubes.cube.codes[cubes.cube.people > 0]
+
+            def name_counts(by: Grouping, of: str) -> tuple[Hashable, str]:
+                columns = [places[name] for name in (*by, of) if name in places]
+                _, index = distinct_rows(codes[:, columns])
+                _, first = np.unique(index, return_index=True)
+                return (first[index].tobytes(), "" if of in places else of), " × ".join((*by, of))
+
+            if faults := [*find_ladders(spec.checks, name_counts)]:
+                raise SpecError(faults)
         return cls(task, counts, spec, cubes, Tables(cubes, spec, draws=task.draws))
 
     @cached_property

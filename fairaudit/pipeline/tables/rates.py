@@ -163,8 +163,7 @@ def _rate_rows(
             if not people[z][g]:
                 continue
             estimate = _estimate_rate(evaluation, reading, z, g)
-            significance = significance_at(z, g)
-            if significance is not None and has_reference[z][g]:
+            if has_reference[z][g] and (significance := significance_at(z, g)) is not None:
                 estimate = replace(estimate, significance=significance)
             rows.append(
                 RateRow(
