@@ -202,10 +202,10 @@ METHODS = (
     ),
     Method(
         "exact if few",
-        "If a share has fewer than 13 hits (people that it counts) or fewer than 13 misses "
-        "(all others), its interval is the exact one of Clopper–Pearson. The interval of a "
-        "difference, ratio or odds ratio is then made from the intervals of the shares (MOVER). It "
-        "can include parity although p is below .05, because it is wider than the test requires. "
+        "If a share has fewer than 13 hits (people that it counts) or misses (all others), its "
+        "interval is the exact one of Clopper–Pearson, and that of a difference, ratio or odds "
+        "ratio is made from such intervals (MOVER). It can include parity although p is below .05, "
+        "because it is wider than the test requires. "
         "If the intervals hold for all pairs at the same time, the exact one is used for fewer "
         "than 2/3 · z² hits or misses, if that is more than 13; z is the critical value.",
         Citation(

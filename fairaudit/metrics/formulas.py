@@ -83,7 +83,14 @@ class Rate(GroupMetric, kw_only=True):
         clustered = None
         by_clusters = counts.clusters is not None or counts.unknown_clusters
         if by_clusters:
-            clustered, size = self._clustered(counts, share, size)
+            of_all = any(cell.startswith("all_") for cell in counted)
+            if counts.clusters is None or of_all:
+                # A share of everybody's people, or of people of several strata, has no variance
+                # here.
+                size = np.full_like(size, np.nan)
+            else:
+                cells = counts.clusters.slots(self._hits), counts.clusters.slots(counted)
+                clustered, size = ClusteredShare.of(counts.clusters, *cells, share, size)
         deviation = size * value * (1 - value) if self.is_proportion else None
         weight = None if counts.squares is None else sum_cells(counts.weighted, counted)
         of_share, name = self.of_share, proportions.SHARE_INTERVAL
@@ -108,20 +115,6 @@ class Rate(GroupMetric, kw_only=True):
             ends=ends,
             method=f"{name}, {CLUSTER_ROBUST}" if by_clusters else name,
         )
-
-    def _clustered(
-        self, counts: GroupCounts, share: Floats, size: Floats
-    ) -> tuple[ClusteredShare | None, Floats]:
-        """The share with its variance between clusters, and its effective size.
-
-        A share of everybody's people, or of people of several strata, has no variance here.
-        """
-        under = self._counted
-        of_all = any(cell.startswith("all_") for cell in under)
-        if counts.clusters is None or of_all:
-            return None, np.full_like(size, np.nan)
-        cells = counts.clusters.slots(self._hits), counts.clusters.slots(under)
-        return ClusteredShare.of(counts.clusters, *cells, share, size)
 
     @property
     def _hits(self) -> tuple[str, ...]:

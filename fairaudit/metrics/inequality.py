@@ -23,6 +23,7 @@ from fairaudit.metrics.group_metrics import (
     TableMetric,
     TableValue,
     count_effective_of_share,
+    sum_cells,
 )
 from fairaudit.metrics.means_and_errors import mean_of_cells
 from fairaudit.metrics.terms import MetricOptions, Parameters
@@ -67,7 +68,7 @@ def _term(ratio: Floats, alpha: float) -> Floats:
 
 
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
-    """The ends of GE(α), by MOVER of two shares that do not depend on each other.
+    """The ends of GE(α), by MOVER of two shares that only unequal weights correlate.
 
     They are the share without benefit, with which GE rises, and among the others the share with a
     benefit of 2, with which it rises up to `top` and then falls. An order of 0 or less is infinite
@@ -80,8 +81,8 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     def entropy(without: Floats, twice: Floats) -> Floats:
         return _entropy((without, (1 - without) * (1 - twice), (1 - without) * twice), order)
 
-    size = count_effective_of_share(counts, (double,), (double, "tp", "tn"))
-    low, high = proportions.share_interval(twice, size, alpha)
+    size_of_twice = count_effective_of_share(counts, (double,), (double, "tp", "tn"))
+    low, high = proportions.share_interval(twice, size_of_twice, alpha)
     power = 2**order - 1
     top = (
         2 * np.log(2) - 1 if order == 1
@@ -94,8 +95,16 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     if order > 0:
         size = count_effective_of_share(counts, (none,), _CELLS)
         low, high = proportions.share_interval(without, size, alpha)
-        least = np.hypot(least, value - entropy(low, twice))
-        most = np.hypot(most, entropy(high, twice) - value)
+        r = None
+        if counts.squares is not None:
+            squares = [np.asarray(sum_cells(counts.squares, cells)) for cells in
+                       ((double,), ("tp", "tn"))]  # fmt: skip
+            mass = (wronged + right + favoured) * (right + favoured) / counts.scale**2
+            errors = np.sqrt(without * (1 - without) / size * twice * (1 - twice) / size_of_twice)
+            both = without * (squares[0] * (1 - twice) - squares[1] * twice) / mass
+            r = np.clip(np.nan_to_num(both / errors), -1, 1) * np.sign(top - twice)
+        least = proportions.combine_errors(least, value - entropy(low, twice), r)
+        most = proportions.combine_errors(most, entropy(high, twice) - value, r)
     value = np.where(np.isfinite(value), value, np.nan)
     return np.maximum(value - least, 0.0), value + most
 
