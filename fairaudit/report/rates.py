@@ -150,7 +150,19 @@ def _table(
     caption += "" if order == _WORST else f", {order}"
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
-    notes = [_star(rows[:most])]
+    notes = []
+    tests = [
+        test
+        for row in rows[:most]
+        if (test := row.estimate.significance) and "*" in _p_value(row) and _is_compared(row)
+    ]
+    if tests:
+        # The number of tests behind a star and their correction.
+        is_raw = tests[0].correction == "none"
+        how = "without correction" if is_raw else f"after correction ({tests[0].correction})"
+        family = f"{how} for the {numbers.whole(tests[0].family)} tests of this table"
+        family = family if tests[0].family > 1 else "in the only test of this table"
+        notes.append(f"*: p is below {first.alpha:g} {family}")
     eligible = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
     is_compared = bool(kinds) or any(row.reference for row in eligible)
     if first.averaged and len(eligible) > 1 and not is_compared:
@@ -177,26 +189,6 @@ def _order(row: RateRow, result: AuditResult) -> str:
     favourable = row.is_favourable(result.burdens)
     is_ranked = record.better.given(favourable=favourable) is not Better.NEITHER
     return _WORST if is_ranked else _LOWEST
-
-
-def _star(rows: Sequence[RateRow]) -> str:
-    """The number of tests behind a star and their correction; empty without a star."""
-    starred = [
-        tested
-        for row in rows
-        if (tested := row.estimate.significance) is not None
-        and "*" in _p_value(row)
-        and _is_compared(row)
-    ]
-    if not starred:
-        return ""
-    first = starred[0]
-    below = f"*: p is below {rows[0].alpha:g}"
-    if first.family == 1:
-        return f"{below} in the only test of this table"
-    is_raw = first.correction == "none"
-    how = "without correction" if is_raw else f"after correction ({first.correction})"
-    return f"{below} {how} for the {numbers.whole(first.family)} tests of this table"
 
 
 def _is_compared(row: RateRow) -> bool:
