@@ -96,10 +96,11 @@ def memoize(
     """The function, computed once for each value; values compare by identity and are never amended.
 
     For values of arrays: `class Rows(Frozen, eq=False)`. A result must not hold the value it was
-    computed from, or both would live for ever. Further arguments are hashable; there is a result
-    for each combination of them, passed in the same way.
+    computed from, or both would live for ever. There is a result for each combination of further
+    arguments, passed in the same way; one for an array, which has no hash, is not kept.
     """
     known: WeakKeyDictionary[Argument, dict[Hashable, Result]] = WeakKeyDictionary()
+    missing: Any = object()
 
     @wraps(function)
     def remembered(value: Argument, /, *args: Further.args, **kwargs: Further.kwargs) -> Result:
@@ -107,9 +108,13 @@ def memoize(
         if results is None:  # to set one costs more than to look
             results = known[value] = {}
         key = (args, *kwargs.items())
-        if key not in results:
-            results[key] = function(value, *args, **kwargs)
-        return results[key]
+        try:
+            result: Result = results.get(key, missing)
+        except TypeError:
+            return function(value, *args, **kwargs)
+        if result is missing:
+            result = results[key] = function(value, *args, **kwargs)
+        return result
 
     return remembered
 

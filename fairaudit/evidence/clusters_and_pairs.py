@@ -230,10 +230,7 @@ def find_spread_interval(
     if adjusted.ends is None:
         raise NoInterval(adjusted.metric.no_interval)
     is_ratio = comparison.scale is Scale.RATIO
-    if isinstance(alpha, float):
-        interval = _find_once(adjusted, among.tobytes(), alpha, parts, is_ratio=is_ratio)
-    else:
-        interval = _find_among(adjusted, among, alpha, parts, is_ratio=is_ratio)
+    interval = _find_among(adjusted, among.tobytes(), alpha, parts, is_ratio=is_ratio)
     if values.clustered is None:
         return comparison.rescale(interval)
     interval, is_pair = _name_clusters(interval), has_two_groups(evaluation)
@@ -251,18 +248,11 @@ def find_spread_interval(
     return comparison.rescale(Interval(low, high, method))
 
 
-@memoize
-def _find_once(
-    values: GroupValues, among: bytes, alpha: float, parts: int, *, is_ratio: bool
-) -> Interval:
-    """Cached, because several metrics use the same rates."""
-    marks = np.frombuffer(among, dtype=np.bool_).reshape(values.value.shape)
-    return _find_among(values, marks, alpha, parts, is_ratio=is_ratio)
-
-
+@memoize  # several metrics use the same rates
 def _find_among(
-    values: GroupValues, among: Marks, alpha: Alpha, parts: int, *, is_ratio: bool
+    values: GroupValues, takes_part: bytes, alpha: Alpha, parts: int, *, is_ratio: bool
 ) -> Interval:
+    among = np.frombuffer(takes_part, dtype=np.bool_).reshape(values.value.shape)
     assert values.ends is not None
     level = _per_pair(among, alpha, parts)
     if is_ratio and values.binomial:

@@ -263,19 +263,18 @@ def run_spread_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
     """The tests that all groups that take part are equal."""
     if values.clustered is not None:
         return _run_clustered_tests(evaluation, values)
-    joint_tests = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
+    joint_tests = run_joint_tests(evaluation, values)
     return _stack_spread_tests(evaluation, values, joint_tests)
 
 
-def run_joint_tests(
-    evaluation: Evaluation, values: GroupValues, *, weighted: bool
-) -> list[JointTest]:
+def run_joint_tests(evaluation: Evaluation, values: GroupValues) -> list[JointTest]:
     """The test of each stratum that its groups are equal, in shares or means."""
     among, inference = evaluation.takes_part, evaluation.terms.inference
     if not values.binomial:
         return [compare_means(values, z, groups, inference) for z, groups in enumerate(among)]
     effective_n = np.nan_to_num(values.effective_n)
     hits = np.nan_to_num(values.value) * effective_n
+    weighted = values.weight_sum is not None or values.clustered is not None
     return [
         compare_classes(counts, groups, inference, weighted=weighted)
         for counts, groups in zip(np.stack([effective_n - hits, hits], axis=1), among, strict=True)
@@ -285,7 +284,7 @@ def run_joint_tests(
 def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
     """The test of shares in clusters: z for two groups; for more, sizes that hold for all pairs."""
     robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
-    joint_tests = run_joint_tests(evaluation, robust, weighted=True)
+    joint_tests = run_joint_tests(evaluation, robust)
     tests = _stack_spread_tests(evaluation, values, joint_tests)
     is_pair = clusters.has_two_groups(evaluation)
     pair_p = clusters.run_pair_z_test(*clusters.find_spread_pair(evaluation, values))[:, :1]

@@ -123,39 +123,14 @@ class Intervals(Frozen, eq=False):
         return [first] if math.isnan(low) or math.isnan(high) else [first, (low, high)]
 
 
-def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
-    """The interval of each value of an evaluation, at its confidence level."""
-    return _asked_intervals(evaluation) if alpha is None else _intervals_at(evaluation, alpha)
-
-
-def find_check_intervals(evaluation: Evaluation) -> Intervals:
-    """The intervals of a check, simultaneous because it names the worst of all judged values.
-
-    They use Šidák's level for the number of values. Spreads and comparisons with an extreme group
-    already hold for all groups of a stratum; two groups against the rest are one comparison.
-    """
-    judged = evaluation.judged & ~np.isnan(evaluation.value)
-    count = judged[evaluation.table.known_strata].sum(axis=1)
-    if evaluation.terms.policy in EXTREME_REFERENCES:
-        count = np.minimum(count, 1)
-    elif evaluation.terms.policy in {ReferencePolicy.REST, ReferencePolicy.OVERALL}:
-        count = np.where(count == 2, 1, count)
-    total = int(count.sum())
-    if total < 2:
-        return find_intervals(evaluation)
-    alpha = float(multiplicity.sidak_level(evaluation.terms.inference.alpha, total))
-    intervals = find_intervals(evaluation, alpha)
-    return replace(intervals, method=f"{intervals.method}, {SIDAK} {total}")
-
-
 @memoize
-def _asked_intervals(evaluation: Evaluation) -> Intervals:
-    """Cached, because checks, comparisons and the lattice use the same intervals."""
-    return _intervals_at(evaluation, evaluation.terms.inference.alpha)
-
-
 @np.errstate(all="ignore")  # undefined is NaN
-def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
+def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
+    """The interval of each value of an evaluation, at its confidence level.
+
+    Intervals at one level are kept: checks, comparisons and the lattice use the same ones.
+    """
+    alpha = evaluation.terms.inference.alpha if alpha is None else alpha
     unknown = clusters.explain_unknown_variance(evaluation)
     if unknown is not None:
         return Intervals.none(evaluation, unknown)
@@ -177,6 +152,26 @@ def _intervals_at(evaluation: Evaluation, alpha: Alpha) -> Intervals:
     other = _find_other_interval(evaluation, alpha)
     why = why if lacking.all() else ""
     return Intervals(low, high, interval.method, why, other, few, why_few)
+
+
+def find_check_intervals(evaluation: Evaluation) -> Intervals:
+    """The intervals of a check, simultaneous because it names the worst of all judged values.
+
+    They use Šidák's level for the number of values. Spreads and comparisons with an extreme group
+    already hold for all groups of a stratum; two groups against the rest are one comparison.
+    """
+    judged = evaluation.judged & ~np.isnan(evaluation.value)
+    count = judged[evaluation.table.known_strata].sum(axis=1)
+    if evaluation.terms.policy in EXTREME_REFERENCES:
+        count = np.minimum(count, 1)
+    elif evaluation.terms.policy in {ReferencePolicy.REST, ReferencePolicy.OVERALL}:
+        count = np.where(count == 2, 1, count)
+    total = int(count.sum())
+    if total < 2:
+        return find_intervals(evaluation)
+    alpha = float(multiplicity.sidak_level(evaluation.terms.inference.alpha, total))
+    intervals = find_intervals(evaluation, alpha)
+    return replace(intervals, method=f"{intervals.method}, {SIDAK} {total}")
 
 
 def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:

@@ -176,7 +176,7 @@ def _compare_to_reference(
     # The values of other pairs are unknown, so all groups are tested jointly.
     side_test = None
     if values.binomial or values.deviation is not None:
-        joint = run_joint_tests(evaluation, values, weighted=values.weight_sum is not None)
+        joint = run_joint_tests(evaluation, values)
         p = np.array([test.p for test in joint], dtype=np.float64).reshape(-1, 1)
         p = np.broadcast_to(p, evaluation.value.shape)
         side_test = SideTest(joint[0].name if joint else "", "alike", p, stays_open=True)

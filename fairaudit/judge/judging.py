@@ -43,7 +43,8 @@ class LimitOutcome(Frozen):
 
     `breaches` are all values beyond the `limit` (None without any), each with its evidence,
     `deciding` the values that determine the status, `untested` the values beyond the limit that
-    cannot be tested; `backing` is the evidence for the deciding values.
+    cannot be tested; `backing` is the evidence for the deciding values. `unproven`: a value is
+    beyond a limit that has no value beyond it with the evidence that it requires.
     """
 
     status: Status = Status.PASS
@@ -52,13 +53,14 @@ class LimitOutcome(Frozen):
     deciding: Sequence[JudgedValue] = ()
     untested: Sequence[JudgedValue] = ()
     backing: EvidenceStatus = EvidenceStatus.UNASKED
+    unproven: bool = False
 
 
 def apply_limits(
     fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
     """The worst result: a limit crossed with its evidence, crossed without, or not crossed."""
-    unproven_outcome = LimitOutcome()
+    found, unproven = LimitOutcome(), False
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
@@ -89,13 +91,14 @@ def apply_limits(
         supported = [entry for entry, backing in breaches if backing is proven]
         if supported:
             untested = [entry for entry, backing in breaches if backing is EvidenceStatus.UNTESTED]
-            return LimitOutcome(status, limit, breaches, supported, untested, proven)
+            return LimitOutcome(status, limit, breaches, supported, untested, proven, unproven)
+        unproven |= bool(breaches)
         outcome = _apply_in_doubt(status.in_doubt, limit, entries, breaches, evidence)
         if any(backing is EvidenceStatus.ONLY_TOGETHER for _, backing in breaches):
-            return outcome
-        if unproven_outcome.backing in {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}:
-            unproven_outcome = outcome
-    return unproven_outcome
+            return replace(outcome, unproven=unproven)
+        if found.backing in {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}:
+            found = outcome
+    return replace(found, unproven=unproven)
 
 
 def _apply_in_doubt(
@@ -231,8 +234,7 @@ def judge(
         why="; ".join(dict.fromkeys(reasons)),
         not_evaluated=tuple(not_evaluated),
         backing=outcome.backing,
-        not_enough_evidence=status is not Status.FAIL
-        and _is_beyond_unproven(check, entries, evidence),
+        not_enough_evidence=status is not Status.FAIL and outcome.unproven,
     )
     if chosen is None:
         return finding
@@ -279,19 +281,6 @@ _UNTESTED = {
     EvidenceStatus.UNTESTED,
     EvidenceStatus.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
 }
-_UNPROVEN = {EvidenceStatus.NOT_SIGNIFICANT, EvidenceStatus.NOT_CONCLUSIVE, *_UNTESTED}
-
-
-def _is_beyond_unproven(check: Check, entries: Sequence[JudgedValue], evidence: Evidence) -> bool:
-    """Whether a value is beyond either limit without the evidence that this limit requires."""
-    for limit in (check.fail, check.warn):
-        if limit is None or not limit.asks:
-            continue
-        outcome = apply_limits(limit, None, entries, evidence)
-        beyond = any(limit.is_crossed(entry.value, entry.exact) for entry in outcome.deciding)
-        if beyond and outcome.backing in _UNPROVEN:
-            return True
-    return False
 
 
 def _status_of_gaps(

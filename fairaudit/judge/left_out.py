@@ -229,8 +229,8 @@ def count_left_out(
     def count(other: GroupTable) -> Ints:
         return _count_about(evaluation, other, other.people, other.mass)
 
-    left = count(table)
-    about = left[0].sum(axis=0)
+    whole = left = count(table)
+    about = whole[0].sum(axis=0)
     losses = _Losses(threshold)
     lost, of_groups = losses.total, losses.of_groups
     removed = _list_parts(evaluation, left, passed_over, threshold, excludes=excludes)
@@ -248,7 +248,7 @@ def count_left_out(
     known_groups = {
         frozenset(table.groups[g]) for g in np.flatnonzero(table.known & (about > 0)).tolist()
     }.union(map(frozenset, of_groups[LeftOutReason.NOT_REACHED]))
-    inside = count(table).sum(axis=(1, 2)).astype(np.float64)
+    inside = whole.sum(axis=(1, 2)).astype(np.float64)
     if table.ungrouped is not None:
         ungrouped = table.ungrouped.people, table.ungrouped.mass
         both = _count_about(evaluation, table, *ungrouped)
@@ -263,7 +263,7 @@ def count_left_out(
     lost[reason] += _raise(absent[:, None], threshold)[:, 0]
     inside += absent
     if absent[0]:
-        of_group = dict(zip(table.groups, count(table).sum(axis=1).T, strict=True))
+        of_group = dict(zip(table.groups, whole.sum(axis=1).T, strict=True))
         present = np.array([of_group.get(group, [0, 0]) for group in by_group.groups]).T
         gone = np.maximum(count(by_group).sum(axis=1) - present, 0) * by_group.known
         losses.name(reason, by_group.groups, gone)

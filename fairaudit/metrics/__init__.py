@@ -136,8 +136,17 @@ def suggest(name: str) -> str:
     if family:
         listed = " or ".join(quoted(record) for record in family)
         return f"; say which: {listed}" if len(family) > 1 else f"; did you mean {listed}?"
-    names = (*_BY_NAME, *_COMPARISONS)
-    return did_you_mean(name, [other for other in names if _is_akin(name, other)])
+
+    def specific(text: str) -> str:
+        """A name without the words that many names share, unless it has no others."""
+        return "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
+
+    akin = [
+        other
+        for other in (*_BY_NAME, *_COMPARISONS)
+        if SequenceMatcher(None, specific(name), specific(other)).ratio() >= _AKIN
+    ]
+    return did_you_mean(name, akin)
 
 
 _GENERIC = frozenset(
@@ -145,15 +154,6 @@ _GENERIC = frozenset(
 )
 """Words that many names of metrics share."""
 _AKIN = 0.6
-
-
-def _is_akin(name: str, other_name: str) -> bool:
-    """Whether two names are similar without the words that many names share."""
-    words, other_words = (
-        "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
-        for text in (name, other_name)
-    )
-    return SequenceMatcher(None, words, other_words).ratio() >= _AKIN
 
 
 def find_comparison_id(metric: Metric) -> str | None:

@@ -78,33 +78,32 @@ DEMOGRAPHIC_DISPARITY = Formula(
 )
 
 
-def _compute_share(cells: tuple[str, ...], counts: GroupCounts) -> tuple[Floats, Ints]:
-    known = counts.known_strata[:, None]
-    mass = np.where(known, sum(getattr(counts.weighted, cell) for cell in cells), 0)
-    people = np.where(known, sum(getattr(counts.people, cell) for cell in cells), 0)
-    share = np.where(known, mass / mass.sum(axis=0, keepdims=True), np.nan)
-    return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
-
-
-def _bound_share(cells: tuple[str, ...], counts: GroupCounts, alpha: Alpha) -> Ends:
-    share, people = _compute_share(cells, counts)
-    if counts.squares is None:
-        return proportions.share_interval(share, people.astype(np.float64), alpha)
-    known = counts.known_strata[:, None]
-    mass, squares, n = (
-        np.where(known, sum_cells(part, cells), 0)
-        for part in (counts.weighted, counts.squares, counts.people)
-    )
-    here = mass / counts.scale, squares, n
-    everywhere = tuple(part.sum(axis=0, keepdims=True) for part in here)
-    size = sample_sizes.linearised_share(here, everywhere, counts.heaviest)
-    return proportions.share_interval(share, size, alpha)
-
-
 def _define_stratum_share(
     name: str, who: str, cells: tuple[str, ...], needs: frozenset[Requirement]
 ) -> Formula:
     counted, of = f"({' + '.join(cells)})", who and f" among {who}"
+
+    def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+        known = counts.known_strata[:, None]
+        mass = np.where(known, sum_cells(counts.weighted, cells), 0)
+        people = np.where(known, sum_cells(counts.people, cells), 0)
+        share = np.where(known, mass / mass.sum(axis=0, keepdims=True), np.nan)
+        return share, np.broadcast_to(people.sum(axis=0, keepdims=True), people.shape)
+
+    def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+        share, people = value_of(counts, parameters)
+        if counts.squares is None:
+            return proportions.share_interval(share, people.astype(np.float64), alpha)
+        known = counts.known_strata[:, None]
+        mass, squares, n = (
+            np.where(known, sum_cells(part, cells), 0)
+            for part in (counts.weighted, counts.squares, counts.people)
+        )
+        here = mass / counts.scale, squares, n
+        everywhere = tuple(part.sum(axis=0, keepdims=True) for part in here)
+        size = sample_sizes.linearised_share(here, everywhere, counts.heaviest)
+        return proportions.share_interval(share, size, alpha)
+
     return Formula(
         id=name,
         title=f"Share of the group{of} in the stratum",
@@ -118,8 +117,8 @@ def _define_stratum_share(
         formula=f"{counted} in the stratum, divided by {counted} of the group in all known strata",
         undefined="the stratum is unknown, or no people",
         requirements=needs,
-        value_of=lambda counts, _: _compute_share(cells, counts),
-        ends_of=lambda counts, _, alpha: _bound_share(cells, counts, alpha),
+        value_of=value_of,
+        ends_of=ends_of,
         method=proportions.SHARE_INTERVAL,
     )
 

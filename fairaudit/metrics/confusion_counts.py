@@ -293,8 +293,10 @@ class GroupCounts(Frozen, eq=False):
         clusters = self.clusters and self.clusters.together(others=others)
         return self.changed(total, clusters, self.rows and self.rows.to(role))
 
-    def of_reference(self, index: Ints) -> GroupCounts:
-        """The cells of the group that `index` [Z, 1] names, aligned with each group."""
+    @memoize
+    def of_reference(self, by_stratum: tuple[int, ...]) -> GroupCounts:
+        """The cells of one group of each stratum, named by its index, aligned with each group."""
+        index = np.array(by_stratum, dtype=np.int64)[:, None]
 
         def take(cell: Cell) -> Cell:
             places = index.reshape(len(index), *([1] * (cell.ndim - 1)))
@@ -302,8 +304,8 @@ class GroupCounts(Frozen, eq=False):
 
         rows = self.rows and self.rows.to(index)
         pooled = tuple(
-            shares and shares.of_group(int(g))
-            for shares, g in zip(self.pooled, index[:, 0], strict=True)
+            shares and shares.of_group(g)
+            for shares, g in zip(self.pooled, by_stratum, strict=True)
         ) if self.pooled else ()  # fmt: skip
         changed = self.changed(take, self.clusters and self.clusters.at(index), rows)
         return replace(changed, pooled=pooled)

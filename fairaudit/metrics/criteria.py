@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairaudit.cube import Floats, Ints, Marks
+from fairaudit.cube import Floats, Ints
 from fairaudit.metrics import citations, means_and_errors
 from fairaudit.metrics import rates as r
 from fairaudit.metrics import scores as s
@@ -381,11 +381,6 @@ def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
     return sample_sizes.linearised_classes(mass, squares, people, counts.heaviest)
 
 
-def _classes(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
-    """How many people have each class, [Z, P, G], from the lowest class to the highest."""
-    return {"scores": counts.classes, "single": np.ones(counts.classes.shape[1], np.bool_)}
-
-
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     """1 where anybody has a known outcome, else undefined."""
     mass = counts.classes.sum(axis=1)
@@ -418,7 +413,10 @@ _ORDERED_CLASSES = Formula(
     shown=False,
     kind=ValueKind.RANKS,
     value_of=_known_outcomes,
-    arrays_of=_classes,
+    arrays_of=lambda counts, _: {
+        "scores": counts.classes,  # from the lowest class to the highest
+        "single": np.ones(counts.classes.shape[1], np.bool_),
+    },
 )
 DISTRIBUTIONS = (s.SCORE_DISTRIBUTION, _SHARES, _ORDERED_CLASSES)
 """What has no one number for a group: sides of a comparison are people alone."""

@@ -7,14 +7,13 @@ and `w` are their indices. `Evaluation` says what each holds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from decimal import Decimal
 from fractions import Fraction
 from operator import mul
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import Floats, GroupTable, Ints
+from fairaudit.cube import GroupTable, Ints
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts, cut_at, one_against_rest
 from fairaudit.metrics.definitions import Requirement
@@ -40,21 +39,6 @@ from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.terms import NO_GROUP, MetricOptions, Reference, ReferencePolicy
 
 
-def _combine(over: OverGroups, apart: Floats, n: Floats, *, is_ratio: bool) -> Floats:
-    """One number of the departures [Z, G] of groups with people; for ratios on the log scale."""
-    there = n > 0
-    match over:
-        case OverGroups.MEAN:
-            return np.asarray(np.where(there, n * apart, 0.0).sum(axis=1) / n.sum(axis=1))
-        case OverGroups.SUM:
-            return np.asarray(np.where(there, apart, 0.0).sum(axis=1))
-        case OverGroups.MIN if not is_ratio:
-            return np.asarray(apart.min(axis=1, where=there, initial=np.inf))
-        case _:
-            most = apart.max(axis=1, where=there, initial=-np.inf)
-            return np.asarray(-most if over is OverGroups.MIN else most)
-
-
 def _combine_exactly(
     over: OverGroups,
     pairs: Sequence[tuple[int, Fraction]],
@@ -78,7 +62,7 @@ def _combine_exactly(
 
 
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
-    """One number of the departures from parity of the groups that are judged.
+    """One number of the departures from parity [Z, G] of the judged groups with people.
 
     Departures of ratios are taken on the log scale, above and below parity.
     """
@@ -88,9 +72,19 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
     n = np.where(judged, np.min(weights, axis=0), 0)
     is_ratio = metric.comparison.is_ratio
     apart = np.abs(np.log(values) if is_ratio else values - float(metric.ideal))
-    combined = _combine(over, apart, n, is_ratio=is_ratio)
-    value = np.exp(combined) if is_ratio else combined
-    undefined = (judged & np.isnan(values)).any(axis=1) | ~(n > 0).any(axis=1)
+    there = n > 0
+    match over:
+        case OverGroups.MEAN:
+            value = np.where(there, n * apart, 0.0).sum(axis=1) / n.sum(axis=1)
+        case OverGroups.SUM:
+            value = np.where(there, apart, 0.0).sum(axis=1)
+        case OverGroups.MIN if not is_ratio:
+            value = apart.min(axis=1, where=there, initial=np.inf)
+        case _:
+            most = apart.max(axis=1, where=there, initial=-np.inf)
+            value = -most if over is OverGroups.MIN else most
+    value = np.exp(value) if is_ratio else value
+    undefined = (judged & np.isnan(values)).any(axis=1) | ~there.any(axis=1)
     value = np.where(undefined, np.nan, value)[:, None]
 
     def exact_at(z: int, _: int) -> Fraction | None:
@@ -121,11 +115,36 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
 def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluation:
     """The values of a metric on a table, on the given terms."""
     if terms.at is not None:
-        return _at_threshold(metric, table, terms, terms.at)
+        above, below = cut_at(table, terms.at)
+        uncut = replace(terms, at=None)
+        # The result keeps its threshold: another threshold means another test, of other people.
+        at_threshold = replace(evaluate(metric, above, uncut), terms=terms)
+        if above is below:
+            return at_threshold
+        # By how much a bin with values on both sides of the threshold may change the value.
+        value, other = at_threshold.value, evaluate(metric, below, uncut).value
+        error = np.where(value == other, 0.0, np.abs(value - other))
+        # If only one side of the bin gives a value, the error is unbounded.
+        error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
+        return replace(at_threshold, error=error)
     if terms.of_class is not None:
         table = one_against_rest(table)[terms.of_class]
     if isinstance(metric, TableMetric):
-        return _evaluate_table_metric(metric, table, terms)
+        values = metric.compute(table, terms)
+        return Evaluation(
+            metric=metric,
+            table=table,
+            terms=terms,
+            value=values.value[:, None],
+            first=values.highest_group[:, None],
+            second=values.lowest_group[:, None],
+            judged=np.ones((len(values.value), 1), dtype=np.bool_),
+            takes_part=values.takes_part,
+            names=values.outcomes,
+            attained=values.outcome[:, None],
+            error=None if values.error is None else values.error[:, None],
+            table_value=values,
+        )
     if isinstance(metric, GroupMetric):
         return _evaluate_group_metric(metric, table, terms)
     if metric.over_groups is not None:
@@ -147,15 +166,11 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
 def evaluate_against(
     metric: Metric, table: GroupTable, terms: MetricOptions, against: GroupTable | None = None
 ) -> Evaluation:
-    """The values of a metric, less those of another outcome where one is given."""
+    """The values of a metric, less those of another outcome of the same groups if one is given."""
     evaluation = evaluate(metric, table, terms)
     if against is None:
         return evaluation
-    return _subtract_outcome(evaluation, evaluate(metric, against, terms))
-
-
-def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
-    """The values of one outcome minus those of another, on tables of the same groups."""
+    other = evaluate(metric, against, terms)
 
     def exact_at(z: int, w: int) -> Fraction | None:
         first, second = evaluation.exact(z, w), other.exact(z, w)
@@ -188,23 +203,6 @@ def _subtract_outcome(evaluation: Evaluation, other: Evaluation) -> Evaluation:
         group_values=None,
         reference_values=None,
     )
-
-
-def _at_threshold(
-    metric: Metric, table: GroupTable, terms: MetricOptions, threshold: Decimal
-) -> Evaluation:
-    """The values at a threshold of the score, and by how much a bin across it may change them."""
-    above, below = cut_at(table, threshold)
-    terms_without_threshold = replace(terms, at=None)
-    # The result keeps its threshold: another threshold means another test, of other people.
-    above_values = replace(evaluate(metric, above, terms_without_threshold), terms=terms)
-    if above is below:
-        return above_values
-    value, other = above_values.value, evaluate(metric, below, terms_without_threshold).value
-    error = np.where(value == other, 0.0, np.abs(value - other))
-    # If only one side of the bin gives a value, the error is unbounded.
-    error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
-    return replace(above_values, error=error)
 
 
 def _evaluate_group_metric(
@@ -405,25 +403,4 @@ def _average_classes(
         second=second,
         names=names,
         attained=worst,
-    )
-
-
-def _evaluate_table_metric(
-    metric: TableMetric, table: GroupTable, terms: MetricOptions
-) -> Evaluation:
-    """The value of a metric that reads the whole table, one a stratum."""
-    values = metric.compute(table, terms)
-    return Evaluation(
-        metric=metric,
-        table=table,
-        terms=terms,
-        value=values.value[:, None],
-        first=values.highest_group[:, None],
-        second=values.lowest_group[:, None],
-        judged=np.ones((len(values.value), 1), dtype=np.bool_),
-        takes_part=values.takes_part,
-        names=values.outcomes,
-        attained=values.outcome[:, None],
-        error=None if values.error is None else values.error[:, None],
-        table_value=values,
     )

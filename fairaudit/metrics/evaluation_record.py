@@ -161,6 +161,20 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     # Without a usable reference no group has a value.
     second = np.where(usable, index, np.full_like(own, NO_GROUP))
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
+    comparison, error = disparity.comparison, None
+    if values.error is not None and against.error is not None:
+        # By the bins of a score on both sides.
+        error = np.asarray(values.error + against.error)
+        if comparison.scale not in (None, Scale.DIFFERENCE):
+            # It is monotone in both values, so the error is largest if they err in opposite
+            # directions.
+            most = 1.0 if comparison.scale in (Scale.ODDS, Scale.ARCSINE) else np.inf
+            pairs = ((values.value, values.error), (against.value, against.error))
+            low, least = (np.clip(side - error, 0.0, most) for side, error in pairs)
+            high, largest = (np.clip(side + error, 0.0, most) for side, error in pairs)
+            plain = comparison.apply(values.value, against.value)
+            ends = (comparison.apply(high, least), comparison.apply(low, largest))
+            error = np.asarray(np.maximum(*(np.abs(end - plain) for end in ends)))
     return Evaluation(
         metric=disparity,
         table=table,
@@ -172,27 +186,9 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
         takes_part=takes_part,
         group_values=values,
         reference_values=against,
-        error=_error_to_reference(disparity.comparison, values, against),
+        error=error,
         exact_at=exact,
     )
-
-
-def _error_to_reference(
-    comparison: Comparison, values: GroupValues, against: GroupValues
-) -> Floats | None:
-    """The error bound of a comparison, from the bins of a score on both sides."""
-    if values.error is None or against.error is None:
-        return None
-    if comparison.scale in (None, Scale.DIFFERENCE):
-        return np.asarray(values.error + against.error)
-    # It is monotone in both values, so the error is largest if they err in opposite directions.
-    most = 1.0 if comparison.scale in (Scale.ODDS, Scale.ARCSINE) else np.inf
-    pairs = ((values.value, values.error), (against.value, against.error))
-    low, least = (np.clip(value - error, 0.0, most) for value, error in pairs)
-    high, largest = (np.clip(value + error, 0.0, most) for value, error in pairs)
-    value = comparison.apply(values.value, against.value)
-    ends = (comparison.apply(high, least), comparison.apply(low, largest))
-    return np.asarray(np.maximum(*(np.abs(end - value) for end in ends)))
 
 
 def error_of_spread(
@@ -249,14 +245,9 @@ def reference_counts(
 ) -> GroupCounts:
     """The cells of the reference, aligned with each group."""
     if index is not None:
-        return _of_groups(counts, tuple(np.maximum(index[:, 0], 0).tolist()))
+        return counts.of_reference(tuple(np.maximum(index[:, 0], 0).tolist()))
     everywhere, others = policy is ReferencePolicy.EVERYBODY, policy is ReferencePolicy.REST
     return counts.together(everywhere=everywhere, others=others)
-
-
-@memoize
-def _of_groups(counts: GroupCounts, by_stratum: tuple[int, ...]) -> GroupCounts:
-    return counts.of_reference(np.array(by_stratum, dtype=np.int64)[:, None])
 
 
 def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:

@@ -18,7 +18,6 @@ from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Comparison, Disparity
 from fairaudit.metrics.evaluate import evaluate
 from fairaudit.metrics.evaluation_record import Evaluation, Metric
-from fairaudit.metrics.group_metrics import TableMetric
 from fairaudit.metrics.individual import BALANCED_ERROR_RATE
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
@@ -67,7 +66,17 @@ def describe_example(record: Metric | Comparison) -> str:
         AGED: Requirement.NUMERIC_ATTRIBUTE in needs,
     }
     more = "".join(text for text, is_needed in texts.items() if is_needed)
-    return f"{people}{more} Result{what}: {_values(evaluate_example(metric))}"
+    evaluation, values = evaluate_example(metric), []
+    for z, stratum in enumerate(evaluation.table.strata):
+        where = f" {stratum[0][1]}" if stratum else ""
+        if evaluation.spread:
+            values.append(f"{_number(float(evaluation.value[z, 0]))}{where}")
+            continue
+        values += [
+            f"{evaluation.table.groups[w][0][1]}{where} {_number(float(evaluation.value[z, w]))}"
+            for w in np.flatnonzero(evaluation.judged[z]).tolist()
+        ]
+    return f"{people}{more} Result{what}: {', '.join(values)}"
 
 
 def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
@@ -81,43 +90,23 @@ def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
     terms = MetricOptions(reference, parameters=Parameters(utilities=_UTILITIES))
     table = table if metric.conditional else collapse_strata(table)
     if _is_of_rows(metric):
-        table = replace(table, rows=_rows(table))
+        # The people one by one, whose only feature is the label.
+        z, y, p, g = np.nonzero(table.people)
+        n = table.people[z, y, p, g]
+        stratum, label, outcome, group = (np.repeat(axis, n) for axis in (z, y, p, g))
+        known, no_classes = label[:, None].astype(np.float64), np.zeros((len(label), 0), np.int64)
+        features = Features(("label",), known, (), no_classes, ())
+        numbers = np.arange(1, len(label) + 1)
+        people, decision = np.ones_like(numbers), outcome.astype(np.float64)
+        shape = (len(table.strata), len(table.groups))
+        rows = RowTable(features, numbers, people, stratum, group, decision, None, shape)
+        table = replace(table, rows=rows)
     return evaluate(metric, table, terms)
 
 
 def _is_of_rows(metric: Metric) -> bool:
     """Whether it needs people one by one; models are not fitted: they need scikit-learn."""
     return metric.family == "individual" and metric is not BALANCED_ERROR_RATE
-
-
-def _rows(table: GroupTable) -> RowTable:
-    """The people of the example one by one, whose only feature is the label."""
-    z, y, p, g = np.nonzero(table.people)
-    n = table.people[z, y, p, g]
-    stratum, label, outcome, group = (np.repeat(axis, n) for axis in (z, y, p, g))
-    features = Features(
-        ("label",), label[:, None].astype(np.float64), (), np.zeros((len(label), 0), np.int64), ()
-    )
-    numbers = np.arange(1, len(label) + 1)
-    shape = (table.people.shape[0], table.people.shape[3])
-    people = np.ones_like(numbers)
-    return RowTable(
-        features, numbers, people, stratum, group, outcome.astype(np.float64), None, shape
-    )
-
-
-def _values(evaluation: Evaluation) -> str:
-    texts = []
-    for z, stratum in enumerate(evaluation.table.strata):
-        where = f" {stratum[0][1]}" if stratum else ""
-        if isinstance(evaluation.metric, TableMetric) or evaluation.spread:
-            texts.append(f"{_number(float(evaluation.value[z, 0]))}{where}")
-            continue
-        texts += [
-            f"{evaluation.table.groups[w][0][1]}{where} {_number(float(evaluation.value[z, w]))}"
-            for w in np.flatnonzero(evaluation.judged[z]).tolist()
-        ]
-    return ", ".join(texts)
 
 
 def _number(value: float) -> str:

@@ -73,7 +73,8 @@ class Rate(GroupMetric, kw_only=True):
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
         over, under = sum_cells(counts.weighted, self.over), sum_cells(counts.weighted, self.under)
-        counted = self._counted
+        # The cells of the share, each once: a formula such as f1 may have a cell twice.
+        counted = sorted(set(self.under) if self.is_proportion else self.cells)
         n = sum_cells(counts.people, counted)
         size = count_effective_of_share(counts, self._hits, counted)
         value = over / under
@@ -83,7 +84,14 @@ class Rate(GroupMetric, kw_only=True):
         clustered = None
         by_clusters = counts.clusters is not None or counts.unknown_clusters
         if by_clusters:
-            clustered, size = self._clustered(counts, share, size)
+            of_all = any(cell.startswith("all_") for cell in counted)
+            if counts.clusters is None or of_all:
+                # A share of everybody's people, or of people of several strata, has no variance
+                # here.
+                size = np.full_like(size, np.nan)
+            else:
+                cells = counts.clusters.slots(self._hits), counts.clusters.slots(counted)
+                clustered, size = ClusteredShare.of(counts.clusters, *cells, share, size)
         deviation = size * value * (1 - value) if self.is_proportion else None
         weight = None if counts.squares is None else sum_cells(counts.weighted, counted)
         of_share, name = self.of_share, proportions.SHARE_INTERVAL
@@ -109,29 +117,10 @@ class Rate(GroupMetric, kw_only=True):
             method=f"{name}, {CLUSTER_ROBUST}" if by_clusters else name,
         )
 
-    def _clustered(
-        self, counts: GroupCounts, share: Floats, size: Floats
-    ) -> tuple[ClusteredShare | None, Floats]:
-        """The share with its variance between clusters, and its effective size.
-
-        A share of everybody's people, or of people of several strata, has no variance here.
-        """
-        under = self._counted
-        of_all = any(cell.startswith("all_") for cell in under)
-        if counts.clusters is None or of_all:
-            return None, np.full_like(size, np.nan)
-        cells = counts.clusters.slots(self._hits), counts.clusters.slots(under)
-        return ClusteredShare.of(counts.clusters, *cells, share, size)
-
     @property
     def _hits(self) -> tuple[str, ...]:
         """The cells of the hits of the share that it is, or is made of."""
         return self.over if self.is_proportion else self.hits
-
-    @property
-    def _counted(self) -> list[str]:
-        """The cells of the share, each once: a formula such as f1 may have a cell twice."""
-        return sorted(set(self.under) if self.is_proportion else self.cells)
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
         """Its value in one group as a fraction; None where the denominator is empty."""

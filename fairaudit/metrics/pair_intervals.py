@@ -101,15 +101,9 @@ def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[E
     return own, other
 
 
+@memoize
 def _bound_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Ends:
     """The ends of a ratio of shares; several measures are mapped from them."""
-    if isinstance(alpha, float):
-        return _bound_ratio_once(first, second, alpha)
-    return proportions.ratio_interval(*first.sample, *second.sample, alpha)
-
-
-@memoize
-def _bound_ratio_once(first: GroupValues, second: GroupValues, alpha: float) -> Ends:
     return proportions.ratio_interval(*first.sample, *second.sample, alpha)
 
 
@@ -234,8 +228,13 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     )
     plus = (first.value * n + second.value * m) / (n + m)
     varies = (plus > 0) & (plus < 1)
-    low, high = (_farther(*ends, least=least) for ends, least in ((lows, True), (highs, False)))
-    low, high = (np.where(varies, end, np.nan) for end in (low, high))
+    ends = []
+    for (first_end, second_end), pick in ((lows, np.minimum), (highs, np.maximum)):
+        # The one farther from 0; of different signs the smaller, or the larger.
+        farther = np.where(np.abs(first_end) > np.abs(second_end), first_end, second_end)
+        end = np.where(first_end * second_end < 0, pick(first_end, second_end), farther)
+        ends.append(np.where(varies, end, np.nan))
+    low, high = ends
     return Interval(low, high, f"{RATIO_INTERVAL}, mapped")
 
 
@@ -243,13 +242,6 @@ def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
     """1 - ratio, divided by its largest value for n and m people; it falls with the ratio."""
     interval = (1 - ratio) * np.where(ratio <= 1, m, n) / (ratio * n + m)
     return np.asarray(np.where(np.isinf(ratio), -1.0, interval))
-
-
-def _farther(first: Floats, second: Floats, *, least: bool) -> Floats:
-    """The one farther from 0; of different signs the smaller, or the larger."""
-    pick = np.minimum(first, second) if least else np.maximum(first, second)
-    farther = np.where(np.abs(first) > np.abs(second), first, second)
-    return np.asarray(np.where(first * second < 0, pick, farther))
 
 
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:

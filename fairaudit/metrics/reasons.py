@@ -53,7 +53,14 @@ def explain_undefined(evaluation: Evaluation, z: int, w: int) -> str:
 
 
 def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
-    missing, what = _without_value(evaluation, z, w), _what(evaluation)
+    what, empty = _what(evaluation), np.zeros(len(evaluation.table.groups), dtype=np.bool_)
+    if evaluation.table_value is not None:
+        empty = evaluation.takes_part[z] & (evaluation.table_value.counts[z].sum(axis=0) == 0)
+    elif evaluation.group_values is not None:
+        empty = evaluation.takes_part[z] & np.isnan(evaluation.group_values.value[z])
+    if not evaluation.spread:
+        empty = empty & (np.arange(len(empty)) == w)
+    missing = [evaluation.table.groups[g] for g in np.flatnonzero(empty)]
     if missing:
         return f"{what}: {undefined_reason(evaluation.group_values)} in {describe_groups(missing)}"
     if _count_participants(evaluation)[z] < 2:
@@ -136,7 +143,14 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
 
     `evaluation` is of a single metric, in which the group does not take part.
     """
-    table, minimum, n = evaluation.table, evaluation.terms.minimum, _counted(evaluation, z, g)
+    table, minimum = evaluation.table, evaluation.terms.minimum
+    if evaluation.table_value is not None:
+        n = int(evaluation.table_value.n[z, g])
+    else:
+        # Where averaged, the people on both sides decide whether a group is large enough.
+        others = evaluation.reference_values if evaluation.averaged else None
+        sides = (evaluation.group_values, others)
+        n = min(int(side.n[z, g]) for side in sides if side is not None)
     eligibility = find_eligibility(table, g, n, minimum, takes_part=False)
     match eligibility:
         case Eligibility.UNKNOWN:
@@ -148,27 +162,23 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             return Ineligibility(eligibility, why, describe_people(n))
         case Eligibility.FEW_EVENTS:
             rule = f"fewer than {minimum.events} people with some outcome expected"
-            why = f"{rule} at the overall rate"
-            return Ineligibility(eligibility, why, _expected(evaluation, z, n))
+            why, everybody = f"{rule} at the overall rate", None
+            if evaluation.table_value is not None:
+                everybody = evaluation.table_value.everybody
+            elif evaluation.group_values is not None:
+                # An average has no cells: the minimum applies to the crude rate.
+                metric = evaluation.group_values.metric
+                crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
+                everybody = pool_outcomes(table, crude)
+            people = describe_people(n)
+            if everybody is None or not everybody[z].sum():
+                return Ineligibility(eligibility, why, people)
+            rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
+            # Rounded down, so that what is printed is below the rule's number too.
+            expected = f"{math.floor(100 * rarest) / 100:g} expected of {people}"
+            return Ineligibility(eligibility, why, expected)
         case _:
             return Ineligibility(eligibility, "the denominator is 0")
-
-
-def _expected(evaluation: Evaluation, z: int, n: int) -> str:
-    """The expected number of people with the rarest outcome among `n`, if known."""
-    everybody = None
-    if evaluation.table_value is not None:
-        everybody = evaluation.table_value.everybody
-    elif evaluation.group_values is not None:
-        # An average has no cells: the minimum applies to the crude rate.
-        table, metric = evaluation.table, evaluation.group_values.metric
-        crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
-        everybody = pool_outcomes(table, crude)
-    if everybody is None or not everybody[z].sum():
-        return describe_people(n)
-    rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
-    # Rounded down, so that what is printed is below the rule's number too.
-    return f"{math.floor(100 * rarest) / 100:g} expected of {describe_people(n)}"
 
 
 def explain_exclusion(table: GroupTable, g: int) -> Ineligibility:
@@ -190,14 +200,6 @@ def describe_people(n: int) -> str:
     return f"{n:,} {'person' if n == 1 else 'people'}"
 
 
-def _counted(evaluation: Evaluation, z: int, g: int) -> int:
-    """The people who decide whether a group is large enough; where averaged, on both sides."""
-    if evaluation.table_value is not None:
-        return int(evaluation.table_value.n[z, g])
-    sides = (evaluation.group_values, evaluation.reference_values if evaluation.averaged else None)
-    return min(int(side.n[z, g]) for side in sides if side is not None)
-
-
 def undefined_reason(values: GroupValues | None) -> str:
     """Why a metric may have no value in a group."""
     metric = None if values is None else values.metric
@@ -206,18 +208,6 @@ def undefined_reason(values: GroupValues | None) -> str:
 
 def _what(evaluation: Evaluation) -> str:
     return evaluation.group_values.metric.id if evaluation.group_values else evaluation.metric.id
-
-
-def _without_value(evaluation: Evaluation, z: int, w: int) -> list[Group]:
-    if evaluation.table_value is not None:
-        empty = evaluation.takes_part[z] & (evaluation.table_value.counts[z].sum(axis=0) == 0)
-    elif evaluation.group_values is not None:
-        empty = evaluation.takes_part[z] & np.isnan(evaluation.group_values.value[z])
-    else:
-        return []
-    if not evaluation.spread:
-        empty = empty & (np.arange(len(empty)) == w)
-    return [evaluation.table.groups[g] for g in np.flatnonzero(empty)]
 
 
 def describe_groups(groups: Sequence[Group], most: int = 5) -> str:

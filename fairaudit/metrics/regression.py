@@ -186,7 +186,13 @@ def _fitted(
     nothing = RegressionFit.nothing(crude.value.shape)
     if crude.deviation is None or cells.deviation is None or table.squares is not None:
         return replace(nothing, why=dict.fromkeys(among.tolist(), "it is fitted to people alone"))
-    codes = [_coded(table, axis) for axis in range(len(table.given))]
+    # The levels of each control, and which of them each known stratum has.
+    codes: list[tuple[list[str], Ints]] = []
+    strata = [table.strata[z] for z in np.flatnonzero(table.known_strata).tolist()]
+    for axis in range(len(table.given)):
+        levels = [stratum[axis][1] for stratum in strata]
+        place = {level: code for code, level in enumerate(dict.fromkeys(levels))}
+        codes.append((list(place), np.array([place[level] for level in levels], dtype=np.int64)))
     columns = sum(len(levels) - 1 for levels, _ in codes)
     if columns > MOST_COLUMNS:
         reason = f"the controls have {columns:,} columns, more than {MOST_COLUMNS:,}"
@@ -273,14 +279,6 @@ def _robust_errors(
         found.append((np.sqrt(total), total**2 / np.where(parts > 0, parts**2 / df, 0).sum(1)))
     errors, freedom = (np.concatenate(part) for part in zip(*found, strict=True))
     return errors, freedom
-
-
-def _coded(table: GroupTable, axis: int) -> tuple[list[str], Ints]:
-    """The levels of a control, and which of them each known stratum has."""
-    known = np.flatnonzero(table.known_strata).tolist()
-    levels = [table.strata[z][axis][1] for z in known]
-    place = {level: code for code, level in enumerate(dict.fromkeys(levels))}
-    return list(place), np.array([place[level] for level in levels], dtype=np.int64)
 
 
 def _controls(given: Grouping, codes: list[tuple[list[str], Ints]], n: Floats) -> _Controls:

@@ -106,7 +106,17 @@ def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
     bins, number = fill_calibration_bins(scores), calibration_bins(scores)
     there = takes_part[:, None] & (bins.people > 0) & minimum.admits(bins.people)
     share, n = bins.positives / bins.people, np.asarray(bins.people.sum(axis=1))
-    error = _across(scores, number, takes_part)
+    # The part of a gap that depends on histogram bins across the border of two tenths, [Z].
+    tenth, people = find_tenth(scores.high), scores.people[:, :2].sum(axis=1)
+    across = ~scores.single & (number >= 0) & (tenth != number)
+    doubt = np.zeros(len(takes_part))
+    for bin_number in np.unique(np.concatenate([number[across], tenth[across].astype(np.int64)])):
+        inside, beside = number == bin_number, across & (tenth == bin_number)
+        whole = people[:, inside | beside].sum(axis=1)
+        loose = people[:, (across & inside) | beside].sum(axis=1)
+        part = np.where(takes_part & (whole > 0), loose / np.maximum(whole, 1), 0.0)
+        doubt = np.maximum(doubt, part.max(axis=1, initial=0.0))
+    error = np.minimum(2 * doubt, 1.0)
     return _BinGaps(bins, takes_part, n, share, there, error, not (number < 0).any())
 
 
@@ -192,21 +202,6 @@ def _p_of_multicalibration(table: GroupTable, terms: MetricOptions) -> Floats:
     people = np.where(gaps.there, gaps.bins.people, 0).reshape(shape)
     expected = gaps.bins.expected.reshape(shape)
     return score_statistics.find_p_of_largest(people, expected, whole.value - whole.error)
-
-
-def _across(scores: ScoreCounts, number: Ints, takes_part: Marks) -> Floats:
-    """The part of a gap that depends on histogram bins across the border of two tenths, [Z]."""
-    tenth = find_tenth(scores.high)
-    across = ~scores.single & (number >= 0) & (tenth != number)
-    people = scores.people[:, :2].sum(axis=1)
-    doubt = np.zeros(len(takes_part))
-    for bin_number in np.unique(np.concatenate([number[across], tenth[across].astype(np.int64)])):
-        inside, beside = number == bin_number, across & (tenth == bin_number)
-        whole = people[:, inside | beside].sum(axis=1)
-        loose = people[:, (across & inside) | beside].sum(axis=1)
-        share = np.where(takes_part & (whole > 0), loose / np.maximum(whole, 1), 0.0)
-        doubt = np.maximum(doubt, share.max(axis=1, initial=0.0))
-    return np.minimum(2 * doubt, 1.0)
 
 
 def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> TableValue:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, squeeze_repeats
 from fairaudit.base.frozen import Frozen, memoize, replace
-from fairaudit.cube import Floats, Ints, Marks
+from fairaudit.cube import Floats, Ints
 from fairaudit.cube.histogram import median_bin, rank_error, ranked
 from fairaudit.metrics import citations
 from fairaudit.metrics.comparisons import RANKED
@@ -204,11 +204,6 @@ def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     return np.where(n > 0, 1.0, np.nan), n
 
 
-def _score_histogram(counts: GroupCounts, _: Parameters) -> Mapping[str, Ints | Marks]:
-    scores = _scores(counts)
-    return {"scores": _sum_repeats(scores.people, (1,)), "single": scores.single}
-
-
 def _sum_repeats(people: Ints, axes: tuple[int, ...]) -> Ints:
     """The sum over some axes, computed once if all groups have the same histogram."""
     total = squeeze_repeats(people).sum(axis=axes)
@@ -227,7 +222,10 @@ SCORE_DISTRIBUTION = Formula(
     shown=False,
     kind=ValueKind.RANKS,
     value_of=_score_people,
-    arrays_of=_score_histogram,
+    arrays_of=lambda counts, _: {
+        "scores": _sum_repeats(_scores(counts).people, (1,)),
+        "single": _scores(counts).single,
+    },
 )
 
 

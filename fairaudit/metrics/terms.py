@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
-from functools import cache
 from typing import Annotated
 
 import numpy as np
@@ -119,7 +118,7 @@ class Inference(Frozen):
     @property
     def alpha(self) -> float:
         """The error rate α of every interval and test."""
-        return _find_alpha(self.confidence)
+        return float(1 - self.confidence)
 
     @property
     def percent(self) -> str:
@@ -130,11 +129,6 @@ class Inference(Frozen):
         """Yields a fault if the confidence is out of range."""
         if not Decimal("0.5") <= self.confidence < 1:
             yield Unreadable("does not lie from 0.5 to below 1", "confidence")
-
-
-@cache
-def _find_alpha(confidence: Decimal) -> float:
-    return float(1 - confidence)
 
 
 DEFAULT_INFERENCE = Inference()

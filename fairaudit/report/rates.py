@@ -150,7 +150,22 @@ def _table(
     caption += "" if order == _WORST else f", {order}"
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
-    notes = [_star(rows[:most])]
+    notes = []
+    tests = [
+        test
+        for row in rows[:most]
+        if (test := row.estimate.significance) and "*" in _p_value(row) and _is_compared(row)
+    ]
+    if tests:
+        # The number of tests behind a star and their correction.
+        how = (
+            "uncorrected, among"
+            if tests[0].correction == "none"
+            else f"by {tests[0].correction} over"
+        )
+        family = f" {how} the {numbers.whole(tests[0].family)} tests of this table"
+        family = family if tests[0].family > 1 else ", the one test of this table"
+        notes.append(f"*: p below {first.alpha:g}{family}")
     eligible = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
     is_compared = bool(kinds) or any(row.reference for row in eligible)
     if first.averaged and len(eligible) > 1 and not is_compared:
@@ -177,25 +192,6 @@ def _order(row: RateRow, result: AuditResult) -> str:
     favourable = row.is_favourable(result.burdens)
     is_ranked = record.better.given(favourable=favourable) is not Better.NEITHER
     return _WORST if is_ranked else _LOWEST
-
-
-def _star(rows: Sequence[RateRow]) -> str:
-    """The number of tests behind a star and their correction; empty without a star."""
-    starred = [
-        tested
-        for row in rows
-        if (tested := row.estimate.significance) is not None
-        and "*" in _p_value(row)
-        and _is_compared(row)
-    ]
-    if not starred:
-        return ""
-    first = starred[0]
-    how = "uncorrected, among" if first.correction == "none" else f"by {first.correction} over"
-    below = f"*: p below {rows[0].alpha:g}"
-    if first.family == 1:
-        return f"{below}, the one test of this table"
-    return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
 
 
 def _is_compared(row: RateRow) -> bool:

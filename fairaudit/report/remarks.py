@@ -17,8 +17,9 @@ from fairaudit.report import (
     headlines,
     metric_titles,
     numbers,
+    reversals,
 )
-from fairaudit.report.diagnostics import Diagnostic, Level, diagnose, find_adjusted
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.provenance import name_spec
 from fairaudit.result import (
     AuditResult,
@@ -84,7 +85,9 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
     disparities = [row for row in reviewed if row.finding.worse_off]
-    adjusted = [*filter(None, (find_adjusted(result, row.finding) for row in disparities))]
+    adjusted = [
+        *filter(None, (reversals.find_adjusted(result, row.finding) for row in disparities))
+    ]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
     texts = [f"Review the decisions behind this: {row.headline}." for row in disparities[:_SHOWN]]
     if (more := len(disparities) - _SHOWN) > 0:
@@ -225,24 +228,17 @@ def widest(result: AuditResult) -> list[WidestGap]:
     asked = asked_comparisons.compared_groups(result)
     gaps = []
     for row in [*best.values()][:_MOST]:
-        ratios = [
-            one
-            for one in asked_comparisons.comparisons_of(row, asked)
-            if asked_comparisons.is_ratio(one) and one.parts[0].second is not None
-            if 0 < one.estimate.value < math.inf and _is_quotient(one)
-        ]
+        ratios = []
+        for one in asked_comparisons.comparisons_of(row, asked):
+            value, rates = one.estimate.value, [side.estimate.value for side in one.parts[0].sides]
+            # One rate divided by the other, as a ratio of odds is not.
+            is_quotient = len(rates) > 1 and rates[1] and math.isclose(rates[0] / rates[1], value)
+            if asked_comparisons.is_ratio(one) and 0 < value < math.inf and is_quotient:
+                ratios.append(one)
         found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
         ratio = ratios[found.index(max(found))] if ratios else None
         gaps.append(_gap(row, rows[_table_of(row), row.reference], ratio, result))
     return gaps
-
-
-def _is_quotient(row: ComparisonRow) -> bool:
-    """Whether the value is one rate divided by the other, as a ratio of odds is not."""
-    first, second = row.parts[0].first, row.parts[0].second
-    if first is None or second is None or not second.estimate.value:
-        return False
-    return math.isclose(first.estimate.value / second.estimate.value, row.estimate.value)
 
 
 def _is_apart(row: ComparisonRow) -> bool:

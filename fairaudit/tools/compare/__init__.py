@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from fairaudit.codec.schema import describe
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.metrics.terms import Inference
-from fairaudit.result import SCHEMA_VERSION, AuditResult, Summary
+from fairaudit.result import SCHEMA_VERSION, AuditResult, GroupRow, RateRow, Summary
 from fairaudit.tools.compare.checks import compare_checks
 from fairaudit.tools.compare.measuring import ChangeTerms
 from fairaudit.tools.compare.rates import (
@@ -54,8 +55,8 @@ _LABEL = "label"
 _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """The denominators of rates that condition on the label, which predictions do not change."""
 
-_SizeKey: TypeAlias = tuple[str, frozenset[str], GroupKey]
-"""The subject of a size (people or labels), a grouping, and one of its groups in a stratum."""
+_Grouping: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
+"""The subject of sizes (people or labels), the columns of groups, and those of strata."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
@@ -89,19 +90,16 @@ def compare(
         is_one_file = is_one_file and all(file.modified for file in then.files)
         # The sizes of all groups of all common groupings. Without any, equal files decide: files
         # with the same number of bytes and lines are the same, even with other names.
-        sizes = dict(_list_sizes(before)), dict(_list_sizes(after))
-        common = {*map(_find_grouping, sizes[0])} & {*map(_find_grouping, sizes[1])}
-        earlier, later = (
-            {key: size for key, size in side.items() if _find_grouping(key) in common}
-            for side in sizes
-        )
+        earlier, later = _list_sizes(before), _list_sizes(after)
+        common = earlier.keys() & later.keys()
         files = [
             sorted((file.bytes or 0, file.lines or 0) for file in side.files)
             for side in (then, now)
         ]
         are_same_files = files[0] == files[1] and all(size for size, _ in files[0])
-        is_known = bool(earlier) and then.rows is not None
-        has_same_groups = earlier == later and (is_known or are_same_files)
+        is_known = bool(common) and then.rows is not None
+        are_same_sizes = all(earlier[grouping] == later[grouping] for grouping in common)
+        has_same_groups = are_same_sizes and (is_known or are_same_files)
         same_people = then.rows == now.rows and (is_one_file or has_same_groups)
     sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     return _compare_results(before, after, sampling, (), outcomes or (None, None))
@@ -278,30 +276,29 @@ def _rank(change: Change) -> _Rank:
     return place, change.significance.p, -change.size
 
 
-def _find_grouping(key: _SizeKey) -> tuple[str, frozenset[str], frozenset[str]]:
-    """The subject of a size, the columns of its groups, and the columns of its strata."""
-    of, by, (_, stratum) = key
-    return of, by, frozenset(name for name, _ in stratum)
-
-
-def _list_sizes(result: AuditResult) -> Iterator[tuple[_SizeKey, object]]:
-    """The number of people of each group, and of each label in it.
+def _list_sizes(result: AuditResult) -> dict[_Grouping, dict[GroupKey, object]]:
+    """The number of people of each group, and of each label in it, by grouping.
 
     If labels are not listed, denominators of rates that condition on labels replace them.
     """
+    sizes: dict[_Grouping, dict[GroupKey, object]] = defaultdict(dict)
+
+    def add(of: str, row: GroupRow | RateRow, size: object) -> None:
+        columns = frozenset(row.by), frozenset(name for name, _ in row.stratum)
+        sizes[of, *columns][group_key(row.group, row.stratum)] = size
+
     for row in result.groups:
         if row.by and row.n is not None:
-            key = frozenset(row.by), group_key(row.group, row.stratum)
-            yield ("", *key), row.n
+            add("", row, row.n)
             if row.of == _LABEL and row.counts and None not in row.counts.values():
-                yield (_LABEL, *key), tuple(sorted(row.counts.items()))
+                add(_LABEL, row, tuple(sorted(row.counts.items())))
     for rate in result.rates:
         metric, n = find_metric(rate.metric), rate.estimate.n
         if rate.by and n is not None and isinstance(metric, Rate):
             under = frozenset(metric.under)
             if under in _OF_LABEL and not rate.parameters:
-                key = frozenset(rate.by), group_key(rate.group, rate.stratum)
-                yield (repr(sorted(under)), *key), n
+                add(repr(sorted(under)), rate, n)
+    return sizes
 
 
 class Comparison(Document, tag=True):
