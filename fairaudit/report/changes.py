@@ -11,7 +11,6 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.terms import Correction
 from fairaudit.report import checks, finding_facts, metric_titles, numbers
 from fairaudit.report.blocks import (
     FEW_ROWS,
@@ -79,8 +78,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
         blocks += [Heading("Notices"), Entries(notices)]
     if changes.sampling is Sampling.SAME_PEOPLE:
         return tuple(blocks)  # the first lines say that changes are not tested
-    is_raw = changes.inference.correction is Correction.NONE
-    corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
+    corrected = numbers.corrected(changes.inference)
     level = changes.inference.percent
     tests = (
         "Rates of both models are tested by McNemar's test, with Newcombe's paired interval. "

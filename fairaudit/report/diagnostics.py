@@ -448,7 +448,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         notes += ["for all pairs"] if several and SIMULTANEOUS in (estimate.method or "") else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
         of += f" ({'; '.join(notes)})" if notes else ""
-        parts.append(f"{inference.percent} interval{of} {ends}{across}")
+        parts.append(f"{inference.percent} interval{of}{':' * bool(of)} {ends}{across}")
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))

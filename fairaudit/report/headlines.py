@@ -43,7 +43,8 @@ _PASSED = {
 }
 """The end of "no gap …" if a check finds no reversal, by the kind that its limit names."""
 _CHANGED = {
-    ReversalKind.OPPOSITE: "has opposite directions in strata of {}",
+    ReversalKind.OPPOSITE: "has one direction for some values of {} and the opposite direction "
+    "for others",
     ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
     ReversalKind.EXPLAINED: "is mostly explained by the mix of {}",
 }
@@ -274,6 +275,7 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         if not is_log:
             return ""
         factor = numbers.number_beside(above / below, [Decimal(1)], digits=2)
+        behind = f"{behind[:-1]}, a logarithm)"
         return f"{occurs} is {factor} times as likely for {side(high)} as for {side(low)} {behind}"
     comparison = checks.comparison_of(finding)
     is_known = all(map(math.isfinite, (a, b, estimate.value)))

@@ -158,14 +158,11 @@ def _table(
     ]
     if tests:
         # The number of tests behind a star and their correction.
-        how = (
-            "uncorrected, among"
-            if tests[0].correction == "none"
-            else f"by {tests[0].correction} over"
-        )
-        family = f" {how} the {numbers.whole(tests[0].family)} tests of this table"
-        family = family if tests[0].family > 1 else ", the one test of this table"
-        notes.append(f"*: p below {first.alpha:g}{family}")
+        is_raw = tests[0].correction == "none"
+        how = "without correction" if is_raw else f"after correction ({tests[0].correction})"
+        family = f"{how} for the {numbers.whole(tests[0].family)} tests of this table"
+        family = family if tests[0].family > 1 else "in the only test of this table"
+        notes.append(f"*: p is below {first.alpha:g} {family}")
     eligible = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
     is_compared = bool(kinds) or any(row.reference for row in eligible)
     if first.averaged and len(eligible) > 1 and not is_compared:
@@ -204,7 +201,7 @@ def _is_compared(row: RateRow) -> bool:
 def legend(result: AuditResult) -> Paragraph:
     """The meaning of the columns of a table of rates."""
     level = result.provenance.inference.percent
-    correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
+    correction = numbers.corrected(result.provenance.inference).removeprefix("corrected by ")
     provenance, set_aside = result.provenance, ""
     if provenance.minimum.events is not None:
         set_aside = (

@@ -124,7 +124,7 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
         value = headlines.value(closest.finding)
         beside = "" if value in closest.headline else f"{value}; "
         text = f"{closest.headline} ({beside}{closest.limit})"
-        text = f"; closest to its limit: {text}" if is_told else ""
+        text = f". Closest to its limit: {text}" if is_told else ""
         yield f"{count_passes(every)}{text}"
     elif gaps := [row.finding for row in passed if finding_facts.few_people(row.finding)]:
         widest = max(gaps, key=_detectable)
@@ -146,17 +146,17 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = f"{len(open_)} of {len(limited)} combinations of a measure and a grouping have no limit"
+    text = f"{len(open_)} of {len(limited)} pairs of a measure and a grouping have no limit"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
     if known:
         row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
         is_hidden = any(entry.estimate.suppressed for _, entry in open_)
-        word = "the worst published value" if is_hidden else "the worst"
-        pair = checks.worst_pair(worst)
-        text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
-        text += f" by {numbers.subset(row.by)}{f' ({pair})' if pair else ''}"
+        word = "The worst published value" if is_hidden else "The worst"
+        pair = checks.worst_pair(worst, " against ")
+        text += f". {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)},"
+        text += f" by {numbers.subset(row.by)}{f': {pair}' if pair else ''}"
         text += describe_set_aside(open_)
     yield text
 

@@ -254,7 +254,7 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
-    gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} over {family} strata)"
+    gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} for {family} strata)"
     way = "in the direction of the overall gap" if reversal.crude else "higher"
     other = "in the opposite direction" if reversal.crude else "lower"
     yield f"{gaps}: {with_it} {way}, {against} {other}"
@@ -357,8 +357,9 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         sure = f"{_WHOSE.get(reversal.kind, 'the reversal')}: p "
         sure += numbers.probability(test.adjusted, alpha)
         if test.family > 1:
-            by = "uncorrected among" if test.correction == "none" else f"by {test.correction} over"
-            sure += f" {by} {numbers.whole(test.family)} comparisons"
+            is_raw = test.correction == "none"
+            by = "not corrected" if is_raw else f"corrected by {test.correction}"
+            sure += f", {by} for {numbers.whole(test.family)} comparisons"
         elif not reversal.kind.has_both_directions:
             sure = ""
     return f"{named}: {text}{sure and f' ({sure})'}."

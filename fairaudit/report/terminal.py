@@ -311,7 +311,8 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
     shown = [diagnostic for diagnostic in every if diagnostic.level is not Level.PASS]
     if not shown:
         shown = sorted(every, key=remarks.distance)
-        yield line(Cell("the closest to its limit first", Tone.MUTED))
+        if len(shown) > 1:
+            yield line(Cell("checks, the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
     # The parts of a diagnostic: its headline, its place, each label, a picture. Only the first
     # diagnostic has the line of the spec and the picture.
