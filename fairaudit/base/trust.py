@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -25,11 +25,25 @@ _root: ContextVar[Path | None] = ContextVar("root", default=None)
 
 @contextmanager
 def untrusted(*, is_on: bool = True) -> Iterator[None]:
-    """Within it specs are untrusted, if `is_on`; what is untrusted already stays so."""
+    """Within it specs are untrusted, if `is_on`; what is untrusted already stays so.
+
+    The root is the repository that contains the current folder, else that folder. The path by which
+    a shell came here (`PWD`) counts first: no link of a repository leads out.
+    """
     if not is_on or _root.get() is not None:
         yield
         return
-    token = _root.set(_find_root())
+    root, here = Path(os.devnull), None
+    with suppress(OSError):  # the current folder is gone, and no file is inside it
+        here = Path(os.path.realpath(Path.cwd()))
+    if here is not None:
+        shown = Path(os.environ.get("PWD", ""))
+        is_here = shown.is_absolute() and os.path.realpath(shown) == str(here)
+        ways = [shown, here] if is_here else [here]
+        folders = (folder for way in ways for folder in (way, *way.parents))
+        repository = next((folder for folder in folders if (folder / ".git").exists()), here)
+        root = Path(os.path.realpath(repository))
+    token = _root.set(root)
     try:
         yield
     finally:
@@ -86,19 +100,3 @@ def refuse_output(path: Path) -> None:
         inner = real.relative_to(root).parts if real.is_relative_to(root) else ("..",)
         if any(name.startswith(".") for name in inner):
             raise OSError(errno.EPERM, f"{OPTION} follows no link to {real}")
-
-
-def _find_root() -> Path:
-    """The repository that the current folder is in, else that folder.
-
-    The path by which a shell came here (`PWD`) counts first: no link of a repository leads out.
-    """
-    try:
-        here = Path(os.path.realpath(Path.cwd()))
-    except OSError:  # the current folder is gone, and no file is inside it
-        return Path(os.devnull)
-    shown = Path(os.environ.get("PWD", ""))
-    ways = [shown, here] if shown.is_absolute() and os.path.realpath(shown) == str(here) else [here]
-    folders = (folder for way in ways for folder in (way, *way.parents))
-    repository = next((folder for folder in folders if (folder / ".git").exists()), here)
-    return Path(os.path.realpath(repository))

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 from msgspec import Struct, field
+from typer.models import OptionInfo
 
 from fairaudit.base.errors import UsageError
 from fairaudit.cli.files import Outputs
@@ -51,15 +52,25 @@ Timeout = Annotated[
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]
-Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row.")]
+Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row of the tables.")]
 Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not its first screen.")]
 Untrusted = Annotated[
     bool,
     typer.Option(
-        "--untrusted", help="Read only this repository or folder; for a spec you do not trust."
+        "--untrusted",
+        help="For a spec you do not trust: read no files outside the repository of this folder (or "
+        "outside this folder, if there is no repository).",
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.")]
+
+
+def column_option(text: str) -> OptionInfo:
+    """An option that names a column, with its help."""
+    option: OptionInfo = typer.Option(metavar="COLUMN", help=text)
+    return option
+
+
+Debug = Annotated[bool, typer.Option("--debug", help="Print the Python traceback of an error.")]
 
 
 def split_names(texts: Iterable[str]) -> tuple[str, ...]:

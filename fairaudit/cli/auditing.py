@@ -58,7 +58,7 @@ SpecsArgument = Annotated[
     list[Path] | None,
     typer.Argument(
         metavar="SPEC",
-        help=f"The spec, a YAML file, or - (stdin); default: {_SPECS_HERE[0]} in this folder.",
+        help=f"The spec: a YAML file, or - for stdin. Default: {_SPECS_HERE[0]} in this folder.",
     ),
 ]
 DataOption = Annotated[
@@ -66,7 +66,8 @@ DataOption = Annotated[
     typer.Option(help="Audit this file, folder, glob or - (stdin) instead of the spec's `data`."),
 ]
 _FOLDER_HELP = (
-    "FOLDER/ gets a page and JSON report of each audit and an index; pictures/ gets SVG pictures."
+    "With FOLDER/, write a page and a JSON report for each audit, and an index; with pictures/, "
+    "each chart as an SVG file."
 )
 _Output = Annotated[
     list[str] | None, typer.Option("-o", "--output", help=f"{FILE_HELP} {_FOLDER_HELP}")
@@ -85,7 +86,7 @@ _FailFrom = Annotated[FailOn, typer.Option(help="The lowest status that gives ex
 _ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
 _Only = Annotated[
     list[str] | None,
-    typer.Option(help="Judge only this check: its id, a part of the id, or a glob of ids."),
+    typer.Option(help="Judge only this check: its id, a part of the id, or a pattern with *."),
 ]
 _Baseline = Annotated[
     str | None, typer.Option(help="Fail only checks that are worse than in this JSON report.")
@@ -97,7 +98,8 @@ _Tolerance = Annotated[
 _ForEach = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN", help="Audit each level of this column separately, small ones together."
+        metavar="COLUMN",
+        help="Make one audit for each value of this column; values of few people share one.",
     ),
 ]
 _Jobs = Annotated[
@@ -107,11 +109,15 @@ _Jobs = Annotated[
         "--jobs",
         min=1,
         metavar="N",
-        help="Number of processes for several files; default: one per core for 32 files or more.",
+        help="Number of processes for several files. Default: 1, or one per core for 32 files or "
+        "more.",
     ),
 ]
 DrawsOption = Annotated[
-    str | None, typer.Option(help="File of posterior draws, for `model: draws`.")
+    str | None,
+    typer.Option(
+        help="File of random draws of the groups' rates from your own model, for `model: draws`."
+    ),
 ]
 
 

@@ -21,6 +21,7 @@ from fairaudit.cli.app import (
     Untrusted,
     Verbose,
     app,
+    column_option,
     show_examples,
     split_names,
 )
@@ -153,22 +154,33 @@ _Tables = Annotated[
     list[str],
     typer.Argument(metavar="TABLE.csv", help="Tables of groups; all must have the same people."),
 ]
-_Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
+_N = Annotated[str | None, column_option("The column with the number of people.")]
+_Selected = Annotated[str | None, column_option("The column with the number of selected people.")]
+_Rate = Annotated[str | None, column_option("The column with the selection rate.")]
+_Ratio = Annotated[str | None, column_option("The column with the ratio to the highest rate.")]
 _By = Annotated[
-    list[str] | None, typer.Option(help="The columns of groups: sex,race; default: all others.")
+    list[str] | None,
+    typer.Option(
+        help="The columns of the groups, such as sex,race. Default: all columns without "
+        "people, rates or ratios."
+    ),
 ]
 _Excluded = Annotated[
-    str | None, typer.Option(help="Groups without a ratio must be smaller than this share: 2%.")
+    str | None,
+    typer.Option(
+        help="Report each group without a ratio that has at least this share of the people, "
+        "such as 2%."
+    ),
 ]
 
 
 @app.command()
 def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     tables: _Tables,
-    n: _Column = None,
-    selected: _Column = None,
-    rate: _Column = None,
-    ratio: _Column = None,
+    n: _N = None,
+    selected: _Selected = None,
+    rate: _Rate = None,
+    ratio: _Ratio = None,
     by: _By = None,
     excluded_below: _Excluded = None,
     format_name: PageFormat = "terminal",

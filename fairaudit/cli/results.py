@@ -207,22 +207,24 @@ _After = Annotated[
 ]
 _Models = Annotated[
     tuple[str, str] | None,
-    typer.Option(help="The outcome to compare in each report, such as `current candidate`."),
+    typer.Option(
+        help="The models (or other outcomes) to compare: of the earlier and of the later report."
+    ),
 ]
 _FailWhen = Annotated[
     Literal["never", "worse"],
     typer.Option(
-        help="Exit code of `worse`: 1 if a check got worse, is missing, has a looser limit or "
-        "another definition, or leaves out more people; 3 if no check is in both. See "
-        "docs/command.md."
+        help="With `worse`, the exit code is 1 if a check got worse, is missing, has a looser "
+        "limit or another definition, or leaves out more people. It is 3 if the two reports have "
+        "no check in common. See docs/command.md."
     ),
 ]
 _AcceptDropped = Annotated[
     bool,
     typer.Option(
         "--accept-dropped",
-        help="With `--fail-on worse`: ignore checks that only the earlier report has, or that had "
-        "a stricter limit or another definition there.",
+        help="With `--fail-on worse`: ignore each check that the later report does not have, or "
+        "has with a looser limit or another definition.",
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]

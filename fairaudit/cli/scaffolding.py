@@ -13,7 +13,15 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError
 from fairaudit.base.inputs import TITLES
 from fairaudit.base.trust import refuse_path
-from fairaudit.cli.app import ColorChoice, Debug, Untrusted, app, show_examples, split_names
+from fairaudit.cli.app import (
+    ColorChoice,
+    Debug,
+    Untrusted,
+    app,
+    column_option,
+    show_examples,
+    split_names,
+)
 from fairaudit.cli.files import Identity, Outputs
 from fairaudit.cli.output import print_document
 from fairaudit.cli.streams import silenced, write_line
@@ -26,9 +34,17 @@ if TYPE_CHECKING:
 
 
 _Columns = Annotated[
-    list[str] | None, typer.Option(help="Protected columns: sex,race; default: list candidates.")
+    list[str] | None,
+    typer.Option(
+        help="The protected columns, such as sex,race. Default: list candidates and stop."
+    ),
 ]
-_Column = Annotated[str | None, typer.Option(metavar="COLUMN")]
+_Label = Annotated[str | None, column_option("The column with the true outcome.")]
+_Prediction = Annotated[str | None, column_option("The column with the prediction of a model.")]
+_Decision = Annotated[str | None, column_option("The column with the decision.")]
+_Score = Annotated[str | None, column_option("The column with the score of a model.")]
+_Count = Annotated[str | None, column_option("The column with the number of people in a row.")]
+_Weight = Annotated[str | None, column_option("The column with the survey weight of a row.")]
 _Positives = Annotated[
     list[str] | None,
     typer.Option("--positive", help="The positive value of an outcome, or a cut such as '>=0.5'."),
@@ -36,10 +52,15 @@ _Positives = Annotated[
 _Counts = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="LEVEL=COLUMN", help="A count column: selected=n_selected; repeat for total=n."
+        metavar="LEVEL=COLUMN",
+        help="For a table of counts: the column with the count of a level, such as "
+        "selected=n_selected. Repeat it for the total: total=n.",
     ),
 ]
-_Strata = Annotated[list[str] | None, typer.Option(help="Factors to condition on, such as branch.")]
+_Strata = Annotated[
+    list[str] | None,
+    typer.Option(help="Compare groups within the values of these columns, too, such as branch."),
+]
 _Output = Annotated[Path | None, typer.Option("-o", "--output", help="The spec file to write.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing spec.")]
 _Header = Annotated[
@@ -63,13 +84,13 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     output: _Output = None,
     force: _Force = False,
     protected: _Columns = None,
-    label: _Column = None,
-    prediction: _Column = None,
-    decision: _Column = None,
-    score: _Column = None,
+    label: _Label = None,
+    prediction: _Prediction = None,
+    decision: _Decision = None,
+    score: _Score = None,
     positive: _Positives = None,
-    count: _Column = None,
-    weight: _Column = None,
+    count: _Count = None,
+    weight: _Weight = None,
     counts: _Counts = None,
     strata: _Strata = None,
     title: Annotated[str | None, typer.Option(help="The title of the report.")] = None,
@@ -251,7 +272,7 @@ def _definitions() -> list[Definition]:
 def schema(
     of: Annotated[
         Literal["spec", "result", "comparison", "check"],
-        typer.Argument(help="spec, result, comparison or check"),
+        typer.Argument(help="Which document: spec, result, comparison or check."),
     ] = "spec",
     form: Annotated[
         Literal["json", "markdown"], typer.Option("--format", help="json, or markdown of the spec")

@@ -408,7 +408,6 @@ __all__ = [
     "SampleStrata",
     "ShareOf",
     "Sum",
-    "Ungrouped",
     "add_up",
     "distinct_rows",
     "every_subset",

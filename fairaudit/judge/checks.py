@@ -326,9 +326,10 @@ def match_ids(text: str, ids: Sequence[str]) -> list[str]:
         return matches
     if matches:
         what = f"{len(matches)} checks contain {names.quoted(text)} in their id"
-        raise UsageError(what, f"{list_known(matches, _listed(matches))}; a glob may name several")
+        hint = "give one whole id, or a pattern with * to choose several"
+        raise UsageError(what, f"{list_known(matches, _listed(matches))}; {hint}")
     hint = list_known(ids, _listed(ids)) if ids else "the spec sets no limit"
-    raise UsageError(f"no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
+    raise UsageError(f"there is no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
 
 
 def _listed(ids: Sequence[str]) -> str:

@@ -46,8 +46,8 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
     2.337
     """
     what = (
-        "epsilon needs a table of groups by outcomes without negative entries, and a "
-        "smoothing that is not negative"
+        "epsilon needs a table with a row for each group and a column for each outcome, without "
+        "negative numbers, and a `smoothing` of 0 or more"
     )
     try:
         counts, smoothing = np.asarray(table, dtype=np.float64), float(smoothing)

@@ -73,7 +73,8 @@ class Rate(GroupMetric, kw_only=True):
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
         """Its value in every stratum and group."""
         over, under = sum_cells(counts.weighted, self.over), sum_cells(counts.weighted, self.under)
-        counted = self._counted
+        # The cells of the share, each once: a formula such as f1 may have a cell twice.
+        counted = sorted(set(self.under) if self.is_proportion else self.cells)
         n = sum_cells(counts.people, counted)
         size = count_effective_of_share(counts, self._hits, counted)
         value = over / under
@@ -120,11 +121,6 @@ class Rate(GroupMetric, kw_only=True):
     def _hits(self) -> tuple[str, ...]:
         """The cells of the hits of the share that it is, or is made of."""
         return self.over if self.is_proportion else self.hits
-
-    @property
-    def _counted(self) -> list[str]:
-        """The cells of the share, each once: a formula such as f1 may have a cell twice."""
-        return sorted(set(self.under) if self.is_proportion else self.cells)
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
         """Its value in one group as a fraction; None where the denominator is empty."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
-from itertools import chain
 from pathlib import Path
 
 from fairaudit import spec as spec_files
@@ -61,12 +60,31 @@ def answer(
             hint = "run one spec at a time, and name several files in its `data`"
             raise UsageError("--for-each works with one spec and one data set", hint)
         return _answer_levels(specs[0], data, for_each, options, progress, engine)
-    if data is not None and has_several_files:
-        each = (_answer_each(spec, data, options, progress, engine, workers) for spec in specs)
-        return list(chain.from_iterable(each))
-    outcomes = answer_specs(specs, data, options, progress, engine)
-    named = name_data(data)
-    return [Answer(str(spec), named, result) for spec, result in zip(specs, outcomes, strict=True)]
+    if data is None or not has_several_files:
+        outcomes, named = answer_specs(specs, data, options, progress, engine), name_data(data)
+        pairs = zip(specs, outcomes, strict=True)
+        return [Answer(str(spec), named, result) for spec, result in pairs]
+    answers = []
+    for spec in specs:
+        try:
+            task = AuditTask.read(spec, options)
+            task.find_data(data)  # refuses data that these options cannot read
+            counts = count_each(task, data, progress=progress, engine=engine)
+            unread = tuple(find_files([data], Path())[1])
+        except FairauditError as error:
+            answers.append(Answer(str(spec), data, error))
+            continue
+        results: Iterator[ResultOrError]
+        if engine is polars_engine and workers.jobs > 1:
+            judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
+            results = workers.map(judge, counts.items())
+        else:
+            results = (judge_file(task, name, counts[name], engine) for name in counts)
+        progress.start("judging files", len(counts), "audits")
+        for number, (name, result) in enumerate(zip(counts, results, strict=True), 1):
+            answers.append(Answer(str(spec), name, result, unread))
+            progress.advance(number, "audits")
+    return answers
 
 
 def _answer_levels(
@@ -165,36 +183,6 @@ def _split_levels(
     if missing:
         parts[f"{column}: unknown"] = f"{name} is null"
     return parts, small
-
-
-def _answer_each(
-    spec: Path,
-    data: str,
-    options: RunOptions,
-    progress: Progress,
-    engine: Engine,
-    workers: Workers,
-) -> list[Answer]:
-    """An answer for each file of the data; a single one if the spec has faults."""
-    try:
-        task = AuditTask.read(spec, options)
-        task.find_data(data)  # refuses data that these options cannot read
-        counts = count_each(task, data, progress=progress, engine=engine)
-        unread = tuple(find_files([data], Path())[1])
-    except FairauditError as error:
-        return [Answer(str(spec), data, error)]
-    results: Iterator[ResultOrError]
-    if engine is polars_engine and workers.jobs > 1:
-        judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
-        results = workers.map(judge, counts.items())
-    else:
-        results = (judge_file(task, name, counts[name], engine) for name in counts)
-    progress.start("judging files", len(counts), "audits")
-    answers = []
-    for name, result in zip(counts, results, strict=True):
-        answers.append(Answer(str(spec), name, result, unread))
-        progress.advance(len(answers), "audits")
-    return answers
 
 
 def _judge_elsewhere(

@@ -490,52 +490,42 @@ def audit_counts(
     """The stages after the counts: cubes, tables, findings, the result, and its suppression.
 
     No data is read: the counts may come from any pass for the plan of the task, or from several,
-    added up. Raises `UsageError` for counts that lack what the task needs. A preview does not
-    compare its findings with those that count dropped rows.
+    added up. Raises `UsageError` for counts that lack what the task needs. Findings are downgraded
+    where they would be worse if `missing: drop` counted its rows, except in a preview.
     """
     audit = audit or Audit.of(task, counts)
     findings = Judge(audit).find_all()
-    if not is_preview:
-        findings = _compare_with_dropped(audit, findings)
+    spec, left_out, failing = audit.task.spec, audit.cubes.left_out, audit.task.failing
+    if left_out is not None and left_out.roles and not is_preview:
+        models = [outcome.name for outcome in spec.predictions]
+        idle_of = {
+            finding.check.id: find_idle_roles(finding.check, left_out.roles, models)
+            for finding in findings
+        }
+        if spec.suppress_below is not None:
+            # Always open: a status that depended on these rows would show how many there are.
+            findings = tuple(
+                leave_open(finding, [DROPPED_DOUBT], unless=failing)
+                if idle_of[finding.check.id] and finding.status not in failing
+                else finding
+                for finding in findings
+            )
+        else:
+            aside = dict.fromkeys(left_out.roles, MissingPolicy.ASIDE)
+            counting = replace(spec, missing=replace(spec.missing, **aside))
+            kept = Judge(Audit.of(replace(audit.task, spec=counting), audit.counts)).find_all()
+            findings = tuple(
+                downgrade_if_worse(
+                    finding,
+                    other,
+                    [left_out.roles[role] for role in sorted(idle_of[finding.check.id])],
+                    failing,
+                )
+                for finding, other in zip(findings, kept, strict=True)
+            )
     result = tabulate(audit, findings)
     if audit.spec.suppress_below is None:
         return result
     from fairaudit.pipeline import suppress
 
     return suppress.suppress(result, audit, audit.spec.suppress_below)
-
-
-def _compare_with_dropped(audit: Audit, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """The findings, downgraded where they would be worse if `missing: drop` counted its rows.
-
-    In a published report, a check is always open if the dropped rows have all values that it needs:
-    a status that depended on these rows would show how many there are.
-    """
-    left_out, task = audit.cubes.left_out, audit.task
-    spec = task.spec
-    if left_out is None or not left_out.roles:
-        return findings
-    models = [outcome.name for outcome in spec.predictions]
-    idle_of = {
-        finding.check.id: find_idle_roles(finding.check, left_out.roles, models)
-        for finding in findings
-    }
-    if spec.suppress_below is not None:
-        return tuple(
-            leave_open(finding, [DROPPED_DOUBT], unless=task.failing)
-            if idle_of[finding.check.id] and finding.status not in task.failing
-            else finding
-            for finding in findings
-        )
-    aside = dict.fromkeys(left_out.roles, MissingPolicy.ASIDE)
-    keeping = replace(task, spec=replace(spec, missing=replace(spec.missing, **aside)))
-    kept = Judge(Audit.of(keeping, audit.counts)).find_all()
-    return tuple(
-        downgrade_if_worse(
-            finding,
-            other,
-            [left_out.roles[role] for role in sorted(idle_of[finding.check.id])],
-            task.failing,
-        )
-        for finding, other in zip(findings, kept, strict=True)
-    )

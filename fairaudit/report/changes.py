@@ -11,7 +11,6 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.terms import Correction
 from fairaudit.report import checks, finding_facts, metric_titles, numbers
 from fairaudit.report.blocks import (
     FEW_ROWS,
@@ -69,16 +68,39 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
     most = None if all_rows else FEW_ROWS
     notices = [(Cell("only after", Tone.WARN), text) for text in changes.new_notices]
     notices += [(Cell("only before", Tone.MUTED), text) for text in changes.gone_notices]
-    sections = (
-        _verdict(changes),
-        _checks(changes),
-        _rates(changes, most),
-        _people(changes, most),
-        _reversals(changes, is_short=not all_rows),
-        (Heading("Notices"), Entries(notices)) if notices else (),
-        _meaning(changes),
+    blocks = [
+        *_verdict(changes),
+        *_rates(changes, most),
+        *_people(changes, most),
+        *_reversals(changes, is_short=not all_rows),
+    ]
+    if notices:
+        blocks += [Heading("Notices"), Entries(notices)]
+    if changes.sampling is Sampling.SAME_PEOPLE:
+        return tuple(blocks)  # the first lines say that changes are not tested
+    corrected = numbers.corrected(changes.inference)
+    level = changes.inference.percent
+    tests = (
+        "Rates of both models are tested by McNemar's test, with Newcombe's paired interval. "
+        "Checks, and rates that count different people for the two models, are not tested, and "
+        f"their intervals are {UNPAIRED}: a worse value is worse for these people. For a test, "
+        "use `against:` in the spec."
+        if changes.sampling is Sampling.PAIRED
+        else (
+            "Shares are tested by z, or by Fisher's test for small expected counts, with "
+            "Newcombe's interval; means by Welch; all other numbers by the variances of their "
+            "intervals (MOVER). A check compares each group with itself; the worst value is tested "
+            "only if the same groups determine it in both results, or if it covers all groups."
+        )
     )
-    return tuple(block for section in sections for block in section)
+    text = (
+        f"{tests} {level} intervals are for each change separately; p is {corrected} over all "
+        "groups of all checks, over all rates, and over all groupings of people. A change that "
+        "is not significant may still exist: with few people, even large changes are not "
+        "significant."
+    )
+    heading = Heading("How changes are tested")
+    return (*blocks, heading, Paragraph(text, Tone.MUTED))
 
 
 def _verdict(changes: Changes) -> Iterator[Block]:
@@ -113,6 +135,20 @@ def _verdict(changes: Changes) -> Iterator[Block]:
     )
     if changes.conditions:
         yield Entries([(Cell("differs", Tone.WARN), text) for text in changes.conditions])
+    rest = [change for change in changes.checks if not _is_shown_first(change)]
+    rows = [_state_check(change, changes.alpha) for change in rest]
+    for other in changes.otherwise:
+        statuses = f"{other.before.status.upper()} → {other.after.status.upper()}"
+        text = f"{other.after.check.id}: {statuses}; {other.why} changed"
+        rows.append((Cell("defined differently", Tone.MUTED), text))
+    for findings, when in ((changes.only_before, "before"), (changes.only_after, "after")):
+        rows += [
+            (Cell(f"only {when}", Tone.MUTED), f"{finding.check.id}: {finding.status.upper()}")
+            for finding in findings
+        ]
+    if rows:
+        yield Heading("The other checks" if moved else "Checks")
+        yield Entries(rows)
 
 
 def summary(changes: Changes) -> str:
@@ -150,24 +186,6 @@ def _origin(compared: ComparedResult) -> str:
     of = f"{names.name(compared.of)} in " if compared.of else ""
     rows = f"{numbers.whole(provenance.rows)} rows, created {provenance.created}"
     return f"{of}{_named(compared)}: {files}, {rows}"
-
-
-def _checks(changes: Changes) -> Iterator[Block]:
-    rest = [change for change in changes.checks if not _is_shown_first(change)]
-    rows = [_state_check(change, changes.alpha) for change in rest]
-    for other in changes.otherwise:
-        statuses = f"{other.before.status.upper()} → {other.after.status.upper()}"
-        text = f"{other.after.check.id}: {statuses}; {other.why} changed"
-        rows.append((Cell("defined differently", Tone.MUTED), text))
-    for findings, when in ((changes.only_before, "before"), (changes.only_after, "after")):
-        rows += [
-            (Cell(f"only {when}", Tone.MUTED), f"{finding.check.id}: {finding.status.upper()}")
-            for finding in findings
-        ]
-    if rows:
-        others = len(rest) < len(changes.checks)
-        yield Heading("The other checks" if others else "Checks")
-        yield Entries(rows)
 
 
 def _is_shown_first(check: CheckChange) -> bool:
@@ -300,35 +318,6 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
         )
 
 
-def _meaning(changes: Changes) -> Iterator[Block]:
-    if changes.sampling is Sampling.SAME_PEOPLE:
-        return  # the first lines say so
-    yield Heading("How changes are tested")
-    is_raw = changes.inference.correction is Correction.NONE
-    corrected = f"{'' if is_raw else 'corrected '}{numbers.corrected(changes.inference)}"
-    level = changes.inference.percent
-    tests = (
-        "Rates of both models are tested by McNemar's test, with Newcombe's paired interval. "
-        "Checks, and rates that count different people for the two models, are not tested, and "
-        f"their intervals are {UNPAIRED}: a worse value is worse for these people. For a test, "
-        "use `against:` in the spec."
-        if changes.sampling is Sampling.PAIRED
-        else (
-            "Shares are tested by z, or by Fisher's test for small expected counts, with "
-            "Newcombe's interval; means by Welch; all other numbers by the variances of their "
-            "intervals (MOVER). A check compares each group with itself; the worst value is tested "
-            "only if the same groups determine it in both results, or if it covers all groups."
-        )
-    )
-    yield Paragraph(
-        f"{tests} {level} intervals are for each change separately; p is {corrected} over all "
-        "groups of all checks, over all rates, and over all groupings of people. A change that "
-        "is not significant may still exist: with few people, even large changes are not "
-        "significant.",
-        Tone.MUTED,
-    )
-
-
 _FEW_UNTESTED = 6
 """The number of tables without tests that are shown, the largest changes first."""
 _MOST_DRAWN = 8
@@ -343,11 +332,10 @@ def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
         return
     yield Heading("Rates of groups, worse first")
     tables: dict[tuple[str, str, Grouping, Group, str], list[RateChange]] = {}
-    for row in changes.rates:
+    for row in (row for row in changes.rates if row.by):
         options = metric_titles.options(row.parameters, row.averaged)
         tables.setdefault((row.metric, row.of, row.by, row.stratum, options), []).append(row)
-    everybody = [row for row in changes.rates if not row.by]
-    if everybody:
+    if everybody := [row for row in changes.rates if not row.by]:
         name: Column[RateChange] = text_column(
             "rate",
             lambda row: (
@@ -359,15 +347,19 @@ def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
         )
         yield _table("Everybody", name, everybody, changes, None)
     shown_tables, pictures, omitted = list[Table](), list[Figure](), 0
-    sizes = {
-        key: max(untested)
-        for key, rows in tables.items()
-        if key[2] and (untested := [row.change.size for row in rows if _is_untested(row)])
-    }
+    # The largest changes without a test; groups set aside have none.
+    sizes = {}
+    for key, rows in tables.items():
+        untested = [
+            row.change.size
+            for row in rows
+            if row.is_compared and row.change.significance is None
+            if not math.isnan(row.change.value) and row.change.way is not Direction.SAME
+        ]
+        if untested:
+            sizes[key] = max(untested)
     most_untested = sorted(sizes, key=lambda key: -sizes[key])[:_FEW_UNTESTED]
     for (metric, of, by, stratum, options), rows in tables.items():
-        if not by:
-            continue
         is_sure = any(row.change.significant for row in rows)
         is_large = (metric, of, by, stratum, options) in most_untested
         if most is not None and not (is_sure or is_large):
@@ -398,13 +390,6 @@ def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
         "significant, without p it is not tested.",
         Tone.MUTED,
     )
-
-
-def _is_untested(row: RateChange) -> bool:
-    """Whether a change is a number and lacks a test; groups set aside have none."""
-    change = row.change
-    is_number = change.significance is None and not math.isnan(change.value)
-    return row.is_compared and is_number and change.way is not Direction.SAME
 
 
 def _of(changes: Changes, of: str) -> str:
@@ -452,13 +437,18 @@ def _table(
         Column("p", lambda row: numbers.starred_p(row.change.significance, changes.alpha)),
         text_column("", _note),
     )
-    return tabulate(title, columns, rows, tone=_tone, most=most, more=_more)
-
-
-def _tone(row: RateChange) -> Tone:
-    if not row.is_compared:
-        return Tone.MUTED
-    return _TONES.get(row.change.way, Tone.WARN) if row.change.significant else Tone.PLAIN
+    return tabulate(
+        title,
+        columns,
+        rows,
+        tone=lambda row: (
+            (_TONES.get(row.change.way, Tone.WARN) if row.change.significant else Tone.PLAIN)
+            if row.is_compared
+            else Tone.MUTED
+        ),
+        most=most,
+        more=_more,
+    )
 
 
 def _value(row: RateChange, estimate: Estimate) -> str:

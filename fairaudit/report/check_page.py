@@ -431,14 +431,30 @@ def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
     """A comparison filled in. For a burden it may compare the shares without the burden."""
     sides = (part.first, part.second)
     first, second = [None if side is None else rate(side.estimate) for side in sides]
-    is_one_sided = comparison is not None and (comparison.one_sided or _is_of_rows(comparison))
+    is_of_rows = _is_of_rows(comparison)
+    is_one_sided = comparison is not None and (comparison.one_sided or is_of_rows)
     if first is None or (second is None and not is_one_sided):
         return None
     second = second or first
     spared = [Term(f"(1 - {term.text})", 1 - term.value, term.exact) for term in (first, second)]
     for a, b in ((first, second), spared):
-        term = _log_ratio(a, b) if comparison is None else _compared(comparison, a, b, part.value)
-        if term is not None and _agrees(term, part.value):
+        if comparison is None:
+            term = _log_ratio(a, b)
+        elif not comparison.worked or (comparison.contrast is not None and not is_of_rows):
+            return None
+        else:
+            left, right = (a, b) if comparison.highest_first else (b, a)
+            text = comparison.worked.format(a=left.text, b=right.text)
+            values = (left.value, right.value)
+            try:
+                value = comparison.apply(*(values if comparison.rational else map(float, values)))
+            except ZeroDivisionError:
+                # A positive number over zero is infinite, and zero over zero is undefined.
+                value = part.value
+                if math.isfinite(value):
+                    continue
+            term = Term(text, value, a.exact and b.exact)
+        if _agrees(term, part.value):
             return term
     return None
 
@@ -467,22 +483,6 @@ def _log_ratio(a: Term, b: Term) -> Term:
     if not a.value or not b.value:
         return Term(text, math.nan if a.value == b.value else math.inf, exact)
     return Term(text, abs(math.log(a.value / b.value)), exact)
-
-
-def _compared(comparison: Comparison, a: Term, b: Term, value: float) -> Term | None:
-    if not comparison.worked or (comparison.contrast is not None and not _is_of_rows(comparison)):
-        return None
-    first, second = (a, b) if comparison.highest_first else (b, a)
-    text = comparison.worked.format(a=first.text, b=second.text)
-    exact = a.exact and b.exact
-    try:
-        left, right = first.value, second.value
-        if not comparison.rational:
-            left, right = float(left), float(right)
-        return Term(text, comparison.apply(left, right), exact)
-    except ZeroDivisionError:
-        # A positive number over zero is infinite, and zero over zero is undefined.
-        return Term(text, value, exact) if not math.isfinite(value) else None
 
 
 def _agrees(term: Term, value: float) -> bool:

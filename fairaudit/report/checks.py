@@ -194,9 +194,9 @@ def pair_of(value: ComparedValue) -> tuple[Group, Group]:
     return (value.second, value.first) if is_turned else (value.first, value.second)
 
 
-def worst_pair(value: ComparedValue) -> str:
+def worst_pair(value: ComparedValue, between: str = " / ") -> str:
     """Both groups of a value, in as few words as it takes: `F / M (TPR)`."""
-    text = " / ".join(numbers.group(group) for group in pair_of(value) if group)
+    text = between.join(numbers.group(group) for group in pair_of(value) if group)
     by = metric_titles.short_name(value.decided_by) if text and value.decided_by else ""
     return f"{text} ({by})" if by else text
 

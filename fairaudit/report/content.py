@@ -76,9 +76,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
         for row in result.definitions
     ]
     sections = (
-        _verdict(result, diagnostics, most, data),
-        _checks(result, diagnostics),
-        _waivers(result),
+        _judged(result, diagnostics, most, data),
         lattice.section(result, most),
         asked_comparisons.section(result, most),
         rates.section(result, most),
@@ -98,15 +96,15 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
     return tuple(block for section in sections for block in section)
 
 
-def _verdict(
+def _judged(
     result: AuditResult, diagnostics: Mapping[str, Diagnostic], most: int | None, data: str | None
 ) -> Iterator[Block]:
+    """The verdict with all but plain passes, the checks that passed, and all waivers."""
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield headline.block
-    open_ones = [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]
-    if open_ones:
-        yield state_findings(open_ones, diagnostics)
+    if opened := [finding for finding in checks.by_urgency(result.findings) if _is_open(finding)]:
+        yield state_findings(opened, diagnostics)
     if result.earlier is not None:
         text = finding_facts.baseline_origin(result.earlier, result.earlier.created)
         yield Entries([(Cell("baseline", Tone.MUTED), text)])
@@ -118,6 +116,26 @@ def _verdict(
     if result.provenance.context:
         context = result.provenance.context.items()
         yield Facts([(names.name(key), names.line(text)) for key, text in context])
+    if result.findings:
+        yield Heading("Checks")
+        if passed := [finding for finding in result.findings if not _is_open(finding)]:
+            yield state_findings(passed, diagnostics)
+        else:
+            doubt = " without doubt" if result.tally[Status.PASS] else ""
+            yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
+    if result.waivers:
+        yield Heading("Waivers")
+        tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
+        rows = []
+        for outcome in result.waivers:
+            waiver = outcome.waiver
+            group = names.describe_group(waiver.group) if waiver.group else "the whole check"
+            place = f" ({checks.place(waiver.place)})" if waiver.place else ""
+            text = f"{names.copied(waiver.check)} for {group} {finding_facts.terms(waiver)}"
+            text += f"; {outcome.why}" if outcome.why else ""
+            word = str(outcome.state).replace("_", " ")
+            rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
+        yield Entries(rows)
 
 
 def _is_open(finding: Finding) -> bool:
@@ -142,7 +160,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if known:
             row, worst = max(known, key=lambda pair: pair[1].departure)
-            pair = checks.worst_pair(worst)
+            pair = checks.worst_pair(worst, " against ")
             hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
             there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)}, by "
@@ -150,17 +168,6 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         rows.append((Cell("no limit", Tone.MUTED), text))
     if rows:
         yield Entries(rows)
-
-
-def _checks(result: AuditResult, diagnostics: Mapping[str, Diagnostic]) -> Iterator[Block]:
-    if not result.findings:
-        return
-    yield Heading("Checks")
-    if passed := [finding for finding in result.findings if not _is_open(finding)]:
-        yield state_findings(passed, diagnostics)
-    else:
-        doubt = " without doubt" if result.tally[Status.PASS] else ""
-        yield Paragraph(f"No check passed{doubt}: see the top of this report.", Tone.MUTED)
 
 
 def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
@@ -173,24 +180,6 @@ def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagno
         lines = [f"{checks.title(finding)}: {diagnostic.headline}", *diagnostic.labelled()]
         rows.append((checks.status_cell(finding), "\n".join([*lines, about])))
     return Entries(rows, is_titled=True)
-
-
-def _waivers(result: AuditResult) -> Iterator[Block]:
-    """Every waiver with its state: applied, not needed, or expired."""
-    if not result.waivers:
-        return
-    yield Heading("Waivers")
-    tones = {WaiverState.APPLIED: Tone.WARN, WaiverState.EXPIRED: Tone.BAD}
-    rows = []
-    for outcome in result.waivers:
-        waiver = outcome.waiver
-        group = names.describe_group(waiver.group) if waiver.group else "the whole check"
-        place = f" ({checks.place(waiver.place)})" if waiver.place else ""
-        text = f"{names.copied(waiver.check)} for {group} {finding_facts.terms(waiver)}"
-        text += f"; {outcome.why}" if outcome.why else ""
-        word = str(outcome.state).replace("_", " ")
-        rows.append((Cell(word, tones.get(outcome.state, Tone.MUTED)), f"{text}{place}"))
-    yield Entries(rows)
 
 
 def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -400,74 +389,59 @@ _SCORES: tuple[Column[ScoreRow], ...] = (
 def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
-    names_of = [numbers.group(curve.group) for curve in shown]
-
-    def figure(title: str, picture: Lines, note: str) -> Figure:
-        return Figure(f"{title} by {by}", picture, f"{note}{omitted}")
-
-    calibration = [
-        Line(name, [Point(b.mean_score, b.share, b.low, b.high) for b in curve.calibration])
-        for name, curve in zip(names_of, shown, strict=True)
-    ]
-    if any(line.points for line in calibration):
-        # Only a probability can equal the share: other scores have no grey line.
-        is_share = all(0 <= float(p.x) <= 1 for line in calibration for p in line.points)
-        line_note = "On the grey line, the score equals the share of positives. " * is_share
-        across = f"mean {column}"
-        yield figure(
-            f"Calibration of {column}",
-            Lines(across, "share of positives", calibration, diagonal=is_share, percent=True),
-            f"{line_note}{result.provenance.inference.percent} intervals.",
-        )
-        totals = [sum(bucket.n for bucket in curve.calibration) for curve in shown]
-        spread = [
-            Line(name, [Point(b.mean_score, b.n / total) for b in curve.calibration if total])
-            for name, curve, total in zip(names_of, shown, totals, strict=True)
-        ]
-        yield figure(
-            f"Distribution of {column}",
-            Lines(across, "share of the group", spread, percent=True),
-            "People with a known label, in equal parts of the score.",
-        )
+    """The pictures of a score for the groups of one attribute, as far as they have points."""
+    curves = [(numbers.group(curve.group), curve) for curve in shown]
     areas = {row.group: row.auc for row in result.scores if row.column == column}
-    roc = [
-        Line(name, _roc(curve), "" if area is None else f"AUC {numbers.number(area)}")
-        for name, curve in zip(names_of, shown, strict=True)
-        for area in [areas.get(curve.group)]
-    ]
-    if any(line.points for line in roc):
-        ends = ("false positive rate", "true positive rate")
-        yield figure(
+    calibration, spread, roc, alarms, misses = (list[Line]() for _ in range(5))
+    for name, curve in curves:
+        buckets, total = curve.calibration, sum(bucket.n for bucket in curve.calibration)
+        points = [Point(b.mean_score, b.share, b.low, b.high) for b in buckets]
+        calibration.append(Line(name, points))
+        spread.append(Line(name, [Point(b.mean_score, b.n / total) for b in buckets if total]))
+        rates = [
+            (row.at, row.false_positive_rate, row.true_positive_rate) for row in curve.thresholds
+        ]
+        points = [Point(x, y) for _, x, y in reversed(rates) if x is not None and y is not None]
+        area = areas.get(curve.group)
+        text = "" if area is None else f"AUC {numbers.number(area)}"
+        roc.append(Line(name, [Point(0.0, 0.0), *points] if points else [], text))
+        alarms.append(Line(name, [Point(at, rate) for at, rate, _ in rates if rate is not None]))
+        misses.append(Line(name, [Point(at, 1 - hit) for at, _, hit in rates if hit is not None]))
+    # Only a probability can equal the share: other scores have no grey line.
+    is_share = all(0 <= float(point.x) <= 1 for line in calibration for point in line.points)
+    line_note = "On the grey line, the score equals the share of positives. " * is_share
+    ends = ("false positive rate", "true positive rate")
+    for title, picture, note in (
+        (
+            f"Calibration of {column}",
+            Lines(
+                *(f"mean {column}", "share of positives", calibration),
+                diagonal=is_share,
+                percent=True,
+            ),
+            f"{line_note}{result.provenance.inference.percent} intervals.",
+        ),
+        (
+            f"Distribution of {column}",
+            Lines(f"mean {column}", "share of the group", spread, percent=True),
+            "People with a known label, in equal parts of the score.",
+        ),
+        (
             f"ROC of {column}",
             Lines(*ends, roc, diagonal=True, percent=True, percent_across=True),
             "On the grey line, the score has no skill.",
-        )
-    for name in ("False positive rate", "False negative rate"):
-        lines = [*map(Line, names_of, (_errors(name, curve) for curve in shown))]
-        if any(line.points for line in lines):
-            yield figure(
+        ),
+        *(
+            (
                 f"{name} by threshold on {column},",
                 Lines(f"threshold on {column}", name, lines, percent=True, domain=(-0.02, 1.02)),
                 "The rate if all people with a score at or above the threshold are selected.",
             )
-
-
-def _roc(curve: Curve) -> list[Point]:
-    points = [
-        Point(threshold.false_positive_rate, threshold.true_positive_rate)
-        for threshold in reversed(curve.thresholds)
-        if threshold.false_positive_rate is not None and threshold.true_positive_rate is not None
-    ]
-    return [Point(0.0, 0.0), *points] if points else []
-
-
-def _errors(name: str, curve: Curve) -> list[Point]:
-    """A rate of errors at each threshold."""
-    if name == "False positive rate":
-        rates = [(row.at, row.false_positive_rate) for row in curve.thresholds]
-        return [Point(at, rate) for at, rate in rates if rate is not None]
-    rates = [(row.at, row.true_positive_rate) for row in curve.thresholds]
-    return [Point(at, 1 - rate) for at, rate in rates if rate is not None]
+            for name, lines in (("False positive rate", alarms), ("False negative rate", misses))
+        ),
+    ):
+        if any(line.points for line in picture.lines):
+            yield Figure(f"{title} by {by}", picture, f"{note}{omitted}")
 
 
 def features(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -13,7 +13,7 @@ from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
 from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Check, Finding, Limit, Status
-from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.criteria import DISTRIBUTIONS
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
@@ -21,7 +21,7 @@ from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, finding_facts, headlines, metric_titles, numbers, reversals
 from fairaudit.report.blocks import Figure, Tone
-from fairaudit.report.finding_facts import NOT_ESTABLISHED, labelled
+from fairaudit.report.finding_facts import labelled
 from fairaudit.report.pictures import MOST_CHECKED, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import digits_of, limit_rules, rate_interval
 from fairaudit.report.text_layout import padded, side_by_side
@@ -210,7 +210,7 @@ def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
             place="" if at is None else f"{checks.place(at)}:{at.column}",
             source=source,
             value=headlines.value(finding),
-            interval=_interval(finding),
+            interval=headlines.interval(finding),
             limit=headlines.limits(finding),
             lines=short,
             facts=(*finding_facts.value_lines(finding), *short, *finding_facts.facts(finding)),
@@ -230,21 +230,6 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _MOST_BREACHES = 5
-
-
-def _interval(finding: Finding) -> str:
-    """The ends of the interval of the value, as they agree with its limits."""
-    estimate = finding.estimate
-    if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
-        return ""
-    return _ends(finding, estimate.low, estimate.high)
-
-
-def _ends(finding: Finding, *ends: float) -> str:
-    """Both ends of a range, as they agree with the limits of a check."""
-    by_limits, digits = headlines.bounds(finding), headlines.digits(finding)
-    texts = (numbers.number_beside(end, by_limits, digits=digits) for end in ends)
-    return " to ".join(dict.fromkeys(texts))
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -273,7 +258,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         also = f"over the limit: {numbers.first_few(texts, _MOST_BREACHES)}" if texts else ""
         yield from labelled("also", [also, _warned(result, finding)])
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
-        notes += [_adjusted(result, finding), _residual(result, finding)]
+        notes += _compare_in_strata(result, finding)
         if finding.status is Status.PASS:
             notes.append(finding_facts.few_people(finding))
         yield from labelled("note", notes)
@@ -282,6 +267,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         is_told = finding.status is Status.INCONCLUSIVE and estimate is None
         why = "" if is_told else finding.why
         yield from labelled("note", [finding_facts.backing(finding), why])
+    alpha = finding.check.inference.alpha
     for reversal in finding.reversals[:1]:
         # Both groups, overall and at the same mix of strata.
         columns = (
@@ -292,7 +278,14 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         first, second = map("  ".join, zip(*columns, strict=True))
         mix = f"at the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", second])
-        yield "sure", _reversal_evidence(reversal, finding)
+        # In how many strata the gap points the other way, and its test among all comparisons.
+        text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
+        if reversal.kind is ReversalKind.OPPOSITE:
+            text = reversals.pattern(reversal)
+        test = reversals.describe_test(
+            reversal, alpha, lambda test: numbers.adjusted_p(test, alpha, "comparison")
+        )
+        yield "sure", "; ".join(filter(None, (text, test)))
     if finding.before is not None and (
         text := finding_facts.compare_with_baseline(finding, finding.before)
     ):
@@ -332,20 +325,6 @@ def _rows_of(result: AuditResult, check: Check) -> list[ComparisonRow]:
     """The comparisons of the metric, outcome and groups of a check."""
     asked = check.metric_id, check.of, check.by
     return [row for row in result.comparisons if (row.metric, row.of, row.by) == asked]
-
-
-def _residual(result: AuditResult, finding: Finding) -> str:
-    """How far apart both sides still are within strata of equal propensity, in their features."""
-    given = getattr(finding.check, "given", ())
-    rows = [row for row in result.balance if row.stratum in given]
-    if not rows:
-        return ""
-    worst = max(rows, key=lambda row: row.after)
-    return (
-        f"residual confounding: within strata {worst.feature} differs by "
-        f"{numbers.number(worst.after, 3)} standard deviations (among all people "
-        f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
-    )
 
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
@@ -418,20 +397,6 @@ def _aligned(texts: Sequence[str]) -> list[str]:
     return [padded(text, room) for text in texts]
 
 
-def _reversal_evidence(reversal: Reversal, finding: Finding) -> str:
-    """In how many strata the gap points the other way, and its test among all comparisons."""
-    text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
-    if reversal.kind is ReversalKind.OPPOSITE:
-        text = reversals.pattern(reversal)
-    test, alpha = reversal.significance, finding.check.inference.alpha
-    if test is not None and not reversal.hangs_on_weights:
-        text += f"; {numbers.adjusted_p(test, alpha, 'comparison')}"
-        text += "" if reversal.is_significant(alpha) else ", not established"
-    elif test is not None:
-        text += f"; {NOT_ESTABLISHED}"
-    return text
-
-
 def _reference(result: AuditResult, finding: Finding) -> str:
     """The second side in words: the highest of N groups, the declared reference."""
     check = finding.check
@@ -468,7 +433,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
     assert estimate is not None
     number, parts = _count_compared(result, finding), list[str]()
     several = number is not None and number > 2
-    if ends := _interval(finding):
+    if ends := headlines.interval(finding):
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
@@ -483,7 +448,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         notes += ["for all pairs"] if several and SIMULTANEOUS in (estimate.method or "") else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
         of += f" ({'; '.join(notes)})" if notes else ""
-        parts.append(f"{inference.percent} interval{of} {ends}{across}")
+        parts.append(f"{inference.percent} interval{of}{':' * bool(of)} {ends}{across}")
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
@@ -528,7 +493,7 @@ def _missing(finding: Finding) -> str:
     is_open = bounds.missing_group and not is_worst
     same = "same verdict in these groups" if is_open else "same verdict"
     turn = "the verdict could change" if bounds.turns else same
-    return f"{who}: the value could be {_ends(finding, bounds.low, bounds.high)}, {turn}"
+    return f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}, {turn}"
 
 
 def _people(finding: Finding) -> list[str]:
@@ -602,26 +567,17 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
     return f"{text}: the gap appears only in the intersection" if first else text
 
 
-def _adjusted(result: AuditResult, finding: Finding) -> str:
-    """The gap of two groups at the same mix of strata, if a test shows that it changes."""
-    reversal = find_adjusted(result, finding)
-    if reversal is None:
-        return ""
-    pair = " against ".join(map(names.name, reversal.pair))
-    return f"{pair}: {reversals.adjusted(reversal, result.provenance.inference.alpha)}"
-
-
-def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:
-    """The listed gap of both groups of a check, if a test shows that strata change it."""
-    parts = checks.deciding_parts(finding)
-    if len(parts) != 1 or finding.stratum or not finding.crossed:
-        return None
-    part, alpha = parts[0], result.provenance.inference.alpha
-    groups = {side.group for side in part.sides}
-    for reversal in result.reversals:
-        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
-        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
-        turns = reversal.kind.reverses and reversal.is_significant(alpha)
-        if is_same and (turns or reversal.is_not_left(alpha)):
-            return reversal
-    return None
+def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:
+    """The gap at the same mix of strata, if a test shows that it changes; what strata leave."""
+    if (reversal := reversals.find_adjusted(result, finding)) is not None:
+        pair = " against ".join(map(names.name, reversal.pair))
+        yield f"{pair}: {reversals.adjusted(reversal, result.provenance.inference.alpha)}"
+    given = getattr(finding.check, "given", ())
+    if rows := [row for row in result.balance if row.stratum in given]:
+        # How far apart both sides still are within strata of equal propensity, in their features.
+        worst = max(rows, key=lambda row: row.after)
+        yield (
+            f"residual confounding: within strata {worst.feature} differs by "
+            f"{numbers.number(worst.after, 3)} standard deviations (among all people "
+            f"{numbers.number(worst.before, 3)}); features outside the model are not adjusted"
+        )

@@ -140,7 +140,11 @@ def markdown(definitions: Sequence[Definition]) -> str:
     for definition in definitions:
         lines += ["", f'<a id="{definition.id}"></a>', ""]
         lines += [f"## {definition.title}", "", definition.means, ""]
-        lines += [f"- **{name}**: {_as_code(name, text)}" for name, text in facts(definition)]
+        for name, text in facts(definition):
+            shown = text.replace("<", "\\<").replace("|", "\\|")
+            if name in {"id", "also", "options"}:
+                shown = ", ".join(f"`{word}`" for word in text.split(", "))
+            lines.append(f"- **{name}**: {f'`{text}`' if name == 'formula' else shown}")
     lines += ["", "## Intervals, tests and corrections", ""]
     lines += [f"- **{method.name}**: {method.means} Source: {method.source}." for method in METHODS]
     lines += ["", "## Presets and fair ranges", "", _PRESETS, ""]
@@ -218,9 +222,3 @@ _WORSE_OFF = {
     Better.LOWER: "the higher rate",
     Better.NEITHER: "no answer",
 }
-
-
-def _as_code(name: str, text: str) -> str:
-    if name in {"id", "also", "options"}:
-        return ", ".join(f"`{word}`" for word in text.split(", "))
-    return f"`{text}`" if name == "formula" else text.replace("<", "\\<").replace("|", "\\|")

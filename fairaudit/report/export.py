@@ -167,7 +167,40 @@ def _utf8(text: str) -> str:
 
 def groups(answers: Sequence[Answer]) -> Export:
     """The groups of all answers. An error has no groups."""
-    return _with_levels(_GROUPS, [row for answer in answers for row in _rows(answer)], _OF_GROUPS)
+    rows = []
+    for answer in answers:
+        result = answer.result
+        if isinstance(result, FairauditError):
+            continue
+        # Rates in the order of the report, comparisons, then groups without a rate.
+        made = result.provenance
+        files = ", ".join(file.path for file in made.files)
+        question = {"title": made.title, "spec": made.spec_path, "data": answer.data or files}
+        people: dict[_Key, dict[str, Value]] = {
+            _key(row): {"people": row.n, "share_of_known": row.share} for row in result.groups
+        }
+        for rate in result.rates:
+            is_range = rate.estimate.method == MASKED_RANGE
+            rows.append(
+                {
+                    **question,
+                    **_whose(rate),
+                    **people.get(_key(rate), {}),
+                    **_found(rate),
+                    "standing": str(rate.standing),
+                    "confidence": None if is_range else float(1 - Decimal(repr(rate.alpha))),
+                    "reference": _group(rate.reference),
+                    **_beside(rate, "difference", rate.difference),
+                    **_beside(rate, "ratio", rate.ratio),
+                }
+            )
+        rows += [{**row, **question} for row in _comparisons(result)]
+        with_rates = {_key(rate) for rate in result.rates}
+        for group in result.groups:
+            if (key := _key(group)) not in with_rates:
+                own = {**people[key], "standing": str(group.standing)}
+                rows.append({**question, **_whose(group), **own})
+    return _with_levels(_GROUPS, rows, _OF_GROUPS)
 
 
 def _with_levels(
@@ -179,38 +212,6 @@ def _with_levels(
         for whose in ("group.", "given.")
     ]
     return Export.of((*first, *levels[0], *levels[1], *last), rows)
-
-
-def _rows(answer: Answer) -> Iterator[dict[str, Value]]:
-    """The rows of one answer: rates in the order of the report, then groups without a rate."""
-    result = answer.result
-    if isinstance(result, FairauditError):
-        return
-    made = result.provenance
-    files = ", ".join(file.path for file in made.files)
-    question = {"title": made.title, "spec": made.spec_path, "data": answer.data or files}
-    people: dict[_Key, dict[str, Value]] = {
-        _key(row): {"people": row.n, "share_of_known": row.share} for row in result.groups
-    }
-    for rate in result.rates:
-        yield {
-            **question,
-            **_whose(rate),
-            **people.get(_key(rate), {}),
-            **_found(rate),
-            "standing": str(rate.standing),
-            "confidence": None
-            if rate.estimate.method == MASKED_RANGE
-            else float(1 - Decimal(repr(rate.alpha))),
-            "reference": _group(rate.reference),
-            **_beside(rate, "difference", rate.difference),
-            **_beside(rate, "ratio", rate.ratio),
-        }
-    yield from ({**row, **question} for row in _comparisons(result))
-    with_rates = {_key(rate) for rate in result.rates}
-    for group in result.groups:
-        if (key := _key(group)) not in with_rates:
-            yield {**question, **_whose(group), **people[key], "standing": str(group.standing)}
 
 
 def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:

@@ -10,7 +10,6 @@ from fairaudit.evidence.records import Side
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.findings import Before, Earlier, Waived
-from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
@@ -18,13 +17,11 @@ from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_C
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.pipeline.spreads import compares_each_group
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
-from fairaudit.report.reversals import KIND_WORDS, name_given, pair
 
 MISLEADING_RATE = 0.1
 """Below this reference rate, a ratio is shown together with the difference."""
 _LARGEST_LOG = 700.0
 """Of larger ones the factor is beyond a double."""
-NOT_ESTABLISHED = "not established: the sign of the adjusted gap depends on the weights"
 _SECOND_TESTS = {
     "equal in every stratum": "no stratum has a gap",
     "no difference in either rate": "neither rate differs",
@@ -69,7 +66,15 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
             yield "people", f"{worse}: {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
-    yield from labelled("others", [_reversal(row, finding) for row in finding.reversals[1:]])
+    others, alpha = [], finding.check.inference.alpha
+    for row in finding.reversals[1:]:
+        sure = reversals.describe_test(
+            row, alpha, lambda test: f"adjusted p {numbers.probability(test.adjusted, alpha)}"
+        )
+        text = f"{reversals.pair(row)}, given {reversals.name_given(row)}, "
+        text += reversals.KIND_WORDS[row.kind]
+        others.append(f"{text} ({sure})" if sure else text)
+    yield from labelled("others", others)
     if count := sum(bool(row.stratum and not row.group) for row in finding.not_evaluated):
         yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not evaluated"
     yield from labelled("left out", [*not_judged(finding)])
@@ -181,24 +186,12 @@ def outcome_of_gap(finding: Finding) -> str:
     return outcome and (" with the outcome" if is_burden else f" {outcome}")
 
 
-def _reversal(reversal: Reversal, finding: Finding) -> str:
-    """A further reversal in a few words, with its p-value, or why it has none."""
-    text = f"{pair(reversal)}, given {name_given(reversal)}, {KIND_WORDS[reversal.kind]}"
-    if reversal.significance is None:
-        return text
-    if reversal.hangs_on_weights:
-        return f"{text} ({NOT_ESTABLISHED})"
-    alpha = finding.check.inference.alpha
-    p = f"adjusted p {numbers.probability(reversal.significance.adjusted, alpha)}"
-    return f"{text} ({p}{'' if reversal.is_significant(alpha) else ', not established'})"
-
-
 def backing(finding: Finding) -> str:
     """How the evidence supports a value over or within its limit; empty if none is required."""
     if not finding.not_enough_evidence:
         return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
-    test = None if finding.estimate is None else finding.estimate.significance
-    is_alone = test is not None and test.p < finding.check.inference.alpha <= test.adjusted
+    p, adjusted = finding.p, finding.adjusted_p
+    is_alone = p is not None and p < finding.check.inference.alpha <= (adjusted or 0)
     if is_of_others(finding):
         why = "the groups differ, but no pair over the limit differs significantly"
     elif finding.backing is EvidenceStatus.NOT_SIGNIFICANT and is_alone:
@@ -224,8 +217,7 @@ def is_of_others(finding: Finding) -> bool:
     """Whether groups differ significantly, though not those whose value is beyond the limit."""
     if not finding.not_enough_evidence or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
         return False
-    test = None if finding.estimate is None else finding.estimate.significance
-    return test is not None and test.adjusted < finding.check.inference.alpha
+    return finding.adjusted_p is not None and finding.adjusted_p < finding.check.inference.alpha
 
 
 def sides_of_gap(finding: Finding) -> tuple[Side, Side]:

@@ -43,7 +43,8 @@ _PASSED = {
 }
 """The end of "no gap …" if a check finds no reversal, by the kind that its limit names."""
 _CHANGED = {
-    ReversalKind.OPPOSITE: "has opposite directions in strata of {}",
+    ReversalKind.OPPOSITE: "has one direction for some values of {} and the opposite direction "
+    "for others",
     ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
     ReversalKind.EXPLAINED: "is mostly explained by the mix of {}",
 }
@@ -148,6 +149,21 @@ def value(finding: Finding) -> str:
     return numbers.estimate_beside(estimate, bounds(finding), digits(finding))
 
 
+def interval(finding: Finding) -> str:
+    """The ends of the interval of the value, as they agree with its limits."""
+    estimate = finding.estimate
+    if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
+        return ""
+    return ends(finding, estimate.low, estimate.high)
+
+
+def ends(finding: Finding, *values: float) -> str:
+    """Both ends of a range, as they agree with the limits of a check."""
+    by_limits, most = bounds(finding), digits(finding)
+    texts = (numbers.number_beside(end, by_limits, digits=most) for end in values)
+    return " to ".join(dict.fromkeys(texts))
+
+
 def digits(finding: Finding) -> int:
     """The number of decimals for the value of a check, its interval and its limits."""
     estimates = [] if finding.estimate is None else [finding.estimate]
@@ -249,7 +265,18 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     part, first, second = parts[0], parts[0].first, parts[0].second
     a, b = first.estimate.value, second.estimate.value
     if part.outcome is not None and math.isfinite(a) and math.isfinite(b):
-        return _times_as_likely(finding, estimate, part.outcome, (first, second))
+        # An outcome that is N times as likely on one side as on the other; ε is the logarithm of N.
+        high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
+        above, below = high.estimate.value, low.estimate.value
+        occurs, behind = names.quoted(part.outcome), f"({symbol(finding)} {value(finding)})"
+        if below == 0 < above and estimate.value == math.inf:
+            return f"{occurs} occurs in {side(high)}, never in {side(low)} {behind}"
+        is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
+        if not is_log:
+            return ""
+        factor = numbers.number_beside(above / below, [Decimal(1)], digits=2)
+        behind = f"{behind[:-1]}, a logarithm)"
+        return f"{occurs} is {factor} times as likely for {side(high)} as for {side(low)} {behind}"
     comparison = checks.comparison_of(finding)
     is_known = all(map(math.isfinite, (a, b, estimate.value)))
     if not is_known or comparison is None or not comparison.is_plain:
@@ -295,23 +322,6 @@ def times(ratio: Estimate, bounds: Sequence[Decimal] = ()) -> tuple[str, str]:
     by_one = [*bounds, Decimal(1)]
     size = numbers.number_beside(ratio.value, by_one, ratio.exact, digits=digits, scale=scale)
     return f"{size}{unit}{' of' * is_small}", f"{size}{unit} as often as"
-
-
-def _times_as_likely(
-    finding: Finding, estimate: Estimate, outcome: str, sides: tuple[Side, Side]
-) -> str:
-    """An outcome that is N times as likely on one side as on the other; ε is the logarithm of N."""
-    high, low = sorted(sides, key=lambda rated: -rated.estimate.value)
-    above, below = high.estimate.value, low.estimate.value
-    behind = f"({symbol(finding)} {value(finding)})"
-    if below == 0 < above and estimate.value == math.inf:
-        return f"{names.quoted(outcome)} occurs in {side(high)}, never in {side(low)} {behind}"
-    is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
-    if not is_log:
-        return ""
-    times = numbers.number_beside(above / below, [Decimal(1)], digits=2)
-    text = f"{names.quoted(outcome)} is {times} times as likely for {side(high)} as for "
-    return f"{text}{side(low)} {behind}"
 
 
 def _plain(finding: Finding) -> str:

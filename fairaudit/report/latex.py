@@ -73,19 +73,18 @@ def _row(texts: Sequence[str]) -> str:
     return " & ".join(f"{{}}{text}" if text.startswith("[") else text for text in cells) + r" \\"
 
 
-def _adjusted_p(row: Diagnostic) -> str:
-    estimate = row.finding.estimate
-    test = None if estimate is None else estimate.significance
-    if test is None:
-        return ""
-    return numbers.compact_probability(test.adjusted, row.finding.check.inference.alpha)
-
-
 _CHECKS: tuple[Column[Diagnostic], ...] = (
     text_column("check", lambda row: checks.title(row.finding)),
     Column("value", lambda row: row.value),
     Column("interval", lambda row: row.interval),
-    Column("adjusted p", _adjusted_p),
+    Column(
+        "adjusted p",
+        lambda row: (
+            ""
+            if (p := row.finding.adjusted_p) is None
+            else numbers.compact_probability(p, row.finding.check.inference.alpha)
+        ),
+    ),
     text_column("limit", lambda row: row.limit),
     text_column("status", lambda row: Cell(str(row.finding.status))),
 )

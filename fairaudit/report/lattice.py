@@ -297,8 +297,8 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     families = " and ".join(
         f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
     )
-    over = f" over {families}" if families else ""
-    corrected, least = numbers.corrected(inference) + over, f"{100 * float(LEAST_GAP):g} point"
+    tests_of = f" for {families}" if families else ""
+    corrected, least = numbers.corrected(inference) + tests_of, f"{100 * float(LEAST_GAP):g} point"
     if not is_found:
         meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
         return (

@@ -174,13 +174,23 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     if rows := [row for row in every if row.level is not Level.PASS]:
         has_owners = any(row.finding.check.about.owner for row in rows)
         blocks.append(tabulate("", _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1], rows))
-        blocks.append(_worst(result, rows[0]))
+        # The first diagnostic as a terminal prints it, with the commands that show more.
+        worst, spec = rows[0], name_spec(result.provenance)
+        lines = [f"{worst.level}[{worst.code}]: {worst.headline}", *_labelled(worst.lines)]
+        if (picture := worst.picture) is not None:
+            lines += ["", *_drawn(picture)]
+        more = [("more", f"fairaudit run {spec} -o r.json")]
+        more.append(("", "fairaudit show r.json 1  # with its formula"))
+        if find_metric(worst.code) is not None:
+            about = "what it measures, and its source"
+            more.append(("", f"fairaudit explain {worst.code}  # {about}"))
+        blocks.append(Code("\n".join([*lines, "", *_labelled(more)])))
     if not every:
         # The first comparisons that a spec without limits asks for, and the widest gaps.
         tables = [*rates.answers(result, FEW_ROWS)]
         blocks += tables[:_MOST_TABLES]
-        if (more := len(tables) - _MOST_TABLES) > 0:
-            blocks.append(Paragraph(f"{numbers.counted(more, 'more table')} below."))
+        if (omitted := len(tables) - _MOST_TABLES) > 0:
+            blocks.append(Paragraph(f"{numbers.counted(omitted, 'more table')} below."))
         if gaps := remarks.widest(result):
             columns: tuple[Column[remarks.WidestGap], ...] = (
                 text_column(f"{remarks.WIDEST}, those with evidence first", lambda g: g.headline),
@@ -230,19 +240,6 @@ _OPEN_CHECKS: tuple[Column[Diagnostic], ...] = (
     text_column("spec", _place),
     text_column("owner", lambda row: names.line(row.finding.check.about.owner)),
 )
-
-
-def _worst(result: AuditResult, row: Diagnostic) -> Code:
-    """The first diagnostic as a terminal prints it, with the commands that show more."""
-    spec = name_spec(result.provenance)
-    commands = [f"fairaudit run {spec} -o r.json", "fairaudit show r.json 1  # with its formula"]
-    if find_metric(row.code) is not None:
-        commands.append(f"fairaudit explain {row.code}  # what it measures, and its source")
-    more = [("" if number else "more", command) for number, command in enumerate(commands)]
-    lines = [f"{row.level}[{row.code}]: {row.headline}", *_labelled(row.lines)]
-    if (picture := row.picture) is not None:
-        lines += ["", *_drawn(picture)]
-    return Code("\n".join([*lines, "", *_labelled(more)]))
 
 
 def _drawn(

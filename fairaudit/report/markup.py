@@ -40,8 +40,8 @@ _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """A character that could begin or end emphasis, except within a word."""
 _REFERENCE = re.compile(r"(?i)@|#(?=\w)|gh-(?=\d)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)(?!\d\d:)")
 """The sign behind which a mention, an issue, an address or an emoji would begin; no time of day."""
-_START = re.compile(r"^(?:[-+=:]|\d{1,9}(?=[.)]))")
-"""What begins a list, a rule, a heading's underline or a table at the start of a line."""
+_START = re.compile(r"^(?:(?=[-+=:])|\d{1,9}(?=[.)]))")
+"""What begins a list, a rule, a heading's underline or a table: a backslash belongs behind it."""
 _SPACES = re.compile(r"^ +| +$| {2,}")
 _FROM_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 RIGHT_TO_LEFT = re.compile(f"({_FROM_RIGHT}(?:[^=×:;,()\\n]*{_FROM_RIGHT})?)")
@@ -63,7 +63,8 @@ def cell(text: str) -> str:
 def running(text: str, indent: str = "") -> str:
     """A text that may begin a line, and have several; each but the first behind `indent`."""
     lines = printable(shortened(text, LONGEST), but="\n").split("\n")
-    return f"\\\n{indent}".join(_started(_escaped(line)) or JOINER for line in lines)
+    starts = (_START.sub(r"\g<0>\\", _escaped(line)) for line in lines)
+    return f"\\\n{indent}".join(line or JOINER for line in starts)
 
 
 def summary(text: str) -> str:
@@ -127,14 +128,6 @@ def _keep_spaces(match: re.Match[str]) -> str:
     before = JOINER if match.start() == 0 else ""
     after = JOINER if match.end() == len(match.string) else ""
     return f"{before}{kept}{after}" if before or after else f"{kept[1:]} "
-
-
-def _started(text: str) -> str:
-    match = _START.match(text)
-    if match is None:
-        return text
-    digits = match[0].isdigit()
-    return f"{match[0]}\\{text[match.end() :]}" if digits else f"\\{text}"
 
 
 def shortened(text: str, most: int) -> str:

@@ -222,9 +222,9 @@ def adjusted_p(test: Significance, alpha: float, noun: str = "test") -> str:
 
 
 def corrected(inference: Inference) -> str:
-    """The correction for many tests, behind a p-value: `by Holm`, `uncorrected`."""
+    """The correction for many tests, behind a p-value: `corrected by Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE
-    return "uncorrected" if is_raw else f"by {inference.correction.words}"
+    return "uncorrected" if is_raw else f"corrected by {inference.correction.words}"
 
 
 def bounds(low: float, high: float, write: Callable[[float], str] = number) -> str:

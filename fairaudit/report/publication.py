@@ -132,17 +132,21 @@ def _tables_of(result: AuditResult) -> list[_Published]:
     for row in result.comparisons:
         is_whole = not row.stratum and not row.averaged and len(row.parts) == 1
         if is_whole and row.group and row.reference == _HIGHEST and is_ratio(row):
-            rate = row.parts[0].metric
-            titles.setdefault((rate, row.of), metric_titles.in_text(row.title))
-            ratios.setdefault((rate, row.of, row.by), {}).setdefault(row.group, row)
+            of_rate = (row.parts[0].metric, row.of)
+            titles.setdefault(of_rate, metric_titles.in_text(row.title))
+            ratios.setdefault((*of_rate, row.by), {}).setdefault(row.group, row)
     tables = []
-    whole = (row for row in result.rates if row.group and not row.stratum and not row.averaged)
-    of_ratio = (
-        _count_the_rest(row)
-        if row.metric == SELECTION_RATE.id and (NOT_SELECTED_RATE.id, row.of) in titles
-        else row
-        for row in whole
-    )
+    of_ratio = []
+    for rate in result.rates:
+        estimate, metric = rate.estimate, rate.metric
+        if metric == SELECTION_RATE.id and (NOT_SELECTED_RATE.id, rate.of) in titles:
+            # Where the positive is a burden, the ratio is of the people who are not selected.
+            metric = NOT_SELECTED_RATE.id
+            if estimate.numerator is not None and estimate.denominator is not None:
+                rest = estimate.denominator - estimate.numerator
+                estimate = replace(estimate, value=1 - estimate.value, numerator=rest)
+        if rate.group and not rate.stratum and not rate.averaged:
+            of_ratio.append(replace(rate, metric=metric, estimate=estimate))
     for (metric, of, by), run in groupby(of_ratio, lambda row: (row.metric, row.of, row.by)):
         rates = [*run]
         compared = ratios.get((metric, of, by), {})
@@ -159,15 +163,6 @@ def _tables_of(result: AuditResult) -> list[_Published]:
             hint += "; where the spec does, all of them are suppressed"
         raise UsageError(what, hint)
     return tables
-
-
-def _count_the_rest(rate: RateRow) -> RateRow:
-    """The rate of not being selected: where the positive is a burden, the ratio is of that."""
-    estimate = rate.estimate
-    if estimate.numerator is not None and estimate.denominator is not None:
-        rest = estimate.denominator - estimate.numerator
-        estimate = replace(estimate, value=1 - estimate.value, numerator=rest)
-    return replace(rate, metric=NOT_SELECTED_RATE.id, estimate=estimate)
 
 
 def _values(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> tuple[str, str, str, str]:

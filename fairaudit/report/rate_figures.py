@@ -220,11 +220,18 @@ def _places(
         if check.metric.id == metric:
             yield from ((bound, side) for side, bound in bounds.items())
         return
-    base = _base(finding, check, metric)
-    if base is None or not isinstance(check.metric, Disparity):
+    compared = check.metric
+    if not isinstance(compared, Disparity) or len(compared.parts) != 1 or len(finding.parts) != 1:
         return
-    comparison = check.metric.comparison
-    low, high = sorted(finding.parts[0].sides, key=lambda side: side.estimate.value)
+    part, comparison = finding.parts[0], compared.comparison
+    if {compared.parts[0][0].id, part.metric} != {metric} or len(part.sides) != 2:
+        return
+    # The value that all groups are compared with: with pooled people there are several.
+    rates = [side.estimate.value for side in part.sides]
+    base = max(rates) if finding.spread else rates[-1]
+    if not math.isfinite(base) or any(side.crowd is not None for side in part.sides):
+        return
+    low, high = sorted(part.sides, key=lambda side: side.estimate.value)
     is_known = finding.spread and finding.worse_off and high.group == finding.worse_off
     for declared, bound in bounds.items():
         # A bound of parity lies on the base itself: the side is the one of a worse value.
@@ -240,18 +247,3 @@ def _places(
                 value, side = lowest / apart, "above"
         if math.isfinite(value):
             yield value, side
-
-
-def _base(finding: Finding, check: Check, metric: str) -> float | None:
-    """The value that all groups are compared with; None without such a value, or with several."""
-    compared = check.metric
-    if not isinstance(compared, Disparity) or len(compared.parts) != 1 or len(finding.parts) != 1:
-        return None
-    part = finding.parts[0]
-    if compared.parts[0][0].id != metric or part.metric != metric:
-        return None
-    if len(part.sides) != 2 or any(side.crowd is not None for side in part.sides):
-        return None
-    values = [side.estimate.value for side in part.sides]
-    base = max(values) if finding.spread else values[-1]
-    return base if math.isfinite(base) else None

@@ -150,7 +150,19 @@ def _table(
     caption += "" if order == _WORST else f", {order}"
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
-    notes = [_star(rows[:most])]
+    notes = []
+    tests = [
+        test
+        for row in rows[:most]
+        if (test := row.estimate.significance) and "*" in _p_value(row) and _is_compared(row)
+    ]
+    if tests:
+        # The number of tests behind a star and their correction.
+        is_raw = tests[0].correction == "none"
+        how = "without correction" if is_raw else f"after correction ({tests[0].correction})"
+        family = f"{how} for the {numbers.whole(tests[0].family)} tests of this table"
+        family = family if tests[0].family > 1 else "in the only test of this table"
+        notes.append(f"*: p is below {first.alpha:g} {family}")
     eligible = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
     is_compared = bool(kinds) or any(row.reference for row in eligible)
     if first.averaged and len(eligible) > 1 and not is_compared:
@@ -179,25 +191,6 @@ def _order(row: RateRow, result: AuditResult) -> str:
     return _WORST if is_ranked else _LOWEST
 
 
-def _star(rows: Sequence[RateRow]) -> str:
-    """The number of tests behind a star and their correction; empty without a star."""
-    starred = [
-        tested
-        for row in rows
-        if (tested := row.estimate.significance) is not None
-        and "*" in _p_value(row)
-        and _is_compared(row)
-    ]
-    if not starred:
-        return ""
-    first = starred[0]
-    how = "uncorrected, among" if first.correction == "none" else f"by {first.correction} over"
-    below = f"*: p below {rows[0].alpha:g}"
-    if first.family == 1:
-        return f"{below}, the one test of this table"
-    return f"{below} {how} the {numbers.whole(first.family)} tests of this table"
-
-
 def _is_compared(row: RateRow) -> bool:
     """Whether a row is compared with a reference other than itself."""
     is_averaged_apart = row.averaged and not row.reference
@@ -208,7 +201,7 @@ def _is_compared(row: RateRow) -> bool:
 def legend(result: AuditResult) -> Paragraph:
     """The meaning of the columns of a table of rates."""
     level = result.provenance.inference.percent
-    correction = numbers.corrected(result.provenance.inference).removeprefix("by ")
+    correction = numbers.corrected(result.provenance.inference).removeprefix("corrected by ")
     provenance, set_aside = result.provenance, ""
     if provenance.minimum.events is not None:
         set_aside = (
@@ -289,7 +282,14 @@ def _columns(
     by = numbers.subset(rows[0].by)
     yield text_column(by, lambda row: numbers.group(row.group))
     if shares:
-        yield Column("of known", lambda row: _share(shares, row))
+        yield Column(
+            "of known",
+            lambda row: (
+                ""
+                if (share := shares.get((row.of, row.by, row.stratum, row.group))) is None
+                else numbers.percent(share, 1 if share > _ONE_IN_THOUSAND else None)
+            ),
+        )
     yield Column("count", lambda row: numbers.counts(row.estimate))
     yield Column("rate", lambda row: _value(row, digits))
     heading = numbers.interval_heading(level, [row.estimate for row in rows])
@@ -303,13 +303,6 @@ def _columns(
         "p",
         lambda row: _p_value(row) if _is_compared(row) else rate_figures.standing(row, "not known"),
     )
-
-
-def _share(shares: _Shares, row: RateRow) -> str:
-    share = shares.get((row.of, row.by, row.stratum, row.group))
-    if share is None:
-        return ""
-    return numbers.percent(share, 1 if share > _ONE_IN_THOUSAND else None)
 
 
 def _p_value(row: RateRow) -> str:

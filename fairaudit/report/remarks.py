@@ -17,8 +17,9 @@ from fairaudit.report import (
     headlines,
     metric_titles,
     numbers,
+    reversals,
 )
-from fairaudit.report.diagnostics import Diagnostic, Level, diagnose, find_adjusted
+from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.provenance import name_spec
 from fairaudit.result import (
     AuditResult,
@@ -84,7 +85,9 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
     disparities = [row for row in reviewed if row.finding.worse_off]
-    adjusted = [*filter(None, (find_adjusted(result, row.finding) for row in disparities))]
+    adjusted = [
+        *filter(None, (reversals.find_adjusted(result, row.finding) for row in disparities))
+    ]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
     texts = [f"Review the decisions behind this: {row.headline}." for row in disparities[:_SHOWN]]
     if (more := len(disparities) - _SHOWN) > 0:
@@ -121,7 +124,7 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
         value = headlines.value(closest.finding)
         beside = "" if value in closest.headline else f"{value}; "
         text = f"{closest.headline} ({beside}{closest.limit})"
-        text = f"; closest to its limit: {text}" if is_told else ""
+        text = f". Closest to its limit: {text}" if is_told else ""
         yield f"{count_passes(every)}{text}"
     elif gaps := [row.finding for row in passed if finding_facts.few_people(row.finding)]:
         widest = max(gaps, key=_detectable)
@@ -143,17 +146,17 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = f"{len(open_)} of {len(limited)} combinations of a measure and a grouping have no limit"
+    text = f"{len(open_)} of {len(limited)} pairs of a measure and a grouping have no limit"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
     if known:
         row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
         is_hidden = any(entry.estimate.suppressed for _, entry in open_)
-        word = "the worst published value" if is_hidden else "the worst"
-        pair = checks.worst_pair(worst)
-        text += f"; {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)}"
-        text += f" by {numbers.subset(row.by)}{f' ({pair})' if pair else ''}"
+        word = "The worst published value" if is_hidden else "The worst"
+        pair = checks.worst_pair(worst, " against ")
+        text += f". {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)},"
+        text += f" by {numbers.subset(row.by)}{f': {pair}' if pair else ''}"
         text += describe_set_aside(open_)
     yield text
 
@@ -225,24 +228,17 @@ def widest(result: AuditResult) -> list[WidestGap]:
     asked = asked_comparisons.compared_groups(result)
     gaps = []
     for row in [*best.values()][:_MOST]:
-        ratios = [
-            one
-            for one in asked_comparisons.comparisons_of(row, asked)
-            if asked_comparisons.is_ratio(one) and one.parts[0].second is not None
-            if 0 < one.estimate.value < math.inf and _is_quotient(one)
-        ]
+        ratios = []
+        for one in asked_comparisons.comparisons_of(row, asked):
+            value, rates = one.estimate.value, [side.estimate.value for side in one.parts[0].sides]
+            # One rate divided by the other, as a ratio of odds is not.
+            is_quotient = len(rates) > 1 and rates[1] and math.isclose(rates[0] / rates[1], value)
+            if asked_comparisons.is_ratio(one) and 0 < value < math.inf and is_quotient:
+                ratios.append(one)
         found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
         ratio = ratios[found.index(max(found))] if ratios else None
         gaps.append(_gap(row, rows[_table_of(row), row.reference], ratio, result))
     return gaps
-
-
-def _is_quotient(row: ComparisonRow) -> bool:
-    """Whether the value is one rate divided by the other, as a ratio of odds is not."""
-    first, second = row.parts[0].first, row.parts[0].second
-    if first is None or second is None or not second.estimate.value:
-        return False
-    return math.isclose(first.estimate.value / second.estimate.value, row.estimate.value)
 
 
 def _is_apart(row: ComparisonRow) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from fairaudit.base import names
-from fairaudit.judge import Status
+from fairaudit.judge import Finding, Status
 from fairaudit.judge.simpson import GroupRate, Reversal, ReversalKind, ScanScope, Stratum
+from fairaudit.metrics.estimate import Significance
 from fairaudit.metrics.terms import Correction, Inference
-from fairaudit.report import metric_titles, numbers, pictures
+from fairaudit.report import checks, metric_titles, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -94,12 +95,12 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     word = NOT_ESTABLISHED if is_open else _SUPPRESSED
     yield from _patterns(patterns, shown, inference, word)
     kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
-    ordered = sorted(kinds, key=lambda kind: -kind.strength)
-    if ordered:
-        facts = [(KIND_WORDS[kind], kind.description) for kind in ordered]
-        facts += _labels(inference, gone=bool(gone), patterns=is_open and bool(shown))
-        yield Facts(facts)
-        yield Paragraph(_reading(result), Tone.MUTED)
+    if kinds:
+        facts = [
+            (KIND_WORDS[kind], kind.description)
+            for kind in sorted(kinds, key=lambda kind: -kind.strength)
+        ]
+        yield from _explain(result, facts, gone=bool(gone), patterns=is_open and bool(shown))
 
 
 def _state(
@@ -115,26 +116,6 @@ def _state(
             if index < _DRAWN:
                 yield _slopes(reversal)
             yield from proof(reversal, inference)
-
-
-def _labels(inference: Inference, *, gone: bool, patterns: bool) -> Iterator[tuple[str, str]]:
-    """The meaning of `not established`, and of `not established after adjustment`."""
-    alpha = f"{inference.alpha:g}"
-    if gone:
-        is_raw = inference.correction is Correction.NONE
-        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
-        text = (
-            f"The overall gap is significant (p below {alpha}, {correction}). The gap after "
-            f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha} or "
-            "more), or it is reversed."
-        )
-        yield NOT_LEFT, text
-    if patterns:
-        text = (
-            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
-            f"{alpha} or more, or no test for it exists."
-        )
-        yield NOT_ESTABLISHED, text
 
 
 def _patterns(
@@ -181,8 +162,28 @@ def _none(result: AuditResult) -> str:
     )
 
 
-def _reading(result: AuditResult) -> str:
-    """How to read the numbers of the section."""
+def _explain(
+    result: AuditResult, facts: list[tuple[str, str]], *, gone: bool, patterns: bool
+) -> Iterator[Block]:
+    """The meaning of the words of the section, and how to read its numbers."""
+    inference, minimum = result.provenance.inference, result.provenance.minimum
+    alpha = f"{inference.alpha:g}"
+    if gone:
+        is_raw = inference.correction is Correction.NONE
+        correction = "uncorrected" if is_raw else "by Bonferroni over all comparisons"
+        text = (
+            f"The overall gap is significant (p below {alpha}, {correction}). The gap after "
+            f"adjustment, with Mantel–Haenszel weights, is not significant (p of {alpha} or "
+            "more), or it is reversed."
+        )
+        facts.append((NOT_LEFT, text))
+    if patterns:
+        text = (
+            "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
+            f"{alpha} or more, or no test for it exists."
+        )
+        facts.append((NOT_ESTABLISHED, text))
+    yield Facts(facts)
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; gaps with other weights are below the "
@@ -190,7 +191,6 @@ def _reading(result: AuditResult) -> str:
         "Mantel–Haenszel weight). A reversal is only as certain as the less certain of its two "
         "gaps: overall, and in the strata."
     )
-    minimum = result.provenance.minimum
     minimums = {"min_size": minimum.size, "min_events": minimum.events}
     if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
         looks = "applies" if len(rules) == 1 else "apply"
@@ -198,7 +198,7 @@ def _reading(result: AuditResult) -> str:
             f" {' and '.join(rules)} {looks} to both groups as a whole; strata may be smaller, see "
             "the counts."
         )
-    return text
+    yield Paragraph(text, Tone.MUTED)
 
 
 def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
@@ -254,7 +254,7 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
-    gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} over {family} strata)"
+    gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} for {family} strata)"
     way = "in the direction of the overall gap" if reversal.crude else "higher"
     other = "in the opposite direction" if reversal.crude else "lower"
     yield f"{gaps}: {with_it} {way}, {against} {other}"
@@ -357,8 +357,9 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         sure = f"{_WHOSE.get(reversal.kind, 'the reversal')}: p "
         sure += numbers.probability(test.adjusted, alpha)
         if test.family > 1:
-            by = "uncorrected among" if test.correction == "none" else f"by {test.correction} over"
-            sure += f" {by} {numbers.whole(test.family)} comparisons"
+            is_raw = test.correction == "none"
+            by = "not corrected" if is_raw else f"corrected by {test.correction}"
+            sure += f", {by} for {numbers.whole(test.family)} comparisons"
         elif not reversal.kind.has_both_directions:
             sure = ""
     return f"{named}: {text}{sure and f' ({sure})'}."
@@ -463,3 +464,29 @@ def pattern(reversal: Reversal) -> str:
         numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
     )
     return f"reversed in {count} of {strata} strata ({share_of}), with {people} of the people"
+
+
+def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significance], str]) -> str:
+    """The test of a reversal as a function writes it, and whether it establishes the reversal."""
+    if reversal.significance is None:
+        return ""
+    if reversal.hangs_on_weights:
+        return f"{NOT_ESTABLISHED}: the sign of the adjusted gap depends on the weights"
+    sure = "" if reversal.is_significant(alpha) else f", {NOT_ESTABLISHED}"
+    return write(reversal.significance) + sure
+
+
+def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:
+    """The listed gap of both groups of a check, if a test shows that strata change it."""
+    parts = checks.deciding_parts(finding)
+    if len(parts) != 1 or finding.stratum or not finding.crossed:
+        return None
+    part, alpha = parts[0], result.provenance.inference.alpha
+    groups = {side.group for side in part.sides}
+    for reversal in result.reversals:
+        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
+        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
+        turns = reversal.kind.reverses and reversal.is_significant(alpha)
+        if is_same and (turns or reversal.is_not_left(alpha)):
+            return reversal
+    return None

@@ -75,7 +75,7 @@ def section(result: AuditResult) -> Iterator[Block]:
                 f"the people times {numbers.gap(worst.divergence)}{chance}."
             )
     if any(row.listed for row in search.rates):
-        correction = f"corrected {numbers.corrected(inference)} over all "
+        correction = f"{numbers.corrected(inference)} for all "
         correction += f"{numbers.whole(search.looked_at)} subgroups searched"
         if inference.correction is Correction.NONE:
             correction = "uncorrected: with this many tests, some p-values are small by chance"

@@ -254,6 +254,7 @@ _FEW = 12
 _MOST_DRAWN = 6
 _MOST_NAMED = 14
 """The number of names that fit below an axis."""
+_MONTH = re.compile(r"(.*?)(\d{4})-(\d{2})(?!\d)(.*)", re.DOTALL)
 
 
 class _Trend(Frozen):
@@ -326,7 +327,16 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
     for spec in dict.fromkeys(answer.spec for _, answer in ordered):
         outcomes = [(name, answer.result) for name, answer in ordered if answer.spec == spec]
         results = [(name, result) for name, result in outcomes if isinstance(result, AuditResult)]
-        axis = _axis([name for name, _ in outcomes])
+        axis = [name for name, _ in outcomes]
+        # The months between those of the files that have no file are on the axis, too.
+        parts = [match.groups() for name in axis if (match := _MONTH.fullmatch(name))]
+        months = [12 * int(year) + int(month) - 1 for _, year, month, _ in parts]
+        is_series = len({(before, after) for before, _, _, after in parts}) == 1
+        if is_series and len({*months}) == len(axis):
+            every = range(min(months), max(months) + 1)
+            before, *_, after = parts[0]
+            if len(every) <= _MANY * len(months) + 1:
+                axis = [f"{before}{month // 12}-{month % 12 + 1:02}{after}" for month in every]
         found: dict[str, dict[str, Finding]] = {}
         judged: dict[str, dict[str, JudgedValues]] = {}
         for name, result in results if len(results) > 1 else ():
@@ -336,23 +346,6 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
                 judged.setdefault(finding.check.id, {})[name] = find_values(finding, rows)
         for name, findings in found.items():
             yield _Trend(spec, findings, judged[name], axis)
-
-
-_MONTH = re.compile(r"(.*?)(\d{4})-(\d{2})(?!\d)(.*)", re.DOTALL)
-
-
-def _axis(names: Sequence[str]) -> list[str]:
-    """The names, and those of the months between them that have no file."""
-    parts = [match.groups() for name in names if (match := _MONTH.fullmatch(name))]
-    kinds = {(before, after) for before, _, _, after in parts}
-    if len(parts) < len(names) or len(kinds) != 1:
-        return [*names]
-    ((before, after),) = kinds
-    months = [12 * int(year) + int(month) - 1 for _, year, month, _ in parts]
-    if len({*months}) < len(months) or max(months) - min(months) > _MANY * len(months):
-        return [*names]
-    every = range(min(months), max(months) + 1)
-    return [f"{before}{month // 12}-{month % 12 + 1:02}{after}" for month in every]
 
 
 def _changes(trends: Sequence[_Trend]) -> Iterator[Table]:

@@ -184,10 +184,7 @@ def _rendered(
             entries = [(text(cell.text, cell.tone), text(words)) for cell, words in block.rows]
             return _grid(entries, width, width // 5)
         case Table():
-            if _least(block) > page:
-                rows = _stacked(block, text)
-            else:
-                rows = [_table(block, text, page, plain=plain)]
+            rows = _table(block, text, page, plain=plain)
             # The title is a separate text, because the title of a table is not wider than it.
             above, below = ([text(words)] if words else [] for words in (block.caption, block.more))
             return Group(*above, *rows, *below)
@@ -204,7 +201,21 @@ def _grid(rows: list[tuple[Text, Text]], width: int, most: int) -> RenderableTyp
     return grid
 
 
-def _table(block: Table, text: Callable[..., Text], page: int, *, plain: bool) -> RenderableType:
+def _table(
+    block: Table, text: Callable[..., Text], page: int, *, plain: bool
+) -> list[RenderableType]:
+    """The table; on a page that is too narrow for it each row is a sentence."""
+    if _least(block) > page:
+        sentences: list[RenderableType] = []
+        for who, *values in block.rows:
+            fields = [
+                f"{head}{GLUE}{cell.text}".strip(GLUE)
+                for head, cell in zip(block.header[1:], values, strict=True)
+                if cell.text
+            ]
+            sentence = f"{' '.join(who.text.split())}: {'; '.join(fields)}".removeprefix(": ")
+            sentences.append(text(sentence, who.tone))
+        return sentences
     table = RichTable(
         box=box.ASCII if plain else box.SIMPLE_HEAD,
         show_edge=plain,
@@ -239,7 +250,7 @@ def _table(block: Table, text: Callable[..., Text], page: int, *, plain: bool) -
                     lines.append(level)
             cells[0] = text("\n".join(lines), row[0].tone)
         table.add_row(*cells)
-    return table
+    return [table]
 
 
 def _least(block: Table) -> int:
@@ -252,20 +263,6 @@ def _least(block: Table) -> int:
             words = (word for text in column for word in text.split())
             width += min(max(map(cell_len, words), default=0), _WORD)
     return width + _BETWEEN * (len(block.header) - 1)
-
-
-def _stacked(block: Table, text: Callable[..., Text]) -> list[RenderableType]:
-    """A table for a page that is too narrow: each row is a sentence."""
-    lines: list[RenderableType] = []
-    for name, *values in block.rows:
-        fields = [
-            f"{head}{GLUE}{cell.text}".strip(GLUE)
-            for head, cell in zip(block.header[1:], values, strict=True)
-            if cell.text
-        ]
-        sentence = f"{' '.join(name.text.split())}: {'; '.join(fields)}".removeprefix(": ")
-        lines.append(text(sentence, name.tone))
-    return lines
 
 
 def _texts(block: Table, start: int = 0) -> list[Sequence[str]]:
@@ -314,7 +311,8 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
     shown = [diagnostic for diagnostic in every if diagnostic.level is not Level.PASS]
     if not shown:
         shown = sorted(every, key=remarks.distance)
-        yield line(Cell("the closest to its limit first", Tone.MUTED))
+        if len(shown) > 1:
+            yield line(Cell("checks, the closest to its limit first", Tone.MUTED))
     listed = shown[:MOST_HEADLINES]
     # The parts of a diagnostic: its headline, its place, each label, a picture. Only the first
     # diagnostic has the line of the spec and the picture.
@@ -390,10 +388,20 @@ def _labelled(labelled: tuple[str, str]) -> list[Line]:
 def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     """For a spec without limits: the tables of its entries, then the widest gaps."""
     gaps = remarks.widest(result)
-    tables = [
-        wrapped([*_table_lines(table, page), BLANK], page)
-        for table in rates.answers(result, FEW_ROWS)
-    ]
+    tables = []
+    for table in rates.answers(result, FEW_ROWS):
+        lines = [line(Cell(table.caption, Tone.STRONG), indent=2)]
+        rows = [[Cell(text, Tone.MUTED) for text in table.header], *table.rows]
+        sides = side_by_side([[cell.text for cell in row[1:]] for row in rows])
+        first = max(names.width(row[0].text) for row in rows)
+        # Long names are printed above their numbers.
+        is_apart = first + 2 + max(map(names.width, sides)) > page
+        for (name, *_), side in zip(rows, sides, strict=True):
+            lines += [line(name)] if is_apart else []
+            beside = "" if is_apart else padded(name.text, first)
+            lines.append(line(Cell(f"{beside}  {side.rstrip()}", name.tone)))
+        lines += [line(Cell(table.more, Tone.MUTED))] if table.more else []
+        tables.append(wrapped([*lines, BLANK], page))
     if not tables:
         yield from wrapped(_notes(gaps, result), page)
         return
@@ -408,22 +416,6 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         left -= 2
     versions = (wrapped(_notes(gaps[:most], result), page) for most in range(len(gaps), 0, -1))
     yield from next((lines for lines in versions if len(lines) <= left), [])
-
-
-def _table_lines(table: Table, page: int) -> Iterator[Line]:
-    """A table of groups; long names are printed above their numbers."""
-    yield line(Cell(table.caption, Tone.STRONG), indent=2)
-    rows = [[Cell(text, Tone.MUTED) for text in table.header], *table.rows]
-    sides = side_by_side([[cell.text for cell in row[1:]] for row in rows])
-    room = max(names.width(row[0].text) for row in rows)
-    is_apart = room + 2 + max(map(names.width, sides)) > page
-    for (name, *_), side in zip(rows, sides, strict=True):
-        if is_apart:
-            yield line(name)
-        beside = "" if is_apart else padded(name.text, room)
-        yield line(Cell(f"{beside}  {side.rstrip()}", name.tone))
-    if table.more:
-        yield line(Cell(table.more, Tone.MUTED))
 
 
 def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[Line]:

@@ -219,7 +219,9 @@ def test_a_text_that_names_none_or_too_many_is_told() -> None:
     with pytest.raises(UsageError, match="2 checks contain 'impact' in their id") as several:
         match_ids("impact", IDS)
     assert "impact_ratio/race/decision, impact_ratio/gender/decision" in str(several.value.hint)
-    with pytest.raises(UsageError, match=r"no check 'auk/race/decision'; did you mean 'auc/race"):
+    with pytest.raises(
+        UsageError, match=r"there is no check 'auk/race/decision'; did you mean 'auc/race"
+    ):
         match_ids("auk/race/decision", IDS)
     for text in ("", "*tpr*"):
         with pytest.raises(UsageError, match="no check"):

@@ -355,10 +355,10 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     limit = {"above": 0.9} if metric.get("compare") == "gap" else {"below": 0.1}
     spec = {"columns": columns, "metrics": [{**metric, "by": "each", "fail": limit}]}
     result = fairaudit.audit(spec, pl.DataFrame(rows))
-    text, both = told(result), " / ".join(pair)
+    text, both, against = told(result), " / ".join(pair), " against ".join(pair)
     (remark,) = remarks.uncovered(result)
-    assert remark.endswith(f" among them is {value:.3f} by t × g ({both})")
-    assert f"the worst value is {value:.4f}, by t × g: {both}" in text
+    assert remark.endswith(f" among them is {value:.3f}, by t × g: {against}")
+    assert f"the worst value is {value:.4f}, by t × g: {against}" in text
     (row,) = (row for row in result.lattice if row.by == ("t", "g"))
     assert checks.worst_pair(row.entries[0]) == both
     assert (", the numerator first" in text) == ("ratio" in str(metric))
@@ -523,10 +523,10 @@ def test_a_star_names_its_family() -> None:
     z = (150 / 400 - 185 / 400) / ((335 / 800) * (465 / 800) * 2 / 400) ** 0.5
     p = 2 * NormalDist().cdf(-abs(z))
     assert 2 * p < 0.05
-    assert "*: p below 0.05 by Holm over the 2 tests of this table" in text
+    assert "*: p is below 0.05 after correction (Holm) for the 2 tests of this table" in text
     assert "the p-value of a check is corrected for the number of checks" in text
     same: dict[tuple[str, ...], Rate] = {("a",): (150, 400), ("b",): (150, 400)}
-    assert "*: p below" not in told(audited(same, ("g",), "selection_rate"))
+    assert "tests of this table" not in told(audited(same, ("g",), "selection_rate"))
 
 
 # Names of methods ----------------------------------------------------------------------------

@@ -165,24 +165,18 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
     native = load_kernel() if is_read else None
     if native is None:
         return None
-    work = _Work(native, file, form, progress)
     plan = plans[0] if len(plans) == 1 else merge_plans(plans)
-    checked = None
+    # Columns of the same name are ambiguous.
+    is_served = plan is not None and plan.keys and len({*file.header}) == len(file.header)
+    tables, counts = None, None
     try:
         before = _state(file.path)
-        # Columns of the same name are ambiguous.
-        has_names = len({*file.header}) == len(file.header)
-        if (
-            plan is not None
-            and plan.keys
-            and has_names
-            and not (plan.models or plan.cluster or plan.repeats)
-        ):
+        if plan is not None and is_served and not (plan.models or plan.cluster or plan.repeats):
             progress.start(f"counting {file.file.path}", file.unpacked_size, "bytes")
-            checked = work.count(plan)
-        if checked is None:
+            tables, counts = _count(native, file, plan, progress)
+        if counts is None:
             progress.start(f"checking {file.file.path}", file.unpacked_size, "bytes")
-            checked = work.check()
+            tables = _read_tables(native, file, form, (), (), progress)
         if _state(file.path) != before:
             what = f"{file.file.path}: the file changed while it was read"
             raise DataError(what, "run again")
@@ -190,7 +184,38 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
         if file.unpacked_size is None:
             return None  # the reader that unpacks the file next reports how it is damaged
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
-    return checked
+    if tables is None:
+        return None
+    lines = sum(table.lines for table in tables)  # each is a record
+    counted = None if plan is None or counts is None else (plan, counts)
+    return replace(file.with_lines(lines + form.other_lines), records=lines, counts=counted)
+
+
+def _count(
+    native: ModuleType, file: SourceFile, plan: Plan, progress: Progress
+) -> tuple[list[Table], PartialCounts | None]:
+    """All lines with their counts; None where a line is not plain, or they are not served."""
+    header, measure, rule = file.header, plan.weight or plan.count, parse_filter(plan)
+    measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
+    # Weights and counts are read in C, which knows no number that means missing.
+    by_groups = measured or plan.tables or plan.is_derived or plan.measures_may_be_missing
+    number: _Number = ()
+    if by_groups:
+        needed = columns_read([plan])
+        columns = [name for name in header if name in needed]
+    else:
+        names = [*(sorted(rule.columns) if rule else ()), *(key.column for key in plan.keys)]
+        columns = [*dict.fromkeys(names)]
+        if measure is not None:
+            decimal = ord(plan.format.decimal)
+            number = header.index(measure), decimal, plan.weight is not None
+    read = _read_tables(native, file, plan.format, columns, number, progress)
+    tables = [table for table in read or () if table.lines]
+    if not tables:
+        return [], None
+    if by_groups:
+        return tables, count_groups(plan, file.file.path, columns, tables)
+    return tables, join(plan, rule, columns, tables)
 
 
 def _state(path: Path) -> tuple[int, int]:
@@ -228,80 +253,38 @@ class LineBlocks:
             yield lines
 
 
-class _Work:
-    """A file that several threads share."""
-
-    def __init__(
-        self, native: ModuleType, file: SourceFile, form: CsvFormat, progress: Progress
-    ) -> None:
-        self._native = native
-        self._file = file
-        self._form = form
-        self._progress = progress
-
-    def check(self) -> SourceFile | None:
-        """All lines; None where one is not plain."""
-        tables = self._run([], ())
-        return None if tables is None else self._checked(tables)
-
-    def count(self, plan: Plan) -> SourceFile | None:
-        """All lines with their counts; None where a line is not plain, or they are not served."""
-        header, measure, rule = self._file.header, plan.weight or plan.count, parse_filter(plan)
-        measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
-        # Weights and counts are read in C, which knows no number that means missing.
-        by_groups = measured or plan.tables or plan.is_derived or plan.measures_may_be_missing
-        number: _Number = ()
-        if by_groups:
-            needed = columns_read([plan])
-            columns = [name for name in header if name in needed]
-        else:
-            names = [*(sorted(rule.columns) if rule else ()), *(key.column for key in plan.keys)]
-            columns = [*dict.fromkeys(names)]
-            if measure is not None:
-                decimal = ord(plan.format.decimal)
-                number = header.index(measure), decimal, plan.weight is not None
-        tables = [table for table in self._run(columns, number) or () if table.lines]
-        if not tables:
+def _read_tables(
+    native: ModuleType,
+    file: SourceFile,
+    form: CsvFormat,
+    columns: Sequence[str],
+    number: _Number,
+    progress: Progress,
+) -> list[Table] | None:
+    """The counts of each thread by some columns; None if a line is not plain, or not served."""
+    stopped = threading.Event()
+    size, _ = _state(file.path)
+    places = tuple(map(file.header.index, columns))
+    with open_bytes(file.path) as stream:
+        if not stream.readline(_BLOCK).endswith(b"\n"):
             return None
-        if by_groups:
-            counts = count_groups(plan, self._file.file.path, columns, tables)
-        else:
-            counts = join(plan, rule, columns, tables)
-        return None if counts is None else self._checked(tables, (plan, counts))
+        blocks = LineBlocks(stream)
 
-    def _checked(
-        self, tables: Sequence[Table], counts: tuple[Plan, PartialCounts] | None = None
-    ) -> SourceFile:
-        """The file, of which each line below the header is a record, and its counts by a plan."""
-        lines = sum(table.lines for table in tables)
-        file = self._file.with_lines(lines + self._form.other_lines)
-        return replace(file, records=lines, counts=counts)
+        def count() -> Table | None:
+            separator, fields = ord(form.separator), len(file.header)
+            table = native.csv_table(separator, fields, places, number, 0)
+            buffer, total = bytearray(_BLOCK + 1 + _PADDING), 0
+            for end in blocks.read(buffer):
+                is_done = stopped.is_set() or not end
+                lines = None if is_done else native.count_csv(table, buffer, end)
+                if lines is None:
+                    stopped.set()
+                    return None
+                total += lines
+                progress.advance(end, "bytes")
+            return Table(total, *native.csv_counts(table))
 
-    def _run(self, columns: Sequence[str], number: _Number) -> list[Table] | None:
-        """The counts of each thread; None if a line is not plain, or not served."""
-        stopped = threading.Event()
-        path, (size, _) = self._file.path, _state(self._file.path)
-        places = tuple(map(self._file.header.index, columns))
-        with open_bytes(path) as stream:
-            if not stream.readline(_BLOCK).endswith(b"\n"):
-                return None
-            blocks = LineBlocks(stream)
-
-            def count() -> Table | None:
-                separator, fields = ord(self._form.separator), len(self._file.header)
-                table = self._native.csv_table(separator, fields, places, number, 0)
-                buffer, total = bytearray(_BLOCK + 1 + _PADDING), 0
-                for end in blocks.read(buffer):
-                    is_done = stopped.is_set() or not end
-                    lines = None if is_done else self._native.count_csv(table, buffer, end)
-                    if lines is None:
-                        stopped.set()
-                        return None
-                    total += lines
-                    self._progress.advance(end, "bytes")
-                return Table(total, *self._native.csv_counts(table))
-
-            threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
-            tables = run_in_threads(threads, count, stopped.set)
-        sound = [table for table in tables if table is not None]
-        return sound if len(sound) == len(tables) else None
+        threads = min(thread_count(), _MOST_THREADS, 1 + size // _BLOCK)
+        tables = run_in_threads(threads, count, stopped.set)
+    sound = [table for table in tables if table is not None]
+    return sound if len(sound) == len(tables) else None

@@ -139,7 +139,14 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     try:
         path.stat()
     except FileNotFoundError as error:
-        near = did_you_mean(path.name, _names_like(path))
+        # The similar names in its folder, with any suffix; none if the folder is unreadable.
+        there = list[str]()
+        with contextlib.suppress(OSError):
+            found = (entry.name for entry in os.scandir(path.parent))
+            there = [name for name in found if format_of(Path(name))]
+        stems = {name.partition(".")[0] for name in there}
+        like = difflib.get_close_matches(path.name.partition(".")[0], stems)
+        near = did_you_mean(path.name, [n for n in there if n.partition(".")[0] in like])
         raise DataError(
             f"the file {entry} does not exist{near}",
             f"check the path; looked in {Path(mask(str(path))).parent}",
@@ -180,17 +187,6 @@ def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
     if is_of_table:
         what = f"{what} a table of Delta or Iceberg: its files also hold deleted rows"
         raise DataError(what, "name the folder of the table itself")
-
-
-def _names_like(path: Path) -> list[str]:
-    """The similar names in its folder, with any suffix; none if the folder is unreadable."""
-    try:
-        names = [entry.name for entry in os.scandir(path.parent) if format_of(Path(entry.name))]
-    except OSError:
-        return []
-    stems = {name.partition(".")[0] for name in names}
-    near = difflib.get_close_matches(path.name.partition(".")[0], stems)
-    return [name for name in names if name.partition(".")[0] in near]
 
 
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:

@@ -35,9 +35,24 @@ _HINT = "give a path, a frame (Polars, pandas, Arrow, DuckDB), or a dict of colu
 
 
 def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[str, ...]]:
-    """A frame as a batch, how many rows it has, counted apart from the pass, and its header."""
+    """A frame as a batch, how many rows it has, counted apart from the pass, and its header.
+
+    The batch has at least the columns that the plans read, the header the names of all columns.
+    """
     try:
-        frame, header = _open(data, plans)
+        native = data.frame
+        if isinstance(native, pl.LazyFrame | pl.DataFrame):
+            frame, header = native.lazy(), tuple(native.lazy().collect_schema())
+        elif isinstance(native, Mapping):
+            refuse_other_order(native)
+            frame, header = _of_columns(native, native.__getitem__, plans)
+        elif isinstance(native, np.ndarray) and native.dtype.names:
+            frame, header = _of_columns(native.dtype.names, native.__getitem__, plans)
+        elif (module := sys.modules.get("pyarrow.dataset")) and isinstance(native, module.Dataset):
+            needed = native.replace_schema(_choose_fields(native.schema, plans))
+            frame, header = pl.scan_pyarrow_dataset(needed), tuple(native.schema.names)
+        else:
+            frame, header = _of_library(data, plans)
         schema = frame.collect_schema()
         if pl.Null in schema.dtypes():
             # In a file of texts, too, a column may be missing throughout.
@@ -51,23 +66,6 @@ def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[st
         kind = f"{type(data.frame).__name__} that cannot be read ({type(error).__name__})"
         raise DataError(f"the data is a {kind}", _HINT) from error
     return Batch(frame, schema, (FRAME_NAME,)), rows, header
-
-
-def _open(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """The frame with at least the columns that the plans read, and the names of all columns."""
-    frame = data.frame
-    if isinstance(frame, pl.LazyFrame | pl.DataFrame):
-        return frame.lazy(), tuple(frame.lazy().collect_schema())
-    if isinstance(frame, Mapping):
-        refuse_other_order(frame)
-        return _of_columns(frame, frame.__getitem__, plans)
-    if isinstance(frame, np.ndarray) and frame.dtype.names:
-        return _of_columns(frame.dtype.names, frame.__getitem__, plans)
-    if (module := sys.modules.get("pyarrow.dataset")) and isinstance(frame, module.Dataset):
-        header = frame.schema.names
-        needed = _choose_fields(frame.schema, plans)
-        return pl.scan_pyarrow_dataset(frame.replace_schema(needed)), tuple(header)
-    return _of_library(data, plans)
 
 
 def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:

@@ -56,13 +56,16 @@ class Place(Frozen):
         return cls(str(folder), str(folder.resolve()))
 
 
-class TableFormat(Frozen):
-    """A format of tables: its title, its extra with the module of its library, how it is opened."""
+class TableFormat:
+    """A format of tables: its title, and its extra with the module of its library."""
 
     title: str
     extra: str
     module: str
-    open: Callable[[Place], Snapshot]
+
+    def open(self, place: Place) -> Snapshot:
+        """The table as it is now."""
+        raise NotImplementedError
 
 
 def find_table(folder: Path) -> TableFormat | None:
@@ -126,55 +129,65 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
         raise DataError(what, hint) from error
 
 
-def _open_delta(place: Place) -> Snapshot:
-    from deltalake import DeltaTable
+class _Delta(TableFormat):
+    title, extra, module = "Delta", "delta", "deltalake"
 
-    # The library reads all other settings from the environment.
-    is_plain = place.endpoint is not None and place.endpoint.startswith("http://")
-    table = DeltaTable(place.address, storage_options={"allow_http": "true"} if is_plain else None)
+    def open(self, place: Place) -> Snapshot:
+        from deltalake import DeltaTable
 
-    def open_rows() -> tuple[Any, Iterator[Any]]:
-        data = table.to_pyarrow_dataset()
-        return data.schema, data.to_batches()
+        # The library reads all other settings from the environment.
+        is_plain = place.endpoint is not None and place.endpoint.startswith("http://")
+        table = DeltaTable(
+            place.address, storage_options={"allow_http": "true"} if is_plain else None
+        )
 
-    return Snapshot(str(table.version()), table.history(1)[0]["timestamp"], open_rows)
+        def open_rows() -> tuple[Any, Iterator[Any]]:
+            data = table.to_pyarrow_dataset()
+            return data.schema, data.to_batches()
 
-
-def _open_iceberg(place: Place) -> Snapshot:
-    """The snapshot by the current metadata: named by the hint, or else with the highest number.
-
-    Raises `DataError` if two have this number: only the catalog knows which of them is valid.
-    """
-    from pyarrow.fs import FileSelector, LocalFileSystem
-    from pyiceberg.table import StaticTable
-
-    files, folder = place.store or LocalFileSystem(), f"{place.path}/metadata"
-    below = files.get_file_info(FileSelector(folder, allow_not_found=True))
-    names = [info.base_name for info in below]
-    matches = filter(None, map(_METADATA.fullmatch, names))
-    numbers = {match[0]: int(match[1]) for match in matches}  # with or without zeros before them
-    if "version-hint.text" in names:
-        with files.open_input_stream(f"{folder}/version-hint.text") as stream:
-            said = stream.read().decode().strip()
-        hinted = {said, *(f"{v}{said}.metadata.json" for v in ("", "v"))}
-        latest = [name for name in numbers if name in hinted]
-    else:
-        latest = [name for name, number in numbers.items() if number == max(numbers.values())]
-    if len(latest) != 1:
-        what = f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
-        raise DataError(what, "export the table as Parquet from its catalog")
-    options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}
-    table = StaticTable.from_metadata(f"{place.address}/metadata/{latest[0]}", options)
-    now = table.current_snapshot()
-
-    def open_rows() -> tuple[Any, Iterator[Any]]:
-        reader = table.scan().to_arrow_batch_reader()
-        return reader.schema, iter(reader)
-
-    if now is None:
-        return Snapshot("none", table.metadata.last_updated_ms, open_rows)
-    return Snapshot(str(now.snapshot_id), now.timestamp_ms, open_rows)
+        return Snapshot(str(table.version()), table.history(1)[0]["timestamp"], open_rows)
 
 
-_DELTA = TableFormat("Delta", "delta", "deltalake", _open_delta)
-_ICEBERG = TableFormat("Iceberg", "iceberg", "pyiceberg", _open_iceberg)
+class _Iceberg(TableFormat):
+    title, extra, module = "Iceberg", "iceberg", "pyiceberg"
+
+    def open(self, place: Place) -> Snapshot:
+        """The snapshot by the current metadata: named by the hint, or else with the highest number.
+
+        Raises `DataError` if two have this number: only the catalog knows which of them is valid.
+        """
+        from pyarrow.fs import FileSelector, LocalFileSystem
+        from pyiceberg.table import StaticTable
+
+        files, folder = place.store or LocalFileSystem(), f"{place.path}/metadata"
+        below = files.get_file_info(FileSelector(folder, allow_not_found=True))
+        names = [info.base_name for info in below]
+        matches = filter(None, map(_METADATA.fullmatch, names))
+        # With or without zeros before them.
+        numbers = {match[0]: int(match[1]) for match in matches}
+        if "version-hint.text" in names:
+            with files.open_input_stream(f"{folder}/version-hint.text") as stream:
+                said = stream.read().decode().strip()
+            hinted = {said, *(f"{v}{said}.metadata.json" for v in ("", "v"))}
+            latest = [name for name in numbers if name in hinted]
+        else:
+            latest = [name for name, number in numbers.items() if number == max(numbers.values())]
+        if len(latest) != 1:
+            what = (
+                f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
+            )
+            raise DataError(what, "export the table as Parquet from its catalog")
+        options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}
+        table = StaticTable.from_metadata(f"{place.address}/metadata/{latest[0]}", options)
+        now = table.current_snapshot()
+
+        def open_rows() -> tuple[Any, Iterator[Any]]:
+            reader = table.scan().to_arrow_batch_reader()
+            return reader.schema, iter(reader)
+
+        if now is None:
+            return Snapshot("none", table.metadata.last_updated_ms, open_rows)
+        return Snapshot(str(now.snapshot_id), now.timestamp_ms, open_rows)
+
+
+_DELTA, _ICEBERG = _Delta(), _Iceberg()

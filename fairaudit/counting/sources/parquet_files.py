@@ -50,7 +50,7 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
         with closing(reader):
             schema = reader.schema_arrow
     except pa.ArrowNotImplementedError as error:
-        what = "a column has a type that is not read, such as numbers of 128 bits"
+        what = "a column has a type that fairaudit cannot read, such as numbers of 128 bits"
         hint = "write the file without that column, or in another type"
         raise DataError(f"{file.file.path}: {what}", hint) from error
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -111,7 +111,7 @@ def check_file(
     except pa.ArrowException as error:
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     except OSError as error:
-        what = f"{file.file.path}: no space for a copy with the columns of its folders"
+        what = f"{file.file.path}: no disk space for a copy with the columns that its folders name"
         hint = f"{error.strerror or error}: free some space, or point TMPDIR to another disk"
         raise DataError(what, hint) from error
     return replace(file, path=path, layout=read_layout(path, file.file.path))

@@ -21,8 +21,8 @@ from fairaudit.counting.sources import Copies, open_file, reader_of
 
 DRAW, OUTCOME, PROBABILITY = "draw", "outcome", "probability"
 _HINT = (
-    "a row for each draw, group and outcome: `draw`, the protected columns, `outcome`, "
-    "`probability`"
+    "the file needs a row for each random draw, group and outcome, with the columns `draw`, the "
+    "protected columns, `outcome` and `probability`"
 )
 _CLOSE = 1e-6
 
@@ -102,8 +102,8 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
     probability[d, k, g] = frame[PROBABILITY].to_numpy()
     if np.isnan(probability).any():
         first, _, group = np.argwhere(np.isnan(probability))[0]
-        what = f"draw {quoted(draws[first][0])} lacks {' × '.join(names[group])}"
-        raise DataError(f"{path}: {what}, or an outcome of it", _HINT)
+        what = f"draw {quoted(draws[first][0])} has no row for {' × '.join(names[group])}"
+        raise DataError(f"{path}: {what}, or not for each outcome", _HINT)
     groups = tuple(tuple(zip(by, name, strict=True)) for name in names)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     return Draws(os.path.normpath(path), sha256, by, groups, outcomes, probability)

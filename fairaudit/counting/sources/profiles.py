@@ -84,7 +84,9 @@ def guess_format(
     try:
         text = head.decode(encoding, "replace")
     except LookupError as error:
-        raise UsageError(f"--encoding {encoding!r} is not known", "utf-8, latin-1") from error
+        raise UsageError(
+            f"--encoding {encoding!r} is not known", "for example utf-8 or latin-1"
+        ) from error
     lines = text.lstrip("\ufeff").splitlines()[:_SIGN_LINES]
     separator = separator or find_separator(text) or _guess_separator(lines[:_HEAD_LINES])
     form = CsvFormat(separator, ".", encoding, multiline=False)
@@ -103,7 +105,7 @@ def guess_format(
     names = tuple(header)
     if names and rows and len(names) != len(rows[0]):
         what = f"--header names {len(names)} columns, and the first line has {len(rows[0])}"
-        raise UsageError(what, "name each column, or say the --separator")
+        raise UsageError(what, "name each column, or give the --separator")
     is_row = not has_header if has_header is not None else _is_row(rows)
     if not names and rows and is_row:
         names = tuple(f"column_{number}" for number in range(1, len(rows[0]) + 1))

@@ -430,19 +430,12 @@ class CheckLine(Frozen):
     section: str
 
 
-class Fold(Frozen):
-    """Checks behind one line that says what they are."""
-
-    title: str
-    lines: Sequence[CheckLine]
-
-
 class Front(Frozen):
     """The first part of a page.
 
     `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
     checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
-    others. `curves` are of the score behind a check that did not pass, `subsets` those of
+    others, by title. `curves` are of the score behind a check that did not pass, `subsets` those of
     `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
     words, and the widest `gaps`. `words` explains those that the top uses; `notices` are the first
     of them, `steps` what to do next; `origin` says what was audited, and when.
@@ -452,7 +445,7 @@ class Front(Frozen):
     lead: CheckLine | None
     picture: Place[Figure] | None
     shown: Sequence[CheckLine]
-    folds: Sequence[Fold]
+    folds: Sequence[tuple[str, Sequence[CheckLine]]]
     open: Sequence[CheckLine]
     passed: Sequence[CheckLine]
     curves: Sequence[Place[Figure]]
@@ -482,8 +475,8 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     lead = next(iter([*opened, *passed]), None)
     count = remarks.count_passes([line.diagnostic for line in lines])
     folds = [
-        Fold(f"{len(opened) - _CHECKS_SHOWN} more to look at", opened[_CHECKS_SHOWN:]),
-        Fold(count, passed),
+        (f"{len(opened) - _CHECKS_SHOWN} more to look at", opened[_CHECKS_SHOWN:]),
+        (count, passed),
     ]
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
@@ -505,7 +498,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         lead,
         _picture(lead, opened or passed, outline, prefix),
         opened[:_CHECKS_SHOWN],
-        [fold for fold in folds if fold.lines],
+        [fold for fold in folds if fold[1]],
         opened,
         passed,
         [

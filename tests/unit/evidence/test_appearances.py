@@ -448,7 +448,7 @@ def test_a_gap_is_told_in_one_sentence_made_of_numbers() -> None:
     # Of women 40/200 and 160/200, of the others the same: no gap of either, and how wide it may be.
     assert re.search(r"a0=women \(\S+ %, [+-]\S+ points \[-\S+, \+\S+\], p = ", text)
     assert "shows it" not in text
-    assert "by Holm over 4 tests of the prediction" in text
+    assert "corrected by Holm for 4 tests of the prediction" in text
 
 
 def test_of_many_parents_the_nearest_is_named() -> None:

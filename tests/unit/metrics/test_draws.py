@@ -137,7 +137,7 @@ def test_a_limit_is_held_against_all_draws_and_the_interval_is_no_test(tmp_path:
         (lambda rows: [{**rows[0], "probability": None}, *rows[1:]], "does not lie from 0 to 1"),
         (lambda rows: [{**rows[0], "probability": 0.999}, *rows[1:]], "do not add up to 1"),
         (lambda rows: [*rows, rows[0]], "a draw of this group twice"),
-        (lambda rows: rows[2:], "draw '0' lacks x × m"),
+        (lambda rows: rows[2:], "draw '0' has no row for x × m"),
         (lambda rows: [row for row in rows if row["a"] != "y"], "the draws lack a=y, b=m"),
         (lambda rows: [{**row, "a": row["a"].upper()} for row in rows], "the draws lack a=x, b=m"),
         (lambda rows: [{**row, "outcome": "y" + row["outcome"]} for row in rows], "the outcome"),
