@@ -231,7 +231,12 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
         row
         for row in check.groups
         if not (row.decided and row.decides)
-        and (row.decided or row.decides or row.change.significant)
+        and (
+            row.decided
+            or row.decides
+            or row.change.significant
+            or row.change.is_established_as(Direction.WORSE)
+        )
     ]
     told.sort(key=lambda row: not (row.decided or row.decides))
     for row in told[:_FEW_GROUPS]:

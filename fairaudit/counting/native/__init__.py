@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, cast
+from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,6 @@ from numpy.typing import NDArray
 from fairaudit.base.arrays import WEIGHT_SCALES, Ints
 from fairaudit.counting.counts import RawWeights, check_people
 from fairaudit.counting.plan import Plan
-
-if TYPE_CHECKING:
-    from fairaudit.counting.native.native_levels import KeyLevels
-
 
 Words: TypeAlias = NDArray[np.uint64]
 """The counts of a thread, as the kernel keeps them."""
@@ -114,10 +110,13 @@ class Cells(NamedTuple):
 
     @classmethod
     def empty(
-        cls, keys: Sequence[int], levels: Sequence[KeyLevels], most: int, *, has_sums: bool
+        cls, keys: Sequence[int], lengths: Sequence[int], most: int, *, has_sums: bool
     ) -> Cells:
-        """No rows yet; raises `NotServed` for more cells than `most`, or for none."""
-        sizes = [len(levels[number].levels) for number in keys]
+        """No rows yet, by the number of levels of each key.
+
+        Raises `NotServed` for more cells than `most`, or for none.
+        """
+        sizes = [lengths[number] for number in keys]
         strides: list[int] = []
         size = 1
         # As `unravel_index` has it, the last key changes fastest.

@@ -166,10 +166,11 @@ def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) ->
     unpacked = (sum(group.chunks[number].unpacked for number in columns) for group in groups)
     if max(unpacked) > MOST_BYTES:
         raise NotServed
-    cells = Cells.empty(range(len(plan.keys)), keys, _MOST_CELLS, has_sums=measure is not None)
+    lengths = [len(own.levels) for own in keys]
+    cells = Cells.empty(range(len(plan.keys)), lengths, _MOST_CELLS, has_sums=measure is not None)
     number_of = {key: number for number, key in enumerate(plan.every_key)}
     tables = [
-        Cells.empty([number_of[key] for key in table], keys, _MOST_CELLS, has_sums=False)
+        Cells.empty([number_of[key] for key in table], lengths, _MOST_CELLS, has_sums=False)
         for table in plan.tables
     ]
     if sum(len(table.table.rows) for table in tables) > _MOST_TABLED:
