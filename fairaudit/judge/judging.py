@@ -378,7 +378,7 @@ def _add_values(
 
 def doubt_unknown_sizes(check: Check, evaluation: Evaluation) -> list[NotEvaluated]:
     """The groups that are too small only because half of their outcomes or more are unknown."""
-    if check.terms.minimum == Minimum():
+    if check.terms.minimum == Minimum() or check.accept_left_out is not None:
         return []
     groups = dict[Group, None]()
     for leaf in evaluation.leaves:

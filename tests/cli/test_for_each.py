@@ -147,3 +147,13 @@ def test_too_many_levels_are_refused(tmp_path: Path) -> None:
     (tmp_path / "spec.yaml").write_text(SPEC)
     done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", folder=tmp_path)
     assert "'job' has 250 levels, and at most 200 are audited" in done.stderr
+
+
+def test_rows_without_a_level_are_undecided_in_no_audit_of_a_level(tmp_path: Path) -> None:
+    rows = [f"{g},{d},{job}" for job in ("x", "y", "") for g in "ab" for d in "01"] * 30
+    (tmp_path / "data.csv").write_text("\n".join(["g,d,job", *rows, ""]))
+    spec = SPEC.replace("filter: year >= 2024\n", "data: data.csv\n")
+    (tmp_path / "spec.yaml").write_text(spec)
+    done = run("run", tmp_path / "spec.yaml", "--for-each", "job")
+    assert done.returncode == 0, done.stderr
+    assert "cannot decide" not in done.stdout + done.stderr

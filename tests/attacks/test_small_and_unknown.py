@@ -1,0 +1,93 @@
+"""Groups that are small only because outcomes are unknown, other designs, passes without a test."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import polars as pl
+import pytest
+
+import fairaudit
+from fairaudit.base.errors import UsageError
+from fairaudit.judge import EvidenceStatus, Finding, Status
+
+RATIO = {"metric": "demographic_parity_ratio", "by": "g", "fail": {"below": 0.8}}
+
+
+def _only(result: fairaudit.AuditResult) -> Finding:
+    (finding,) = result.findings
+    return finding
+
+
+def _people(*rows: tuple[str, int | None, int]) -> pl.DataFrame:
+    return pl.DataFrame(rows, ["g", "d", "n"], orient="row")
+
+
+def _spec(**more: Any) -> dict[str, Any]:
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n"}
+    return {"columns": columns, "metrics": [RATIO], **more}
+
+
+EQUAL = [("a", 1, 600), ("a", 0, 400), ("b", 1, 600), ("b", 0, 400)]
+
+
+@pytest.mark.parametrize("minimum", [{"min_size": 100}, {"min_size": 100, "min_events": 5}])
+@pytest.mark.parametrize(
+    ("unknown", "status"),
+    # With 30 more people of c the group stays too small, or most of its people are known.
+    [(900, Status.INCONCLUSIVE), (60, Status.INCONCLUSIVE), (30, Status.PASS)],
+)
+def test_a_group_that_unknown_outcomes_keep_small_leaves_its_check_open(
+    minimum: dict[str, int], unknown: int, status: Status
+) -> None:
+    data = _people(*EQUAL, ("c", 1, 36), ("c", 0, 24), ("c", None, unknown))
+    spec = _spec(groups=minimum, missing={"decision": "aside"})
+    finding = _only(fairaudit.audit(spec, data))
+    assert finding.status is status
+    accepting = spec | {"metrics": [RATIO | {"accept_left_out": 0.8}]}
+    assert _only(fairaudit.audit(accepting, data)).status is Status.PASS
+    reasons = " ".join(item.reason for item in finding.not_evaluated)
+    assert ("as many or more with an unknown one" in reasons) == (status is Status.INCONCLUSIVE)
+
+
+@pytest.mark.parametrize(("most", "status"), [(900, Status.INCONCLUSIVE), (20, Status.PASS)])
+def test_a_group_that_masked_counts_could_enlarge_leaves_its_check_open(
+    most: int, status: Status
+) -> None:
+    data = pl.DataFrame(
+        {"g": ["a", "b", "c"], "sel": ["600", "600", "36"], "total": ["1000", "1000", "*"]}
+    )
+    columns = {
+        "protected": ["g"],
+        "decision": {"counts": {"selected": "sel", "rejected": "total"}, "positive": "selected"},
+    }
+    spec = {
+        "columns": columns, "metrics": [RATIO], "groups": {"min_size": 100},
+        "missing": {"masked": {"*": [0, most]}},
+    }  # fmt: skip
+    assert _only(fairaudit.audit(spec, data)).status is status
+
+
+def test_another_rule_for_repeats_is_another_question() -> None:
+    rows = {"g": ["a", "a", "b", "b"] * 50, "d": [1, 0, 1, 0] * 50, "id": [*range(100)] * 2}
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}}
+    first, last = (
+        {"columns": columns | {"id": "id"}, "metrics": [RATIO], "repeats": rule}
+        for rule in ("first", "last")
+    )
+    data = pl.DataFrame(rows)
+    baseline = json.loads(fairaudit.audit(last, data).to_json())
+    assert fairaudit.audit(last, data, baseline=baseline).findings
+    with pytest.raises(UsageError, match="answers other questions"):
+        fairaudit.audit(first, data, baseline=baseline)
+
+
+def test_a_pass_without_a_test_is_not_called_supported() -> None:
+    rows = [(g, d, c) for c in range(4) for g, d in (("a", 1), ("a", 0), ("b", 1), ("b", 0))]
+    data = pl.DataFrame(rows * 5, ["g", "d", "c"], orient="row")
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "cluster": "c"}
+    limit = {"below": 0.4, "significant": True}
+    spec = {"columns": columns, "metrics": [RATIO | {"fail": limit}]}
+    finding = _only(fairaudit.audit(spec, data))
+    assert (finding.status, finding.backing) == (Status.PASS, EvidenceStatus.UNASKED)
