@@ -16,7 +16,6 @@ from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
-from fairaudit.report.reversals import KIND_WORDS, name_given, pair
 
 MISLEADING_RATE = 0.1
 """Below this reference rate, a ratio is shown together with the difference."""
@@ -71,7 +70,8 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         sure = reversals.describe_test(
             row, alpha, lambda test: f"adjusted p {numbers.probability(test.adjusted, alpha)}"
         )
-        text = f"{pair(row)}, given {name_given(row)}, {KIND_WORDS[row.kind]}"
+        text = f"{reversals.pair(row)}, given {reversals.name_given(row)}, "
+        text += reversals.KIND_WORDS[row.kind]
         others.append(f"{text} ({sure})" if sure else text)
     yield from labelled("others", others)
     if count := sum(bool(row.stratum and not row.group) for row in finding.not_evaluated):

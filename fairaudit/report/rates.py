@@ -282,7 +282,14 @@ def _columns(
     by = numbers.subset(rows[0].by)
     yield text_column(by, lambda row: numbers.group(row.group))
     if shares:
-        yield Column("of known", lambda row: _share(shares, row))
+        yield Column(
+            "of known",
+            lambda row: (
+                ""
+                if (share := shares.get((row.of, row.by, row.stratum, row.group))) is None
+                else numbers.percent(share, 1 if share > _ONE_IN_THOUSAND else None)
+            ),
+        )
     yield Column("count", lambda row: numbers.counts(row.estimate))
     yield Column("rate", lambda row: _value(row, digits))
     heading = numbers.interval_heading(level, [row.estimate for row in rows])
@@ -296,13 +303,6 @@ def _columns(
         "p",
         lambda row: _p_value(row) if _is_compared(row) else rate_figures.standing(row, "not known"),
     )
-
-
-def _share(shares: _Shares, row: RateRow) -> str:
-    share = shares.get((row.of, row.by, row.stratum, row.group))
-    if share is None:
-        return ""
-    return numbers.percent(share, 1 if share > _ONE_IN_THOUSAND else None)
 
 
 def _p_value(row: RateRow) -> str:
