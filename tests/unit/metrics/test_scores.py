@@ -203,7 +203,7 @@ def test_coarser_bins_have_a_larger_error_that_still_holds(
     fine = fairaudit.audit(SPEC, path).scores[0]
     for most in (4000, 400, 60):
         monkeypatch.setattr(chunk_counters, "_MOST_HERE", 4 * most)
-        monkeypatch.setattr("fairaudit.counting.routes.merging.MOST_ENTRIES", most)
+        monkeypatch.setattr("fairaudit.counting.counts.MOST_ENTRIES", most)
         coarse = fairaudit.audit(SPEC, path).scores[0]
         assert coarse.auc_error is not None
         assert fine.auc_error is not None

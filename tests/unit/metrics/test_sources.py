@@ -112,7 +112,7 @@ CAUTIONS = {
     "equal rates with careless selection": {"selection_rate": "careless selection"},
     "demographic parity fails where base rates": {"demographic_parity_difference": "base rates"},
     "overall accuracy where true negatives": {
-        "overall_accuracy_equality": "weight, and true negatives"
+        "overall_accuracy_equality": "a true negative"
     },
     "equal opportunity does not see": {"equal_opportunity_difference": "false positives"},
     "consistency depends on": {"consistency": "and many or irrelevant features and missing values"},
