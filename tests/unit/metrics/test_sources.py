@@ -117,7 +117,7 @@ CAUTIONS = {
         "consistency": "Irrelevant features, a large number of features, and missing values"
     },
     "that similar people have similar outcomes": {
-        "consistency": "Necessary for fairness, not sufficient"
+        "consistency": "necessary for fairness, but not sufficient"
     },
     "consistency hides what": {"consistency": "all neighbours belong to one"},
     "balanced residuals show nothing": {"balanced_residuals": "discrimination in the data"},
