@@ -111,13 +111,13 @@ def test_every_record_of_the_catalogue_has_a_row() -> None:
 CAUTIONS = {
     "equal rates with careless selection": {"selection_rate": "careless selection"},
     "demographic parity fails where base rates": {"demographic_parity_difference": "base rates"},
-    "overall accuracy where true negatives": {
-        "overall_accuracy_equality": "a true negative"
-    },
+    "overall accuracy where true negatives": {"overall_accuracy_equality": "a true negative"},
     "equal opportunity does not see": {"equal_opportunity_difference": "false positives"},
-    "consistency depends on": {"consistency": "and many or irrelevant features and missing values"},
+    "consistency depends on": {
+        "consistency": "Irrelevant features, a large number of features, and missing values"
+    },
     "that similar people have similar outcomes": {
-        "consistency": "Necessary for fairness, not sufficient"
+        "consistency": "necessary for fairness, but not sufficient"
     },
     "consistency hides what": {"consistency": "all neighbours belong to one"},
     "balanced residuals show nothing": {"balanced_residuals": "discrimination in the data"},
