@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from fairaudit.stats.proportions import MOST_HITS, invert_tails
+from fairaudit.stats.distributions import MOST_HITS, invert_tails
 
 TAILS = (0.4999, 0.025, 1e-4, 1e-12, 1e-60, 1e-280)
 
