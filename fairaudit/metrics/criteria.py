@@ -55,19 +55,18 @@ _BASE_RATES = (
     "Kleinberg, Mullainathan & Raghavan 2016)."
 )
 
-_ALIASES = {"positive_predictive_value_difference": ("predictive_parity_difference",)}
-
 
 def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
     """The metric of each group against the reference, as fairMLHealth reports it."""
     name, brief = f"{metric.id}_{comparison.id}", f"{metric.short} {comparison.id}"
+    is_parity = name == "positive_predictive_value_difference"
     for long, short in (("difference", "diff."), ("balanced", "bal."), ("prediction", "pred.")):
         brief = brief if len(brief) <= NARROW else brief.replace(long, short)
     return Disparity(
         id=name,
         title=f"{metric.title} {comparison.id}",
         short=brief,
-        aliases=_ALIASES.get(name, ()),
+        aliases=("predictive_parity_difference",) if is_parity else (),
         source=citations.MLHEALTH,
         parts=((metric, comparison),),
     )
