@@ -59,7 +59,7 @@ Untrusted = Annotated[
     typer.Option(
         "--untrusted",
         help="For a spec you do not trust: read no files outside the repository of this folder (or "
-        "outside this folder, if there is no repository).",
+        "outside this folder, without a repository).",
     ),
 ]
 

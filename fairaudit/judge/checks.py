@@ -329,7 +329,7 @@ def match_ids(text: str, ids: Sequence[str]) -> list[str]:
         hint = "give one whole id, or a pattern with * to choose several"
         raise UsageError(what, f"{list_known(matches, _listed(matches))}; {hint}")
     hint = list_known(ids, _listed(ids)) if ids else "the spec sets no limit"
-    raise UsageError(f"there is no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
+    raise UsageError(f"the spec has no check {names.quoted(text)}{did_you_mean(text, ids)}", hint)
 
 
 def _listed(ids: Sequence[str]) -> str:

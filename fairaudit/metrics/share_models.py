@@ -137,7 +137,7 @@ _PRIORS = (
     "Before it sees the data, the model assumes (on the logit scale) normal distributions around "
     "0. Their standard deviation is 5 for the constant, 2.5 for the effect of each level, and τ "
     "for the deviations of the groups; τ itself has a half-normal distribution with scale 1. With "
-    "only one attribute, there are no effects of levels, only deviations."
+    "only one attribute, levels have only deviations, not effects."
 )
 
 
@@ -223,7 +223,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     caution="The upper bound grows with the number of groups, and is large if groups are small. It "
     "is not an interval of ε, and not a test.",
     source=citations.FOULDS,
-    other_tools="There is no percentile interval of random draws of ε, because such an interval "
+    other_tools="A percentile interval of random draws of ε is not given, because such an interval "
     "never contains 0, even if groups are equal.",
     value_of=_credible,
     formula="max over outcomes y, groups g ≠ h of ln U(y, g) - ln L(y, h): U and L are the ends of "

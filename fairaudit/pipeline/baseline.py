@@ -402,7 +402,7 @@ def compare(
 ) -> Finding:
     """The finding after comparison with the baseline: failures as before become warnings.
 
-    `rows` are the rates of now, `burdens` the outcomes that are no benefit. A check is open if a
+    `rows` are the rates of now, `burdens` the unfavourable outcomes. A check is open if a
     group that was over the limit is not judged now.
 
     A value beyond the limit is as before if the same group (and stratum) was beyond it, by no less

@@ -220,7 +220,7 @@ def test_a_text_that_names_none_or_too_many_is_told() -> None:
         match_ids("impact", IDS)
     assert "impact_ratio/race/decision, impact_ratio/gender/decision" in str(several.value.hint)
     with pytest.raises(
-        UsageError, match=r"there is no check 'auk/race/decision'; did you mean 'auc/race"
+        UsageError, match=r"the spec has no check 'auk/race/decision'; did you mean 'auc/race"
     ):
         match_ids("auk/race/decision", IDS)
     for text in ("", "*tpr*"):

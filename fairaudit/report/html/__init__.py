@@ -409,7 +409,7 @@ _KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
 _SELECTED = "selected: with the positive outcome{}; "
 _LIMIT = "limit: where a check fails or warns, set in the spec"
-_SIGNIFICANT = "; significant: p below {} if there were no disparity"
+_SIGNIFICANT = "; significant: p below {} for equal groups"
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {
     ReversalCheck: reversals.HEADING,
