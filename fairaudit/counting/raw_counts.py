@@ -230,7 +230,8 @@ class RawScores(Frozen, eq=False):
         cells = sum(math.prod(united[n].size for n in grouping) for grouping in groupings)
         # No part needs coarser bins than the whole.
         low, high = min(ends, default=0), max(ends, default=0)
-        while ends and cells * ((high >> shift) - (low >> shift) + 1) > most:
+        # Two bins are the fewest: numbers on both sides of 0 never share one.
+        while (apart := (high >> shift) - (low >> shift)) > 1 and cells * (apart + 1) > most:
             shift += 1
         codes = [part.bins.codes >> (shift - part.shift) for part in parts]
         bins = Bins.gather(

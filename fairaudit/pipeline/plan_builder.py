@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from decimal import Decimal
 
 from fairaudit.base.frozen import replace
@@ -107,6 +108,9 @@ _GREATEST = Decimal("3.4028234663852886e38")
 SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 99, 999, 9999, 99999, 999999, 9999999)
 """Numbers that often stand for a missing value."""
 
+_RARE_SENTINELS = {-8, -7, 999999, 9999999}
+"""Those not watched in histograms of scores, whose cells each edge multiplies."""
+
 AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
     **{number: (Edge(number), Edge(number, beyond=True)) for number in map(Decimal, SENTINELS)},
     Decimal("Infinity"): (Edge(_GREATEST),),
@@ -137,7 +141,9 @@ def watch_sentinels(plan: Plan) -> Plan:
         if key in apart or not (cuts or is_number):
             keys.append(key)
             continue
-        edges = {*(key.edges or ()), *_edges_around(plan, key.column, cuts)}
+        in_histogram = any(key in grouping for each in plan.scores.values() for grouping in each)
+        around = _edges_around(plan, key.column, cuts, _RARE_SENTINELS if in_histogram else set())
+        edges = {*(key.edges or ()), *around}
         keys.append(Key(key.column, tuple(sorted(edges))))
     rule = parse_filter(plan)
     numbers = (
@@ -161,7 +167,9 @@ def watch_sentinels(plan: Plan) -> Plan:
     return replace(plan, keys=tuple(keys), scores=scores, derived=(*plan.derived, *odd))
 
 
-def _edges_around(plan: Plan, column: str, cuts: Sequence[Decimal]) -> set[Edge]:
+def _edges_around(
+    plan: Plan, column: str, cuts: Sequence[Decimal], but: AbstractSet[int] = frozenset()
+) -> set[Edge]:
     """The edges that separate each likely sentinel of a column from all other numbers."""
     largest = max(map(abs, cuts), default=Decimal(0))
     words = plan.missing_numbers(column)
@@ -169,6 +177,7 @@ def _edges_around(plan: Plan, column: str, cuts: Sequence[Decimal]) -> set[Edge]
         number
         for number in AROUND
         if float(number) not in words
+        and number not in but
         and (
             not cuts or (number >= _FAR * largest if number > 0 else largest > 1 and min(cuts) >= 0)
         )

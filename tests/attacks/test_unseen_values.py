@@ -40,8 +40,9 @@ def _told(result: AuditResult) -> list[str]:
 
 
 _BINS = {"columns": {"protected": {"x": {"bins": [40, 60]}}, **_DECIDED}}
-_BINS_AND_SCORE = {
-    "columns": {"protected": {"x": {"bins": [40, 60]}}, **_DECIDED, "score": "hired"}
+_FILTER_AND_SCORE = {
+    "filter": "x >= 18",
+    "columns": {"protected": ["sex"], **_DECIDED, "score": "hired"},
 }
 _FILTER = {"filter": "x >= 18", "columns": {"protected": ["sex"], **_DECIDED}}
 _NUMBER = {
@@ -74,8 +75,8 @@ def _with(values: list[Any], *others: float) -> list[Any]:
         (_SCORE, _with(_PROBABILITIES, -1), "-1 (5 rows)"),
         (_SCORE, _with(_PROBABILITIES, 99), "99 (5 rows)"),
         (_SCORE, _with(_PROBABILITIES, 999999), "999999 (5 rows)"),
-        (_BINS_AND_SCORE, _with(_AGES, 9999999), "9999999 (5 rows)"),
-        (_BINS_AND_SCORE, _with(_AGES, -7), "-7 (5 rows)"),
+        (_FILTER_AND_SCORE, _with(_AGES, 9999999), "9999999 (5 rows)"),
+        (_FILTER_AND_SCORE, _with(_AGES, -7), "-7 (5 rows, 5 removed by the filter)"),
         (_CUT, _with(_AGES, 999), "999 (5 rows)"),
     ],
 )
