@@ -422,6 +422,8 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) 
     metric, limit = evaluation.metric, finding.limit
     if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
         return finding
+    if evaluation.table.possible is not None:
+        return finding  # masked counts leave open how many people there are
     assert isinstance(metric, Disparity)
     detectable = None
     if finding.status is Status.PASS and evaluation.table.clusters is None:
