@@ -65,7 +65,8 @@ def test_a_baseline_accepts_the_same_group_that_is_no_worse(now: dict[str, int])
 
 def test_a_baseline_knows_who_was_worse_off_beside_the_worst() -> None:
     before = _audited(_frame({"m": 60, "f": 30, "x": 40})).to_dict()
-    assert _audited(_frame({"m": 60, "f": 60, "x": 32}), baseline=before).exit_code == 0
+    assert _audited(_frame({"m": 60, "f": 60, "x": 40}), baseline=before).exit_code == 0
+    assert _audited(_frame({"m": 60, "f": 60, "x": 32}), baseline=before).exit_code == 1
     assert _audited(_frame({"m": 40, "f": 60, "x": 60}), baseline=before).exit_code == 1
 
 

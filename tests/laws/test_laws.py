@@ -362,8 +362,8 @@ def test_epsilon_edges() -> None:
     with pytest.raises(
         ValueError,
         match=(
-            "epsilon needs a table of groups by outcomes without "
-            "negative entries, and a smoothing that is not negative"
+            "epsilon needs a table with a row for each group and a column for each outcome, "
+            "without negative numbers, and a `smoothing` of 0 or more"
         ),
     ):
         epsilon([[1, -1], [1, 1]])

@@ -323,16 +323,16 @@ def test_epsilon_of_what_is_no_table_is_an_error_of_the_package(table: Any) -> N
     with pytest.raises(
         UsageError,
         match=(
-            "epsilon needs a table of groups by outcomes without "
-            "negative entries, and a smoothing that is not negative"
+            "epsilon needs a table with a row for each group and a column for each outcome, "
+            "without negative numbers, and a `smoothing` of 0 or more"
         ),
     ):
         fairaudit.epsilon(table)
     with pytest.raises(
         UsageError,
         match=(
-            "epsilon needs a table of groups by outcomes without "
-            "negative entries, and a smoothing that is not negative"
+            "epsilon needs a table with a row for each group and a column for each outcome, "
+            "without negative numbers, and a `smoothing` of 0 or more"
         ),
     ):
         fairaudit.epsilon([[1, 2], [3, 4]], smoothing=-1)

@@ -107,7 +107,7 @@ def test_the_raw_value_is_next_to_the_smoothed_one_everywhere() -> None:
     (finding,) = result.findings
     sentence = sentence_of(result, finding)
     assert "is 1.704 (0.000 unsmoothed), above 0.5" in sentence
-    assert "95 % interval of the smoothed ε 1.547 to 2.055" in sentence
+    assert "95 % interval of the smoothed ε: 1.547 to 2.055" in sentence
     text = " ".join(terminal.render(content.document(result, all_rows=True)).split())
     assert "1.7043 (0.0000 unsmoothed) b (20) / a (5,000)" in text
     assert "ε by g is 1.7043 [1.5467, 2.0548] (0.0000 unsmoothed)" in text
@@ -129,7 +129,7 @@ def test_a_saved_result_and_show_have_the_raw_value(tmp_path: Path) -> None:
     done = run("show", "r.json", "1", folder=tmp_path)
     text = " ".join(done.stdout.split())
     assert "0.000 (0.000 unsmoothed)" in text
-    assert "95 % interval of the smoothed ε 0.000 to" in text
+    assert "95 % interval of the smoothed ε: 0.000 to" in text
 
 
 @pytest.mark.parametrize(

@@ -119,9 +119,11 @@ CAUTIONS = {
     "that similar people have similar outcomes": {
         "consistency": "necessary for fairness, but not sufficient"
     },
-    "consistency hides what": {"consistency": "all neighbours belong to one"},
+    "consistency hides what": {
+        "consistency": "all neighbours of a person belong to the same group"
+    },
     "balanced residuals show nothing": {"balanced_residuals": "discrimination in the data"},
-    "belift allows no explanation": {"belift": "correlate with the group explain nothing"},
+    "belift allows no explanation": {"belift": "correlates with the group explains nothing"},
     "mutual information has no sign": {"mutual_information": "no sign.*Understates.*middle"},
     "calibration does not reflect": {"calibration_slope": "not reflect what the people"},
     "ε does not say why": {"differential_fairness": "does not show why groups"},
