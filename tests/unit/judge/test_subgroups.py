@@ -360,7 +360,7 @@ def test_the_p_values_are_corrected_as_the_spec_asks(correction: str) -> None:
     told = (
         "uncorrected: with this many"
         if correction == "none"
-        else f"corrected by {test.correction} over"
+        else f"corrected by {test.correction} for all"
     )
     assert told in text
     assert ("adj. p" in text) is (correction != "none")
