@@ -124,7 +124,7 @@ def _find_grouping(result: AuditResult, by: str | Sequence[str]) -> frozenset[st
     if grouping not in known:
         named = " × ".join(sorted(map(str, grouping)))
         listed = "; ".join(numbers.subset(columns) for columns in known.values() if columns)
-        raise UsageError(f"no table by {named}; available: {listed or 'none'}")
+        raise UsageError(f"the result has no table for {named}; it has: {listed or 'none'}")
     return grouping
 
 

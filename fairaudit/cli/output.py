@@ -95,7 +95,10 @@ def format_of_path(path: Path) -> Format:
     if form is None and str(path) == STDIN:
         raise UsageError("-o does not accept -", "use --format to print to stdout")
     if form is None and path.suffix.lower() == ".pdf":
-        hint = "write report.html and print it in a browser: two sheets, or all of it with --full"
+        hint = (
+            "write report.html and print it in a browser: it prints two sheets; with --full, "
+            "everything"
+        )
         raise UsageError(f"-o {path}: PDF is not a format", hint)
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} is not a known format"

@@ -168,7 +168,8 @@ def read_result(path: str) -> AuditResult:
     answers = codec.load(path)
     if len(answers) > 1:
         what = f"{names.copied(path)} holds {len(answers)} results"
-        raise UsageError(what, "name the report of one: fairaudit run SPEC -o FOLDER/ writes each")
+        how = "fairaudit run SPEC -o FOLDER/ writes a file for each"
+        raise UsageError(what, f"name a report with one result: {how}")
     return _result_of(answers[0])
 
 

@@ -148,9 +148,9 @@ METHODS = (
     ),
     Method(
         "jackknife",
-        "The variance follows from how much the value would change without each person in turn. "
-        "The neighbours of all other people stay the same. For a share or an average precision, "
-        "the interval is Wilson's, with this variance.",
+        "The variance follows from how much the value would change if one person at a time were "
+        "left out. Leaving a person out does not change who the neighbours of the others are. For "
+        "a share or an average precision, the interval is Wilson's, with this variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
         ("jackknife of people", "Wilson, jackknife"),
     ),
@@ -189,8 +189,8 @@ METHODS = (
     Method(
         "MOVER",
         "Interval of a sum, difference, ratio or mean of estimates, made from their intervals "
-        "(method of variance estimates recovery). “By each share” is the same for any other "
-        "formula: the value at both ends of one share's interval, with the other share as it is.",
+        "(method of variance estimates recovery). “By each share” does this for any other "
+        "formula: one share moves to both ends of its interval while the other keeps its value.",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
@@ -202,12 +202,12 @@ METHODS = (
     ),
     Method(
         "exact if few",
-        "If a share has fewer than 13 hits (people that it counts) or misses (all others), its "
-        "interval is the exact one of Clopper–Pearson, and that of a difference, ratio or odds "
-        "ratio is made from such intervals (MOVER). It can include parity although p is below .05, "
-        "because it is wider than the test requires. "
-        "If the intervals hold for all pairs at the same time, the exact one is used for fewer "
-        "than 2/3 · z² hits or misses, if that is more than 13; z is the critical value.",
+        "A share with fewer than 13 hits (people that it counts) or misses (all others) gets the "
+        "exact interval of Clopper–Pearson, and the interval of a difference, ratio or odds ratio "
+        "is made from these intervals (MOVER). Such an interval can include parity (no disparity) "
+        "although p is below .05, because it is wider than the test requires. For intervals that "
+        "hold for all pairs at the same time, the limit is 13 or 2/3 · z², "
+        "the larger of the two (z is the critical value).",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -232,9 +232,9 @@ METHODS = (
     Method(
         "HC2",
         "Interval and t test of a coefficient of a least-squares regression. The variance may "
-        "differ between groups and between levels of the controls: it is estimated from the "
-        "squared residuals, each divided by 1 minus its leverage (how strongly the person "
-        "influences the fit).",
+        "differ between groups and between levels of the controls. It is estimated from the "
+        "squared residuals; each is divided by 1 minus the person's leverage (influence on the "
+        "fit).",
         Citation("MacKinnon & White, J Econometrics 29:305", 1985),
         ("least squares t",),
     ),
@@ -245,9 +245,10 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "Wilson's interval of a share that has the same value and DeLong's variance. If one of the "
-        "two sides has few people, its part of the variance is not less than a part of the "
-        "expected variance.",
+        "Wilson's interval, calculated as if the metric were a share with DeLong's variance. If "
+        "one of the two sides (people with a positive and with a negative label, or two groups) "
+        "has few people, what it adds to the variance has a minimum: a part of the expected "
+        "variance.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -341,8 +342,8 @@ METHODS = (
     ),
     Method(
         "mapped",
-        "The interval of another value of the same groups, such as a ratio of shares, with both "
-        "ends transformed to the scale of the metric.",
+        "The interval is calculated for a related value, such as a ratio of shares; its two ends "
+        "are then converted to the metric's scale.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),
     Method(
@@ -369,24 +370,24 @@ METHODS = (
     Method(
         "Fisher",
         "Exact test that two shares are equal, from the probabilities of all tables of counts with "
-        "the same totals. It is used instead of z if an expected count (the count if both shares "
-        "were equal) is below 5, or if p is below .025 and the p-value of z is more than 10 % "
-        "wrong. The saddle point of Barndorff-Nielsen, Biometrika 73:307, shows how wrong the "
-        "p-value of z is.",
+        "the same totals. It replaces z in two cases: an expected count (if both shares were "
+        "equal) is below 5, or the p-value of z is below .025 and more than 10 % wrong. How wrong "
+        "the p-value of z is follows from a more exact formula (saddle point; Barndorff-Nielsen, "
+        "Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
     Method(
         "mid-p",
-        "A variant of Fisher's test, used by default: a table that is exactly as likely as the "
-        "observed table counts half.",
+        "A variant of Fisher's test, used by default: tables exactly as likely as the observed one "
+        "get only half the weight.",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
         "χ²",
         "Test that the shares of several groups, or their outcomes, are equal: it compares the "
-        "observed counts with the expected counts (those if all groups were equal). If the p-value "
-        "of χ² is below .01 and that of G more than twice as large, G is used instead.",
+        "observed counts with the counts expected if all groups were equal. If the p-value of χ² "
+        "is below .01 and the p-value of G is more than twice as large, G is used instead.",
         Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),
@@ -459,8 +460,8 @@ METHODS = (
     ),
     Method(
         "pairs",
-        "If some groups are small, the joint test is one of the large groups only, and every pair "
-        "of groups is tested as well. So a very small group can neither cause nor hide a "
+        "If some groups are small, the joint test covers only the large groups, and every pair of "
+        "groups is tested as well. So a very small group can neither cause nor hide a "
         "difference. Alpha (the accepted rate of false alarms) is divided: the joint test has nine "
         "tenths, the tests of pairs have one tenth.",
         Citation("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
@@ -468,8 +469,8 @@ METHODS = (
     ),
     Method(
         "its interval",
-        "A test by means of the interval: p is 1 minus the highest confidence at which the "
-        "interval does not contain the value at parity.",
+        "A test made from the interval: the confidence is raised until the interval just reaches "
+        "the value at parity; p is 1 minus that confidence.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),
     Method(

@@ -245,13 +245,14 @@ DISPARITIES = (
     Disparity(
         id="conditional_demographic_disparity",
         short="CDD",
-        description="The mean of the demographic disparities in the strata, weighted by the number "
-        "of people. Strata with only one group are left out.",
+        description="In each stratum: the group's share of the rejected minus its share of the "
+        "selected. The value is the mean over the strata, weighted by people. Strata with only one "
+        "group are left out.",
         caution=_FACTOR + " Strata in which no one or everyone is selected contain no information.",
         source=citations.WACHTER,
         other_tools="SageMaker Clarify prints the same number if every stratum has both outcomes. "
-        "If all people of a stratum are rejected, or all are selected, Clarify uses 0 for a share "
-        "of 0 people; here the share is undefined, and the report lists the stratum as left out.",
+        "If a stratum has only rejected or only selected people, one share is 0 of 0. Clarify "
+        "counts it as 0; here it is undefined, and the report lists the stratum as left out.",
         version=2,
         parts=((DEMOGRAPHIC_DISPARITY, ITSELF),),
         averages=(POOLED,),

@@ -115,11 +115,11 @@ CRITERIA = (
         id="equalized_odds_difference",
         short="equalized odds",
         aliases=("conditional_procedure_accuracy_equality",),
-        description="The larger of two gaps between groups: that in true positive rate and that in "
-        "false positive rate.",
+        description="The gap between groups in true positive rate or in false positive rate, the "
+        "larger of the two.",
         source=citations.HARDT,
         other_tools="Fairlearn prints the same number if no denominator is 0. AIF360's measure "
-        "with this name compares with the reference.",
+        "with this name compares a group with the reference.",
         parts=((r.TRUE_POSITIVE_RATE, GAP), (r.FALSE_POSITIVE_RATE, GAP)),
         fold=MAX,
     ),
@@ -128,8 +128,8 @@ CRITERIA = (
         title="Equalized odds difference, mean",
         short="eq. odds mean",
         aliases=("equalized_odds_difference_mean",),
-        description="The mean of two gaps between groups: that in true positive rate and that in "
-        "false positive rate.",
+        description="The mean of two gaps between groups: in true positive rate and in false "
+        "positive rate.",
         caution=TRUSTS_THE_LABEL + " A mean can hide one wide gap.",
         source=citations.FAIRLEARN,
         other_tools="The same as Fairlearn's `equalized_odds_difference(agg='mean')`.",
@@ -139,8 +139,8 @@ CRITERIA = (
     Disparity(
         id="equalized_odds_ratio",
         short="eq. odds ratio",
-        description="The smaller of two ratios of the lowest to the highest group: that of true "
-        "positive rates and that of false positive rates.",
+        description="The ratio of true positive rates or of false positive rates (lowest group to "
+        "highest), the smaller of the two.",
         source=citations.FAIRLEARN,
         other_tools="Fairlearn prints the same number if no denominator is 0 and no ratio is 0/0. "
         "Fairlearn leaves out a ratio of 0/0.",
@@ -171,8 +171,8 @@ CRITERIA = (
     Disparity(
         id="conditional_use_accuracy_equality",
         short="PPV, NPV gap",
-        description="The larger of two gaps between groups: that in positive predictive value and "
-        "that in negative predictive value.",
+        description="The gap between groups in positive predictive value or in negative predictive "
+        "value, the larger of the two.",
         caution=_BASE_RATES + " " + _FEW_CASES,
         source=citations.BERK,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
@@ -236,8 +236,8 @@ CRITERIA = (
     Disparity(
         id="average_odds_difference",
         short="avg odds diff.",
-        description="The mean of two differences from the reference: that in false positive rate "
-        "and that in true positive rate.",
+        description="The mean of two differences from the reference: in false positive rate and in "
+        "true positive rate.",
         caution=TRUSTS_THE_LABEL + " Differences in opposite directions cancel each other.",
         source=citations.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -248,7 +248,7 @@ CRITERIA = (
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
         description="The mean of two differences from the reference, both without their signs: "
-        "that in false positive rate and that in true positive rate.",
+        "in false positive rate and in true positive rate.",
         source=citations.AIF360,
         other_tools="The same as AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -291,8 +291,8 @@ CRITERIA = (
         title="Equal odds ratio as fairMLHealth prints it",
         short="odds ratio (min)",
         aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
-        description="The smaller of two ratios to the reference: that of the true positive rate "
-        "and that of the false positive rate.",
+        description="The ratio of true positive rates or of false positive rates (group to "
+        "reference), the smaller of the two.",
         caution=TRUSTS_THE_LABEL + " If one ratio is above 1 and the other below 1, the one above "
         "1 is hidden.",
         source=citations.MLHEALTH,
@@ -463,15 +463,15 @@ DISPARITIES = (
     Disparity(
         id="normalized_difference",
         short="norm. diff.",
-        description="The mean difference, divided by the largest value that it can have for this "
-        "share of selected people.",
+        description="The reference's selection rate minus the group's, divided by the largest "
+        "difference possible if as many people are selected.",
         caution=IGNORES_THE_LABEL + " The value is undefined if no one or everyone is selected.",
         source=citations.ZLIOBAITE,
-        other_tools="Žliobaitė prints only the divisor for a positive difference, min(p(+) / "
-        "p(ref), p(-) / p(group)); p is a share of the people in both groups. If the group is "
-        "selected more often, the divisor here is min(p(+) / p(group), p(-) / p(ref)). So the "
-        "value is -1 if all of the group and no one of the reference is selected, as in her Table "
-        "4.",
+        other_tools="Žliobaitė gives the divisor only for a positive difference: min(p(+) / "
+        "p(ref), p(-) / p(group)), where p is the share among the people of both groups: selected, "
+        "in the reference, rejected, in the group. If the group is selected more often, the "
+        "divisor here is min(p(+) / p(group), p(-) / p(ref)). So the value is -1 if all of the "
+        "group and no one of the reference is selected, as in her Table 4.",
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
     Disparity(
@@ -569,11 +569,11 @@ DISPARITIES = (
         short="slope, contr.",
         aliases=("least_squares_slope",),
         family="conditional",
-        description="The group's mean score (or number, or selection rate) minus the reference's, "
-        "among people with the same values of the columns in `controls`. The difference is "
-        "estimated by one least-squares regression of all groups.",
-        caution="A control that is itself a result of the disparity hides the disparity. The "
-        "regression adds the effects of the controls; it does not see an effect that only a "
+        description="The group's mean minus the reference's (of a score, a numeric column or the "
+        "decision), among people with the same values in the columns of `controls`. The "
+        "difference is estimated by one least-squares regression of all groups.",
+        caution="A control that is itself a result of the disparity hides it. The regression "
+        "assumes that the effects of the controls add up, so it misses an effect that only a "
         "combination of controls has. People with a missing value in a control are left out.",
         source=citations.ZLIOBAITE,
         other_tools="The value is the group's coefficient in R's `lm(y ~ group + factor(control))` "

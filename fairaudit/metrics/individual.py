@@ -178,7 +178,7 @@ CONSISTENCY = Formula(
     short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
-    description="How close the outcome of a person (1 or 0) is to the mean outcome of the person's "
+    description="How close a person's outcome (1 or 0) is to the mean outcome of their "
     f"`k` nearest neighbours (default {NEIGHBOURS}): 1 minus the mean distance between the two.",
     caution="The features define who is near; each feature counts in units of its standard "
     "deviation. Consistency is also high if all neighbours of a person belong to the same group, "

@@ -15,8 +15,8 @@ from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind,
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _BASE_RATES = (
-    "If base rates differ, two groups cannot have the same value of this rate and also the same "
-    "true and false positive rates, unless one kind of error never occurs."
+    "If base rates differ, two groups cannot be equal in {}, true positive rate and false positive "
+    "rate, unless one kind of error never occurs."
 )
 
 BASE_RATE = Rate(
@@ -101,7 +101,7 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     aliases=("ppv", "precision"),
     family="sufficiency",
     description="Among the selected people, the share with a positive label.",
-    caution=_BASE_RATES,
+    caution=_BASE_RATES.format("positive predictive value"),
     source=citations.CHOULDECHOVA,
     over=("tp",),
     under=("tp", "fp"),
@@ -112,7 +112,7 @@ FALSE_DISCOVERY_RATE = Rate(
     aliases=("fdr",),
     family="sufficiency",
     description="Among the selected people, the share with a negative label.",
-    caution=_BASE_RATES,
+    caution=_BASE_RATES.format("false discovery rate"),
     source=citations.VERMA,
     over=("fp",),
     under=("tp", "fp"),
@@ -123,7 +123,7 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     aliases=("npv",),
     family="sufficiency",
     description="Among the people not selected, the share with a negative label.",
-    caution=_BASE_RATES,
+    caution=_BASE_RATES.format("negative predictive value"),
     source=citations.VERMA,
     over=("tn",),
     under=("tn", "fn"),
@@ -134,7 +134,7 @@ FALSE_OMISSION_RATE = Rate(
     aliases=("for",),
     family="sufficiency",
     description="Among the people not selected, the share with a positive label.",
-    caution=_BASE_RATES,
+    caution=_BASE_RATES.format("false omission rate"),
     source=citations.VERMA,
     over=("fn",),
     under=("tn", "fn"),

@@ -298,7 +298,8 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
                 whose = f"; {groups} was at {breach.signed_value:.4g}"
     if whose is not None:
         what = f"the tolerance {baseline.earlier.tolerance} accepts every value of {check.id} "
-        raise UsageError(f"{what}({limit}{whose})", "give a smaller one: 0.01 is 1 point of a rate")
+        hint = "give a smaller one: for a rate, 0.01 is one percentage point"
+        raise UsageError(f"{what}({limit}{whose})", hint)
 
 
 def _read_finding(finding: Finding, rows: Rows, burdens: Collection[str]) -> PreviousFinding:

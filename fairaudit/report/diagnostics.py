@@ -304,7 +304,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def _warned(result: AuditResult, finding: Finding) -> str:
-    """How many other groups of a failed check are over the limit that warns."""
+    """How many other groups of a failed check cross the warning limit."""
     check = finding.check
     if not isinstance(check, Check) or finding.status is not Status.FAIL or check.warn is None:
         return ""
@@ -318,7 +318,7 @@ def _warned(result: AuditResult, finding: Finding) -> str:
         if (row.group, row.stratum) not in failed
     )
     noun = numbers.counted(more, "more group")
-    return f"{noun} {'is' if more == 1 else 'are'} over the limit that warns" if more else ""
+    return f"{noun} {'crosses' if more == 1 else 'cross'} the warning limit" if more else ""
 
 
 def _rows_of(result: AuditResult, check: Check) -> list[ComparisonRow]:
@@ -514,7 +514,7 @@ def _people(finding: Finding) -> list[str]:
         texts.append(f"{who(affected.to_limit)} would bring {worse} within the limit")
     if affected.to_parity:
         alone = f"{who(affected.to_parity)} would bring {worse}"
-        would = f"{numbers.whole(affected.to_parity)} {way} would bring it" if texts else alone
+        would = f"{numbers.whole(affected.to_parity)} (in total) would bring it" if texts else alone
         texts.append(f"{would} to the rate of {better}")
     if affected.flips:
         texts.append("one different decision reverses the gap")

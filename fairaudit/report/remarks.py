@@ -96,7 +96,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         by = dict.fromkeys(names.name(one.attribute) for one in found)
         strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
         compare = f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
-        compare += f"{' and '.join(strata)}: some gaps change there."
+        compare += f"{' and '.join(strata)}: some gaps are unclear or reversed there."
         texts.insert(0 if adjusted else len(texts), compare)
     yield from texts
     if unsure := sum(row.finding.not_enough_evidence for row in opened):

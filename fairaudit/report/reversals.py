@@ -420,7 +420,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
         # A gap that may be zero overall cannot be called left or gone.
         return f"{after} {text}"
-    return f"{after} not distinguishable from no gap: {text}"
+    return f"{after} no clear gap: {text}"
 
 
 def _gap(value: float) -> str:

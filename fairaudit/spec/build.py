@@ -89,7 +89,7 @@ def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditS
         if getattr(columns, key) is not None:
             reader.fault(("columns", key), f"`stages` replaces `{key}`: remove one", key=True)
     if len(order) < max(2, len(columns.stages.order)):
-        message = "list two or more different stages, the first one first"
+        message = "list two or more different stages, from the first to the last"
         reader.fault(("columns", "stages", "order"), message)
     models = {}
     for number, stage in enumerate(order[1:], start=1):
@@ -451,7 +451,10 @@ def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Column
         what = "features have levels with few people: remove `describe` or `suppress_below`"
         reader.fault(("describe",), what)
     if is_described and weight is not None and features.numeric:
-        what = "`describe` does not support survey weights for numbers: remove one of the two"
+        what = (
+            "`describe` does not support survey weights for numeric columns: remove `describe` or "
+            "the weights"
+        )
         reader.fault(("describe",), what)
     if shape.columns.cluster not in {None, cluster}:
         reader.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")

@@ -298,7 +298,7 @@ def _read_derivation(
     if shape.at is not None and shape.born is None:
         reader.fault(("at",), "`at` is the reference day of an age and needs `from`", key=True)
     if shape.rule and shape.combine is None:
-        reader.fault(("rule",), "`rule` needs `combine` with the columns", key=True)
+        reader.fault(("rule",), "`rule` needs `combine`, the list of its columns", key=True)
     if not kinds:
         return None
     if shape.column is not None and kinds[0] not in {"minus", "period"}:

@@ -195,7 +195,11 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
 
     text = re.sub(r"([\d,]*\d)/([\d,]*\d)", count, text)
     text = re.sub(r"n = ([\d,]*\d)", count, text)
-    text = re.sub(r"(\d[\d,]*) (?:more|fewer) (?:[\w ]+ )?(?:would bring|level with)", count, text)
+    text = re.sub(
+        r"(\d[\d,]*) (?:more|fewer|\(in total\)) (?:[\w ]+ )?(?:would bring|level with)",
+        count,
+        text,
+    )
     text = re.sub(r"(\d[\d,]*) (?:people |person )?with unknown", count, text)
     # How many checks, pairs and groups there are; the ledger's rows are in the document.
     text = re.sub(r"\d+ (?:more )?(?:checks?|groups?|tests?|comparisons?|warnings?)\b", " ", text)

@@ -307,4 +307,4 @@ def test_a_pdf_is_printed_by_a_browser(capsys: pytest.CaptureFixture[str]) -> No
     assert cli.run_line(["run", "audit_specs/loans.yaml", "-o", "report.PDF"]) == 2
     err = capsys.readouterr().err
     assert "-o report.PDF: PDF is not a format" in err
-    assert "print it in a browser: two sheets" in err
+    assert "print it in a browser: it prints two sheets" in err

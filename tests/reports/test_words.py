@@ -74,7 +74,7 @@ def test_a_gap_with_a_large_p_after_adjustment_is_not_called_gone() -> None:
     }  # fmt: skip
     text = told(audited(cells, ("g",), "selection_rate"), all_rows=True)
     assert "not established A against B" in text
-    assert "not distinguishable from no gap: 8.9 points higher [-1.9, +19.6], p = .1130" in text
+    assert "no clear gap: 8.9 points higher [-1.9, +19.6], p = .1130" in text
 
 
 def audited(
@@ -176,7 +176,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str)
     assert "these numbers are compatible with no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert (
-        "; people: 3 more people selected would bring g=a within the limit; 5 more would "
+        "; people: 3 more people selected would bring g=a within the limit; 5 (in total) would "
         "bring it to the rate of g=b" in sentence
     )
 
@@ -244,7 +244,7 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     (finding,) = result.findings
     text = sentence_of(result, finding)
     assert (
-        "; people: 8 more people selected would bring g=a within the limit; 12 more would "
+        "; people: 8 more people selected would bring g=a within the limit; 12 (in total) would "
         "bring it to the rate of g=b" in text
     )
     assert finding.practice is not None
@@ -629,7 +629,7 @@ def test_a_finding_says_that_nothing_of_its_gap_is_left_at_the_same_mix() -> Non
         ("m", "A"): (540, 900),
         ("m", "B"): (20, 100),
     }
-    note = "note: f against m: after adjustment for s0 not distinguishable from no gap: no gap"
+    note = "note: f against m: after adjustment for s0 no clear gap: no gap"
     assert note in of_departments(mixed)
     assert note not in of_departments(mixed, simpson=False)
 

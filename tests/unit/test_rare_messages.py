@@ -183,7 +183,7 @@ def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     monkeypatch.setattr(merging, "MOST_CELLS", 3)
     clustered = told({"columns": {**COLUMNS, "cluster": "n"}})
-    assert "combinations of levels and clusters, the budget is 3" in clustered
+    assert "combinations of levels and clusters, at most 3 are allowed" in clustered
     monkeypatch.undo()
     monkeypatch.setattr(groups, "MOST_LEVELS", 3)
     many = told({"columns": {**COLUMNS, "protected": ["job"]}})

@@ -120,7 +120,7 @@ class TableCounter:
             widest = max(new, key=lambda key: new[key])
             self.too_wide = DataError(
                 f"the subgroups of {len(self._tables):,} combinations of columns would have "
-                f"{size:,} cells, the budget is {MOST_TABLED:,}: the column "
+                f"{size:,} cells, at most {MOST_TABLED:,} are allowed: the column "
                 f"{quoted(widest.column)} alone has {new[widest]:,} levels",
                 "name fewer columns in `over`, lower `depth`, or bin or merge some levels",
             )

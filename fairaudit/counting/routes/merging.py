@@ -33,15 +33,16 @@ def merge_counts(
     cells = sum(len(part.rows) for part in parts)
     if cells > MOST_CELLS and plan.cluster is not None:
         raise DataError(
-            f"{cells:,} combinations of levels and clusters, the budget is {MOST_CELLS:,}",
+            f"there are {cells:,} combinations of levels and clusters, at most {MOST_CELLS:,} are "
+            "allowed",
             "audit fewer columns at a time, or remove `cluster`",
         )
     if cells > MOST_CELLS:
         keys = map(unite_keys, zip(*(part.keys for part in parts), strict=True))
         widest = max(keys, key=lambda key: len(key.levels))
         raise DataError(
-            f"{cells:,} combinations of levels, the budget is {MOST_CELLS:,}: the column "
-            f"{quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
+            f"there are {cells:,} combinations of levels, at most {MOST_CELLS:,} are allowed: the "
+            f"column {quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
             "if the column is an id, remove it; otherwise bin or merge its levels",
         )
     counts = Counts(

@@ -162,7 +162,9 @@ def inspect_file(path: Path, name: str) -> SourceFile:
         raise DataError(f"{name}: the file name is not valid text", "rename the file") from error
     form = format_of(path)
     if form is None and path.name.lower().endswith(COUNTS_SUFFIX):
-        hint = f"to use counts files, name only counts files, with their suffix: `*{COUNTS_SUFFIX}`"
+        hint = (
+            f"do not mix them with other files: name only counts files, such as `*{COUNTS_SUFFIX}`"
+        )
         raise DataError(f"{name}: a counts file cannot be read as rows", hint)
     if form is None:
         raise DataError(f"{name}: unknown file format", list_formats())

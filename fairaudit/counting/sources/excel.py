@@ -89,7 +89,7 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
         with zipfile.ZipFile(file.path) as packed:
             size = sum(member.file_size for member in packed.infolist())
             if size > MOST_BYTES:
-                what = f"{name}: {size:,} bytes unpacked, and at most {MOST_BYTES:,} are read"
+                what = f"{name}: it has {size:,} bytes when unpacked; the limit is {MOST_BYTES:,}"
                 raise DataError(what, "save the sheet as CSV")
             for member in packed.infolist():
                 with packed.open(member) as sheet:

@@ -203,8 +203,8 @@ def _refuse_unusable(counts: Counts, spec: Spec) -> None:
         longest = max((len(level) for level in levels if level is not None), default=0)
         if longest > LONGEST_LEVEL:
             message = (
-                f"{quoted(column)} holds a text of {longest:,} characters, and at most "
-                f"{LONGEST_LEVEL:,} can be a level: name another column, or shorten the text"
+                f"{quoted(column)} holds a text of {longest:,} characters; a level can "
+                f"have at most {LONGEST_LEVEL:,}: name another column, or shorten the text"
             )
             places = spec.places.get(column, ())
             faults.append(places[0].fault(message) if places else Fault(message))

@@ -399,15 +399,17 @@ class _Classes:
             if self.negative & occurring and not hint:
                 continue
             if self.positive & occurring and not hint:
-                problems.note(outcome.name, f"the positive {quoted(text.value)} does not occur")
+                problems.note(
+                    outcome.name, f"the positive value {quoted(text.value)} does not occur"
+                )
                 continue
             known = list_known(occurring, listing(sorted(occurring)) or "no value at all")
-            message = f"the positive {quoted(text.value)} never occurs in {self.column}"
+            message = f"the positive value {quoted(text.value)} never occurs in {self.column}"
             tail = hint or f"; {known}" + (
                 "" if outcome.negative else " (a month without any: declare `negative`)"
             )
             if len(occurring) > 2 and all(map(is_value, occurring)):
-                tail += "; a threshold is written `positive: {at_least: 0.5}`"
+                tail += "; write a threshold as `positive: {at_least: 0.5}`"
             problems.fault(text, message + tail)
         others = sorted(occurring - self.positive - self.negative)
         for text in outcome.negative if others else ():
@@ -415,7 +417,7 @@ class _Classes:
                 continue
             hint = did_you_mean(text.value, others)
             if hint or not self.negative & occurring:
-                message = f"the negative {quoted(text.value)} never occurs in {self.column}"
+                message = f"the negative value {quoted(text.value)} never occurs in {self.column}"
                 tail = hint or f"; {list_known(others, listing(others))}"
                 problems.fault(text, message + tail)
         return len(problems.faults) == before

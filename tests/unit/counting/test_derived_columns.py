@@ -181,7 +181,7 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
         ({"combine": ["race", "ethnicity"], "minus": "d"}, "either `minus` or `combine`, not both"),
         (
             {"column": "race", "rule": {"x": {"race": "White"}}},
-            ("`rule` needs `combine` with the columns"),
+            ("`rule` needs `combine`, the list of its columns"),
         ),
         ({"combine": ["race", "d"], "rule": {"x": {"rice": "White"}}}, "did you mean 'race'?"),
         ({"combine": ["race", "d"], "rule": {"x": {"race": "Wite"}}}, "did you mean 'White'?"),

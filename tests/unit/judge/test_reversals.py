@@ -407,8 +407,8 @@ def test_the_sentence_of_berkeley() -> None:
     # Sato's interval and the Cochran–Mantel–Haenszel p: statsmodels' StratifiedTable has .2169.
     assert told == (
         "women against men, selection rate: 14.2 points lower overall, 30.4 % (557/1,835) against "
-        "44.5 % (1,198/2,691), p < .0001; after adjustment for department not "
-        "distinguishable from no gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
+        "44.5 % (1,198/2,691), p < .0001; after adjustment for department no clear "
+        "gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
         "(Cochran–Mantel–Haenszel); reversed in 4 of 6 strata (66.7 %), with 66.8 % of the "
         "people (the reversal: p = .2169)."
     )
@@ -457,7 +457,7 @@ def test_mirror_cases_are_told_in_words() -> None:
     text = " ".join(sentences(audited(explained)))
     assert text.startswith(
         "a against b, selection rate: 24.0 points higher overall, 52.0 % (260/500) against 28.0 % "
-        "(140/500), p < .0001; after adjustment for z not distinguishable from no gap: no gap [-"
+        "(140/500), p < .0001; after adjustment for z no clear gap: no gap [-"
     )
     assert "100.0 % of the gap [" in text
     assert "the mix of z explains" in text

@@ -143,7 +143,7 @@ def test_a_spec_that_fails_stops_no_other(tmp_path: Path) -> None:
     assert isinstance(first, SpecError)
     assert "did you mean 'race'?" in str(first)
     assert isinstance(second, SpecError)
-    assert "the positive '7' never occurs" in str(second)
+    assert "the positive value '7' never occurs" in str(second)
     assert said(third) == said(audit(SPECS["plain"], path))
 
 

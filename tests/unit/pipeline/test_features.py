@@ -190,7 +190,10 @@ def test_the_page_and_json_tell_them() -> None:
         ({"columns": {"features": {}}}, "no feature to describe"),
         (
             {"columns": {"weight": "n"}},
-            ("`describe` does not support survey weights for numbers: remove one of the two"),
+            (
+                "`describe` does not support survey weights for numeric columns: remove `describe` "
+                "or the weights"
+            ),
         ),
     ],
 )

@@ -494,9 +494,11 @@ def test_a_level_of_the_value_of_a_token_is_told(audit_csv: Audit) -> None:
 
 
 def test_a_negative_that_never_occurs_is_likely_a_typo(audit_csv: Audit) -> None:
-    with pytest.raises(SpecError, match=r"the negative 'noo' never occurs.*did you mean 'no'"):
+    with pytest.raises(
+        SpecError, match=r"the negative value 'noo' never occurs.*did you mean 'no'"
+    ):
         audit_csv(OTHERS.replace("withdrawn", "no"), others(negative="noo", others="drop"))
-    with pytest.raises(SpecError, match="the negative 'refused' never occurs"):
+    with pytest.raises(SpecError, match="the negative value 'refused' never occurs"):
         audit_csv(OTHERS, others(negative="refused", others="drop"))
     all_good = audit_csv("race,y\na,yes\nb,yes\n", others(negative="no"))
     assert rate_of(all_good, "selection_rate", race="a").estimate.value == 1.0
