@@ -124,7 +124,9 @@ CAUTIONS = {
     },
     "balanced residuals show nothing": {"balanced_residuals": "discrimination in the data"},
     "belift allows no explanation": {"belift": "correlates with the group explains nothing"},
-    "mutual information has no sign": {"mutual_information": "no sign.*middle size has a small value"},
+    "mutual information has no sign": {
+        "mutual_information": "no sign.*middle size has a small value"
+    },
     "calibration does not reflect": {"calibration_slope": "not show what the people"},
     "ε does not say why": {"differential_fairness": "does not show why groups"},
     "the four-fifths rule is often misapplied": {"impact_ratio": "guidance for US employment"},
