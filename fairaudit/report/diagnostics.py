@@ -308,6 +308,8 @@ def _warned(result: AuditResult, finding: Finding) -> str:
     check = finding.check
     if not isinstance(check, Check) or finding.status is not Status.FAIL or check.warn is None:
         return ""
+    if result.provenance.suppress_below is not None:
+        return ""  # it counts groups whose values may be hidden
     failed = {(breach.group, breach.stratum) for breach in finding.crossed}
     rows = [row for row in _rows_of(result, check) if row.group]
     if len({(row.group, row.stratum) for row in rows}) < len(rows):
@@ -419,6 +421,8 @@ def _reference(result: AuditResult, finding: Finding) -> str:
 def _count_compared(result: AuditResult, finding: Finding) -> int | None:
     """The number of groups that a check compares; None if the report has several or none."""
     check, group = finding.check, None if finding.spread else finding.first
+    if finding.spread and result.provenance.suppress_below is not None:
+        return None  # the first screen shows published numbers alone
     compared = {
         row.takes_part
         for row in (_rows_of(result, check) if isinstance(check, Check) else ())
