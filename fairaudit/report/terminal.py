@@ -324,8 +324,11 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
         parts = [
             [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)],
             place if is_first else place[:1],
-            *map(_labelled, diagnostics.by_label(diagnostic.lines)),
         ]
+        for label, texts in diagnostics.by_label(diagnostic.lines):
+            # Two rates stand with how the value is made of them, or not at all.
+            own = [*_labelled((label, texts))]
+            parts = [*parts[:-1], [*parts[-1], *own]] if label == "value" else [*parts, own]
         if is_first and diagnostic.picture is not None:
             picture = text_layout.draw(diagnostic.picture, page)
             parts.append([BLANK, *picture] if picture else [])

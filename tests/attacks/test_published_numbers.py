@@ -205,7 +205,9 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
     text = re.sub(r"\d+ (?:more )?(?:checks?|groups?|tests?|comparisons?|warnings?)\b", " ", text)
     text = re.sub(r"\d+ (?:failed|warned|passed|inconclusive|over a limit|strata)\b", " ", text)
     text = re.sub(
-        r"\d+ of \d+ (?:pairs of a measure and a grouping|strata)|(?:and )?\d+ more\b|fewer than \d+ people", " ", text
+        r"\d+ of \d+ (?:pairs of a measure|strata)|(?:and )?\d+ more\b|fewer than \d+ people",
+        " ",
+        text,
     )
     text = re.sub(
         r"(?:95|80) %|fails? (?:above|below) [\d.]+|warns? (?:above|below) [\d.]+", " ", text
