@@ -326,7 +326,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
             place if is_first else place[:1],
         ]
         for label, texts in diagnostics.by_label(diagnostic.lines):
-            # Two rates stand with how the value is made of them, or not at all.
+            # How the value is computed is printed together with its two rates.
             own = [*_labelled((label, texts))]
             parts = [*parts[:-1], [*parts[-1], *own]] if label == "value" else [*parts, own]
         if is_first and diagnostic.picture is not None:
