@@ -446,15 +446,15 @@ def compare(
     was, own = previous.finding, previous.own.get(place_of(finding))
     own_worse: list[float | None] = []
     for breach in worse:
-        if breach in others:
-            own_worse.append(None)
-            continue
-        crossed, key = previous.crossed.get(breach_key(breach)), breach_key(breach)[:2]
-        sides_differ = crossed is not None and finding.spread and crossed.between != breach.between
-        if sides_differ and crossed is not None and crossed.signed_value == breach.signed_value:
-            own_worse.append(None)
-            continue
-        own_worse.append(previous.own.get(key) if crossed is None else crossed.signed_value)
+        crossed = previous.crossed.get(breach_key(breach))
+        if crossed is None:
+            value = previous.own.get(breach_key(breach)[:2])
+        else:
+            value = crossed.signed_value
+            # The same value of a spread between other groups is worse by these groups.
+            if crossed.between != breach.between and value == breach.signed_value:
+                value = None
+        own_worse.append(None if breach in others else value)
     # The groups of a spread before, if it is between other groups now.
     pairs = ((breach, previous.crossed.get(breach_key(breach))) for breach in finding.crossed)
     moved = (
@@ -525,7 +525,7 @@ def _list_missing(finding: Finding, previous: PreviousFinding, rows: Rows) -> li
         for row in rows.get((rate.id, finding.check.of), ())
         if isinstance(row, RateRow) and {*row.by} == by
     }
-    over = {(*place, False)[:2] for place in previous.worse_off if place[0]}
+    over = {*previous.worse_off}
     over |= {(group, stratum) for group, stratum, _ in previous.crossed if group}
     reason = "it was over the limit in the baseline and is not judged now"
     return [

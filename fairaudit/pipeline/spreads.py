@@ -61,7 +61,9 @@ def list_departures(finding: Finding, rows: Rows, burdens: Collection[str]) -> D
         better = rate.better.given(favourable=check.of not in burdens)
         values: dict[Levels, dict[Levels, float]] = {}
         for row in rows.get((rate.id, check.of), ()):
-            if isinstance(row, RateRow) and {*row.by} == {*check.by} and not row.parameters:
+            is_own = isinstance(row, RateRow) and {*row.by} == {*check.by} and not row.parameters
+            is_own = is_own and {name for name, _ in row.stratum} == {*check.given}
+            if isinstance(row, RateRow) and is_own:
                 stratum = values.setdefault(frozenset(row.stratum), {})
                 stratum[frozenset(row.group or ())] = row.estimate.value
         if not values:

@@ -471,6 +471,24 @@ def test_another_rate_behind_the_known_pair_of_a_spread_fails(
     assert only(audited(data(selected), metric, more=more, baseline=before)).status is status
 
 
+def test_a_group_that_leaves_a_stratum_of_another_entry_opens_no_check(audited: Audited) -> None:
+    metrics = [
+        {"metric": "demographic_parity_difference", "by": "race", "fail": {"above": 0.1}},
+        {"metric": "selection_rate", "by": "race", "given": "town"},
+    ]
+    more = {"columns": COLUMNS | {"strata": ["town"]}}
+
+    def data(*towns_of_b: str) -> str:
+        cells = [("a", "x", 80), ("a", "y", 80), *(("b", town, 50) for town in towns_of_b)]
+        lines = [
+            f"{race},{town},{y},{k if y else 100 - k}" for race, town, k in cells for y in (1, 0)
+        ]
+        return "\n".join(["race,town,y,n", *lines, ""])
+
+    before = written(audited(data("x", "y"), metrics, more=more))
+    assert only(audited(data("x"), metrics, more=more, baseline=before)).status is Status.WARN
+
+
 RATIO: dict[str, Any] = {"metric": "selection_rate", "compare": "ratio", "by": "race"}
 OWN = [
     # Of 100 people each: a 40 and b 76 and c 37 then, a 40 and b 60 and c 87 now.
