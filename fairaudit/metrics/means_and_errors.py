@@ -165,7 +165,8 @@ MAE = _mean_of(
     family="accuracy",
     description="The mean distance between label and prediction, whether the prediction is too "
     "high or too low.",
-    caution=TRUSTS_THE_LABEL + " Errors are in the unit of the label.",
+    caution=TRUSTS_THE_LABEL,
+    other_tools="The value has the unit of the label.",
     source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),

@@ -533,14 +533,14 @@ def test_a_star_names_its_family() -> None:
 
 ASKED_FOR = (
     "Wilson", "Newcombe", "Koopman", "Katz", "MOVER", "Welch", "DeLong", "MOVER of log odds",
-    "exact if few", "Student", "Fisher", "chi-square", "G", "McNemar", "Cochran-Mantel-Haenszel",
-    "Mann-Whitney", "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²",
+    "exact if counts are small", "Student", "Fisher", "chi-square", "G", "McNemar",
+    "Cochran-Mantel-Haenszel", "Mann-Whitney", "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²",
     "Cochran–Mantel–Haenszel", "ŠIDÁK",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ASKED_FOR)
-def test_each_name_has_at_most_three_sentences_and_its_source(name: str) -> None:
+def test_each_name_has_at_most_five_sentences_and_its_source(name: str) -> None:
     method = methods.find_method(name)
     assert method is not None
     found = run("explain", name)
@@ -548,7 +548,7 @@ def test_each_name_has_at_most_three_sentences_and_its_source(name: str) -> None
     text = " ".join(found.stdout.split())
     assert " ".join(method.means.split()) in text
     assert str(method.source.year) in text
-    assert method.means.count(". ") <= 2, "three sentences"
+    assert method.means.count(". ") <= 4, "five sentences"
 
 
 def test_no_name_has_two_entries() -> None:

@@ -77,7 +77,7 @@ def test_weights_are_not_people() -> None:
          "true_positives compared would reveal counts that `suppress_below` hides"),
         ({"metric": "n", "fail": {"above": 5, "significant": True}}, {}, "cannot be evaluated: "),
         ({"metric": "n", "fail": {"below": 5, "conclusive": True}}, {},
-         "it is a count of these people, not an estimate"),
+         "the value is a count of these people, not an estimate"),
     ],
 )  # fmt: skip
 def test_what_a_count_cannot_be_asked_is_a_fault(
