@@ -350,7 +350,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
         return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
-    # The metric of the catalogue, not its option for these data.
+    # The metric of the catalogue, not its option for this data.
     listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(

@@ -72,7 +72,7 @@ def round_trip(data: Path, arguments: str, folder: Path) -> str:
     assert checked.returncode == 0, checked.stderr
     done = run("run", spec, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("NONE  ")
+    assert done.stderr.startswith("NO LIMITS  ")
     return spec.read_text("utf-8")
 
 
@@ -122,13 +122,13 @@ def test_it_starts_with_the_schema_and_sets_no_limit() -> None:
     assert all(isinstance(metric, str) for metric in tree["metrics"])
     assert tree["data"] == "sample_data/loans.csv"
     assert [*tree["columns"]["protected"]] == ["gender"]
-    assert "    # race: {}  # found by its name and its levels" in done.stdout
+    assert "    # race: {}  # because of its name and its values" in done.stdout
 
 
 def test_protected_columns_are_not_decided_alone() -> None:
     done = run("init", "sample_data/loans.csv", "--label", "repaid", "--positive", "yes")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "gender (found by its name and its levels)" in done.stderr
+    assert "gender (because of its name and its values)" in done.stderr
     candidates, _, columns = done.stderr.partition("; columns: ")
     assert "application_id" not in candidates
     assert "'application_id', 'gender', 'race'" in columns
@@ -676,7 +676,8 @@ def test_ids_are_no_groups_and_no_scores(tmp_path: Path) -> None:
     done = run("init", file, "--decision", "hired", "--positive", "1")
     assert done.returncode == 2
     assert (
-        "candidates: age (found by its name), sex (found by its name and its levels)" in done.stderr
+        "candidates: age (because of its name), sex (because of its name and its values)"
+        in done.stderr
     )
     proposed = run("init", file, "--protected", "sex", "--positive", "1").stdout
     assert "score" not in proposed

@@ -106,7 +106,7 @@ def note_oddities(
     if unknown:
         line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
         what = f"{listing(unknown)} counts as a group like any other; if nothing is known of these "
-        remedy = f"people, say `{attribute.name}: {{unknown: {line}}}`"
+        remedy = f"people, write `{attribute.name}: {{unknown: {line}}}`"
         problems.note(attribute.name, what + remedy)
     blank = [
         level
@@ -428,7 +428,7 @@ class _Classes:
         looks = {*map(lookalike, listed)}
         alike = sorted(name for name in others if lookalike(name) in looks)
         line = json.dumps([*listed, *alike], ensure_ascii=False)
-        what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
+        what = f"{listing(alike)} looks like a positive: if it is one, write `positive: {line}`"
         return f"{what}; if not, rename it in the data" if alike else ""
 
 

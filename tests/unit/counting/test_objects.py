@@ -351,10 +351,10 @@ def test_an_object_that_changes_under_way_is_told(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (PermissionError(errno.EACCES, "hush"), "s3://lake/x.csv: the store refuses it"),
+        (PermissionError(errno.EACCES, "hush"), "s3://lake/x.csv: the cloud storage refuses"),
         (
             OSError(errno.ENOSPC, "No space left on device"),
-            "it cannot be stored here: No space left",
+            "the file cannot be saved on this computer: No space left",
         ),
     ],
 )
