@@ -50,7 +50,7 @@ from fairaudit.stats import sample_sizes
 
 _FEW_CASES = (
     "The value is undefined if one of its rates counts no people in a group, for example "
-    "if nobody in the group is selected: check these numbers of people."
+    "if no one in the group is selected: check these numbers of people."
 )
 _BASE_RATES = (
     "Groups with different base rates cannot have the same predictive values and also the same "
@@ -462,7 +462,7 @@ DISPARITIES = (
         caution=IGNORES_THE_LABEL + " A positive value means that the group has less. The value "
         "has the unit of the number.",
         source=citations.ZLIOBAITE,
-        other_tools="The same as `mean_difference`, but for a numeric outcome. The same as "
+        other_tools="The same as `mean_difference` for a numeric outcome, and as "
         "`mean_prediction_difference` with the opposite sign.",
         parts=((means_and_errors.MEAN_PREDICTION, SHORTFALL),),
     ),
