@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from fairaudit.base.frozen import Frozen, astuple, field_names, replace
@@ -21,7 +23,7 @@ HIDDEN = "***"
 _FREE_TEXTS = frozenset({"title", "context", "about", "data", "path", "spec_path", "reason"})
 """Fields of free text, which may contain a malformed address."""
 
-_TYPES_WITHOUT_TEXT = frozenset({float, int, bool, type(None)})
+_TYPES_WITHOUT_TEXT = frozenset({float, int, bool, type(None), Fraction, Decimal})
 """Types of most values of a result. They need no masking."""
 
 _SCHEME = r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,40}:/+"
@@ -183,11 +185,14 @@ def _mask_within(value: Any, known: _Masker) -> Any:  # noqa: ANN401  # any part
             parts = value
         changed = {}
         for place, part in enumerate(parts):
-            if type(part) not in _TYPES_WITHOUT_TEXT:
-                is_free = bool(names) and names[place] in _FREE_TEXTS
-                new = _mask_within(part, known.free_texts if is_free else known)
-                if new is not part:
-                    changed[place] = new
+            if type(part) in _TYPES_WITHOUT_TEXT:
+                continue
+            masker = known.free_texts if names and names[place] in _FREE_TEXTS else known
+            if type(part) is str and masker.texts.get(part) == part:
+                continue  # a text that was unchanged before: most texts of a result
+            new = _mask_within(part, masker)
+            if new is not part:
+                changed[place] = new
         known.seen[id(value)] = _replace_parts(value, parts, changed) if changed else value
     return known.seen[id(value)]
 
