@@ -146,20 +146,28 @@ def find_shape(hint: Any) -> Shape:
     if origin is tuple:
         inner = get_args(arguments[0])
         if get_origin(arguments[0]) is tuple and inner[0] is str and inner[1] is not Ellipsis:
-            return Shape(dict, lambda tree: [*tree.items()] if isinstance(tree, dict) else tree)
+            return Shape(
+                _write_pairs(inner[1]),
+                lambda tree: [*tree.items()] if isinstance(tree, dict) else tree,
+            )
         write, read = find_shape(arguments[0])
         return Shape(
             (lambda values: [write(value) for value in values]) if write else list,
             read and (lambda tree: [read(i) for i in tree] if isinstance(tree, list) else tree),
         )
     if origin is not None:
-        write_one = find_shape(arguments[1]).write
-        return Shape(
-            write_one and (lambda values: {name: write_one(values[name]) for name in values})
-        )
+        return Shape(_write_pairs(arguments[1]))
     if isinstance(hint, type) and issubclass(hint, Frozen):
         return _make_shape(hint)
     return _SHAPES.get(hint) or Shape(_write_leaf)
+
+
+def _write_pairs(hint: Any) -> Any:
+    """How a mapping, or pairs of names and values of a type, is written as an object."""
+    write = find_shape(hint).write
+    if write is None:
+        return dict
+    return lambda pairs: {name: write(value) for name, value in dict(pairs).items()}
 
 
 def _make_shape(cls: Any) -> Shape:
