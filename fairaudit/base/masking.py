@@ -185,14 +185,11 @@ def _mask_within(value: Any, known: _Masker) -> Any:  # noqa: ANN401  # any part
             parts = value
         changed = {}
         for place, part in enumerate(parts):
-            if type(part) in _TYPES_WITHOUT_TEXT:
-                continue
-            masker = known.free_texts if names and names[place] in _FREE_TEXTS else known
-            if type(part) is str and masker.texts.get(part) == part:
-                continue  # a text that was unchanged before: most texts of a result
-            new = _mask_within(part, masker)
-            if new is not part:
-                changed[place] = new
+            if type(part) not in _TYPES_WITHOUT_TEXT:
+                is_free = bool(names) and names[place] in _FREE_TEXTS
+                new = _mask_within(part, known.free_texts if is_free else known)
+                if new is not part:
+                    changed[place] = new
         known.seen[id(value)] = _replace_parts(value, parts, changed) if changed else value
     return known.seen[id(value)]
 

@@ -212,8 +212,10 @@ def _write_leaf(value: Any) -> Any:
     return msgspec.to_builtins(value, enc_hook=_encode)
 
 
-_SHAPES = {
-    **dict.fromkeys((str, int, bool), Shape()),
+_SHAPES: dict[Any, Shape] = {
+    str: Shape(),
+    int: Shape(),
+    bool: Shape(),
     Decimal: Shape(
         _write_leaf,
         lambda text: (

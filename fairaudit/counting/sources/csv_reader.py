@@ -184,7 +184,7 @@ def is_title(row: Sequence[str], width: int) -> bool:
 
 
 def may_repeat(files: Sequence[SourceFile], names: Sequence[str], separator: str) -> bool:
-    """Whether a text may occur twice in one of these columns, by the first rows of checked files."""
+    """Whether a text may occur twice in one of these columns of checked files, near the start."""
     rows_left, seen = FIRST_ROWS, [set[str]() for _ in names]
     for file in files:
         places = [file.header.index(name) for name in names]
