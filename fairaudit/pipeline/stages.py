@@ -65,11 +65,9 @@ from fairaudit.pipeline.excluded_rows import (
     find_idle_roles,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
-from fairaudit.pipeline.spreads import index_rows
 from fairaudit.pipeline.tables import tabulate
 from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.pipeline.tables.notices import find_missing_side
-from fairaudit.pipeline.tables.rates import rates
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
 
@@ -101,10 +99,6 @@ class Judge:
     def find_all(self) -> tuple[Finding, ...]:
         """The findings of the checks to judge, after waivers and the comparison with a baseline."""
         task, findings = self._audit.task, []
-        burdens = tuple(one.name for one in self._spec.outcomes if not one.favourable)
-        now = index_rows(
-            rates(self._tables, self._spec.requests) if task.baseline is not None else ()
-        )
         for check in task.checks:
             finding = self._judge(check)
             assert finding is not None
@@ -112,9 +106,13 @@ class Judge:
             if waivers := self._list_waivers(check):
                 finding = waiving.waive(finding, waivers, rejudge)
             if task.baseline is not None:
-                finding = baselines.compare(
-                    finding, task.baseline, rejudge, now, burdens, self._failing
-                )
+                judged = set[baselines.Place]()
+                if isinstance(check, Check):
+                    evaluation = evaluate_check(check, self._tables)
+                    groups, strata = evaluation.table.groups, evaluation.table.strata
+                    places = np.argwhere(evaluation.takes_part).tolist()
+                    judged = {(frozenset(groups[g]), frozenset(strata[z])) for z, g in places}
+                finding = baselines.compare(finding, task.baseline, rejudge, judged, self._failing)
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
