@@ -168,7 +168,7 @@ def list_behind(
     if not (fallen and both_fail and isinstance(check, Check)):
         return ()
     averaged = {*check.given} if check.terms.average else set()
-    any_rate = isinstance(check.metric, TableMetric)  # ε has no rate of its own
+    any_rate = isinstance(check.metric, TableMetric)  # no rate belongs to ε
     moved = {
         ("" if any_rate else rate.metric, group_key(rate.group, rate.stratum))
         for rate in rates
