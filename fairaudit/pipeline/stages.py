@@ -45,12 +45,12 @@ from fairaudit.judge import (
     list_without_outcome,
 )
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.entries import find_passed_over
+from fairaudit.judge.entries import find_opposite_strata, find_passed_over
 from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
 from fairaudit.judge.left_out import LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Evaluation, GroupMetric, Metric, Requirement, find_metric
-from fairaudit.metrics.terms import MetricOptions
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, Requirement, find_metric
+from fairaudit.metrics.terms import NO_MINIMUM, POOLED, MetricOptions
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
@@ -223,6 +223,7 @@ class Judge:
         doubts = doubt_left_out(check, people, proof) if has_value else []
         if isinstance(check, Check):
             doubts += doubt_unknown_sizes(check, evaluate_check(check, self._tables, exclusion))
+            doubts += self._find_opposite_levels(check)
         if self._audit.cubes.cube.masked:
             is_bounded = isinstance(check, Check) and (
                 self._audit.cubes.cube.possible is None
@@ -241,6 +242,19 @@ class Judge:
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         return doubts
+
+    def _find_opposite_levels(self, check: Check) -> Iterator[NotEvaluated]:
+        """The pairs whose gaps turn between the levels that `--for-each` audits together."""
+        column, metric, limit = self._spec.pooled, check.metric, check.fail or check.warn
+        if column is None or column in {*check.by, *check.strata} or check.terms.average:
+            return
+        if not isinstance(metric, Disparity) or metric.fitted or metric.averages or check.against:
+            return
+        if limit and not any(gap.contrast or gap.exact_in_strata for _, gap in metric.parts):
+            terms = replace(check.terms, average=POOLED, minimum=NO_MINIMUM)
+            place = (check.by, (*check.strata, column), check.of)
+            evaluation = self._tables.evaluate(metric, place, terms)
+            yield from find_opposite_strata(limit, evaluation, self._evidence[check.id])
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
         """The groupings of a check with their strata; for a search, also all people as one."""

@@ -573,6 +573,7 @@ _OF_AVERAGES: list[dict[str, Any]] = [
     {"metric": "true_positive_rate", "compare": "odds_ratio", "fail": {"outside": [0.8, 1.25]}},
     {"metric": "equal_opportunity_difference", "fail": {"above": 0.1}},
     {"metric": "equalized_odds_difference", "fail": {"above": 0.1}},
+    {"metric": "true_positive_rate", "compare": "ratio", "reference": "highest", "fail": "< 0.8"},
 ]
 
 
