@@ -154,6 +154,11 @@ def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
     rows = sum(checked.records for checked in ready)
     if not unused[0] or len({*unused}) > 1 or not rows:
         return []
+    if plan.repeats is None and not plan.is_table and all(file.form == CSV for file in ready):
+        from fairaudit.counting.sources import csv_reader
+
+        if not csv_reader.may_repeat(ready, unused[0], plan.format.separator):
+            return []  # Polars, whose import takes longer than a small audit, is not needed
     from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import batches
 

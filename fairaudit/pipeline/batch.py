@@ -11,6 +11,7 @@ from fairaudit import spec as spec_files
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.frozen import replace
+from fairaudit.base.ledger import Ledger
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
 from fairaudit.counting import polars_engine
@@ -20,8 +21,8 @@ from fairaudit.counting.sources.dialects import Database, name_entry
 from fairaudit.counting.sources.files import Files, find_files, name_file, name_files
 from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask, RunOptions, get_or_raise
 from fairaudit.pipeline.stages import CountedFile, answer_specs, count_files, judge_file
-from fairaudit.result import Answer, ResultOrError
-from fairaudit.spec import LocatedText
+from fairaudit.result import Answer, AuditResult, ResultOrError
+from fairaudit.spec import LocatedText, Protected
 
 RARE = 30
 """A group or a level of fewer people is small where the spec sets no `min_size`."""
@@ -108,7 +109,7 @@ def _answer_levels(
             what = "--for-each filters rows, and a counts file has none"
             raise UsageError(what, "audit the rows, or count with this column in `strata`")
         least = spec.minimum.size or RARE
-        parts, small = _split_levels(task.plan, found, column, least, progress, engine)
+        parts, small, rows = _split_levels(task.plan, found, column, least, progress, engine)
     except FairauditError as error:
         return [Answer(str(path), name_data(data), error)]
     own = None if spec.filter is None else spec.filter.value
@@ -121,19 +122,49 @@ def _answer_levels(
         )
         for name, text in zip(parts, filters, strict=True)
     ]
-    results = answer_specs(each, data, options, progress, engine)
+    if small:
+        # Opposite gaps of the levels must not cancel.
+        named = {one.column.value: one.name for one in spec.groupable if one.derivation is None}
+        place = list(parts).index(_name_small(column, small))
+        each[place] = replace(each[place], pooled=named.get(column, column))
+        if column not in named:
+            stratum = Protected(column, LocatedText(column, "strata", None, None))
+            each[place] = replace(each[place], strata=(*spec.strata, stratum))
+    results = [
+        _count_own_rows(result, own) if isinstance(result, AuditResult) else result
+        for result, own in zip(
+            answer_specs(each, data, options, progress, engine), rows, strict=True
+        )
+    ]
     listed = f"{listing(small)} have fewer than {least:,} people each, and are audited together"
-    notices = (Notice(f"{column}: {listed}", Subjects.NEVER),) if len(small) > 1 else ()
+    notices = (Notice(f"{column}: {listed}", Subjects.NEVER),) if small else ()
     return [
         Answer(str(path), name, result, notices)
         for name, result in zip(parts, results, strict=True)
     ]
 
 
+def _name_small(column: str, small: Sequence[str]) -> str:
+    return f"{column}: {len(small)} small levels"
+
+
+def _count_own_rows(result: AuditResult, rows: int) -> AuditResult:
+    """The result with only the `rows` of its level read; the filter left out all others."""
+    ledger = result.ledger
+    assert isinstance(ledger, Ledger)
+    others = min(ledger.read - rows, ledger.filtered)
+    read, filtered = ledger.read - others, ledger.filtered - others
+    return replace(
+        result,
+        ledger=replace(ledger, read=read, filtered=filtered),
+        provenance=replace(result.provenance, rows=read),
+    )
+
+
 def _split_levels(
     plan: Plan, data: Data, column: str, least: int, progress: Progress, engine: Engine
-) -> tuple[dict[str, str], list[str]]:
-    """The condition of each level of a column, by its name, and the levels that are pooled.
+) -> tuple[dict[str, str], list[str], list[int]]:
+    """The condition of each level of a column, by its name, the pooled levels, and rows of each.
 
     Levels of fewer than `least` people have one condition together; levels that differ only in
     spaces around them are one level.
@@ -155,6 +186,9 @@ def _split_levels(
         for code, level in enumerate(key.levels)
         if (kept & (key.codes == code)).any()
     }
+    rows_of = {
+        level: int(counts.rows[key.codes == code].sum()) for code, level in enumerate(key.levels)
+    }
     missing = {None, "", *plan.tokens} & {*people}
     known = [level for level in people if level and level not in missing]
     spellings: dict[str, list[str]] = {}
@@ -175,14 +209,16 @@ def _split_levels(
     among = {f"{column}={text}": spellings[text] for text in spellings if text not in small}
     if small:
         several = [level for text in small for level in spellings[text]]
-        among[f"{column}: {len(small)} small levels"] = several
+        among[_name_small(column, small)] = several
     parts = {
         title: f"{name} is not null and {name} in ({', '.join(map(write, levels))})"
         for title, levels in among.items()
     }
+    rows = [sum(map(rows_of.__getitem__, levels)) for levels in among.values()]
     if missing:
         parts[f"{column}: unknown"] = f"{name} is null"
-    return parts, small
+        rows.append(sum(map(rows_of.__getitem__, missing)))
+    return parts, small, rows
 
 
 def _judge_elsewhere(

@@ -45,12 +45,12 @@ from fairaudit.judge import (
     list_without_outcome,
 )
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.entries import find_passed_over
+from fairaudit.judge.entries import find_opposite_strata, find_passed_over
 from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
 from fairaudit.judge.left_out import LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Evaluation, GroupMetric, Metric, Requirement, find_metric
-from fairaudit.metrics.terms import MetricOptions
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, Requirement, find_metric
+from fairaudit.metrics.terms import NO_MINIMUM, POOLED, MetricOptions
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
@@ -65,11 +65,9 @@ from fairaudit.pipeline.excluded_rows import (
     find_idle_roles,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
-from fairaudit.pipeline.spreads import index_rows
 from fairaudit.pipeline.tables import tabulate
 from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.pipeline.tables.notices import find_missing_side
-from fairaudit.pipeline.tables.rates import rates
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
 
@@ -101,10 +99,6 @@ class Judge:
     def find_all(self) -> tuple[Finding, ...]:
         """The findings of the checks to judge, after waivers and the comparison with a baseline."""
         task, findings = self._audit.task, []
-        burdens = tuple(one.name for one in self._spec.outcomes if not one.favourable)
-        now = index_rows(
-            rates(self._tables, self._spec.requests) if task.baseline is not None else ()
-        )
         for check in task.checks:
             finding = self._judge(check)
             assert finding is not None
@@ -112,9 +106,13 @@ class Judge:
             if waivers := self._list_waivers(check):
                 finding = waiving.waive(finding, waivers, rejudge)
             if task.baseline is not None:
-                finding = baselines.compare(
-                    finding, task.baseline, rejudge, now, burdens, self._failing
-                )
+                judged = set[baselines.Place]()
+                if isinstance(check, Check):
+                    evaluation = evaluate_check(check, self._tables)
+                    groups, strata = evaluation.table.groups, evaluation.table.strata
+                    places = np.argwhere(evaluation.takes_part).tolist()
+                    judged = {(frozenset(groups[g]), frozenset(strata[z])) for z, g in places}
+                finding = baselines.compare(finding, task.baseline, rejudge, judged, self._failing)
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
@@ -225,6 +223,7 @@ class Judge:
         doubts = doubt_left_out(check, people, proof) if has_value else []
         if isinstance(check, Check):
             doubts += doubt_unknown_sizes(check, evaluate_check(check, self._tables, exclusion))
+            doubts += self._find_opposite_levels(check)
         if self._audit.cubes.cube.masked:
             is_bounded = isinstance(check, Check) and (
                 self._audit.cubes.cube.possible is None
@@ -243,6 +242,19 @@ class Judge:
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         return doubts
+
+    def _find_opposite_levels(self, check: Check) -> Iterator[NotEvaluated]:
+        """The pairs whose gaps turn between the levels that `--for-each` audits together."""
+        column, metric, limit = self._spec.pooled, check.metric, check.fail or check.warn
+        if column is None or column in {*check.by, *check.strata} or check.terms.average:
+            return
+        if not isinstance(metric, Disparity) or metric.fitted or metric.averages or check.against:
+            return
+        if limit and not any(gap.contrast or gap.exact_in_strata for _, gap in metric.parts):
+            terms = replace(check.terms, average=POOLED, minimum=NO_MINIMUM)
+            place = (check.by, (*check.strata, column), check.of)
+            evaluation = self._tables.evaluate(metric, place, terms)
+            yield from find_opposite_strata(limit, evaluation, self._evidence[check.id])
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
         """The groupings of a check with their strata; for a search, also all people as one."""
