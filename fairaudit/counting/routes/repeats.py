@@ -173,10 +173,10 @@ def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]
         # All columns are read only where an id repeats.
         whole = _read_first(data, pl.struct(pl.all()).hash())
         equal = people - collect(whole.select(pl.all().n_unique()), data[0]).item()
-        repeat = "row repeats" if again == 1 else "rows repeat"
+        repeat = "repeats" if again == 1 else "repeat"
         first = "the first " if people == FIRST_ROWS else ""
         yield Notice(
-            f"{again:,} of {first}{people:,} {repeat} a value of {quoted(name)}"
+            f"{again:,} of {first}{people:,} rows {repeat} a value of {quoted(name)}"
             f"{f', {equal:,} of them in all columns' if equal else ''}: if it names people, they "
             f"count several times; declare `columns: {{id: {name}}}`",
             Subjects.NEVER,
