@@ -348,8 +348,9 @@ def find_opposite_strata(
         if own is None or not pairs or (other is None and not within.spread):
             continue
         first, second = np.transpose(pairs)
-        # `other` has the values of each group's reference at the index of the group.
-        side, places = (own, second) if within.spread or other is None else (other, first)
+        # `other` has the values of a pooled reference at the index of the group. An extreme group
+        # is that of the average: another one may be extreme in a stratum.
+        side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
         support = leaf.averaged.support & table.known_strata[:, None]
         gap = np.where(support[:, first] & support[:, places], r - q, np.nan)
@@ -369,7 +370,7 @@ def find_opposite_strata(
             )
             reason = (
                 f"the gaps between {names} have opposite directions in {strata} (Gail–Simon's "
-                f"test, p = {p[at]:.2g}), which the average over strata does not show"
+                f"test, p = {p[at]:.2g}), which one number for all strata does not show"
             )
             yield NotEvaluated((), (), reason, blocks=True)
 

@@ -21,6 +21,7 @@ from fairaudit.evidence.practice import (
 )
 from fairaudit.evidence.records import estimate_group, find_parts, group_at
 from fairaudit.judge.checks import AnyCheck, Check, EvidenceStatus, Limit, OnUndefined, Status
+from fairaudit.judge.departures import list_departures
 from fairaudit.judge.entries import (
     JudgedValue,
     collect_entries,
@@ -241,6 +242,11 @@ def judge(
     if chosen is None:
         return finding
     finding = _add_values(finding, check, evaluation, chosen, outcome.breaches, evidence)
+    is_maximum = isinstance(evaluation.metric, Disparity) and (
+        evaluation.metric.fold.rank is not None and len(evaluation.metric.parts) > 1
+    )
+    if outcome.status is Status.FAIL and (evaluation.spread or is_maximum) and check.fail:
+        finding = replace(finding, departures=list_departures(evaluation, check.fail))
     return _add_people_affected(finding, evaluation, evidence.family)
 
 

@@ -104,6 +104,7 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
         averaged_parts=by_group.parts,
+        departures=np.exp(-apart if over is OverGroups.MIN else apart) if is_ratio else apart,
         names=(),
         attained=None,
         error=None,
