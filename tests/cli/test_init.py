@@ -129,7 +129,7 @@ def test_protected_columns_are_not_decided_alone() -> None:
     done = run("init", "sample_data/loans.csv", "--label", "repaid", "--positive", "yes")
     assert (done.returncode, done.stdout) == (2, "")
     assert "gender (because of its name and its values)" in done.stderr
-    candidates, _, columns = done.stderr.partition("; columns: ")
+    candidates, _, columns = done.stderr.partition(". All columns: ")
     assert "application_id" not in candidates
     assert "'application_id', 'gender', 'race'" in columns
 
@@ -272,7 +272,7 @@ def test_a_point_before_three_digits_is_asked_for(tmp_path: Path) -> None:
     refused = run(*line, ">=30")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "the point in 2.000 can be a decimal point or a thousands separator" in refused.stderr
-    assert "say which: --decimal . or --thousands ." in refused.stderr
+    assert "choose one: --decimal . or --thousands ." in refused.stderr
     text = run(*line, ">=30", "--thousands", ".").stdout
     assert yaml.safe_load(text)["format"] == {"separator": ";", "decimal": ",", "thousands": "."}
     assert "decimal" not in yaml.safe_load(run(*line, ">=30", "--decimal", ".").stdout)["format"]

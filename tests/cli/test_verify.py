@@ -278,7 +278,7 @@ def test_tables_of_the_same_people_agree(tmp_path: Path) -> None:
         ("sex,n,selected\nF,1.5,1\n", [], 2, "not a count of people"),
         ("sex,age\nF,1\n", [], 2, "the columns of people and of selected people were not found"),
         ("sex,rate\nF,1\n", [], 2, "the columns of people and of selected people were not found"),
-        ("sex,n,hires,rate\nF,10,5,.5\n", [], 2, "the column 'hires' holds numbers"),
+        ("sex,n,hires,rate\nF,10,5,.5\n", [], 2, "the column 'hires' contains numbers"),
         ("n,selected\n1,1\n", [], 2, "no column contains groups"),
         ("sex,n,selected\nF,1,1\n", ["--n", "m"], 2, "no column 'm'"),
         ("sex,n,selected\nF,1,1\n", ["--excluded-below", "2"], 2, "is not a share"),

@@ -355,7 +355,7 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     limit = {"above": 0.9} if metric.get("compare") == "gap" else {"below": 0.1}
     spec = {"columns": columns, "metrics": [{**metric, "by": "each", "fail": limit}]}
     result = fairaudit.audit(spec, pl.DataFrame(rows))
-    text, both, against = told(result), " / ".join(pair), " against ".join(pair)
+    text, both, against = told(result), " / ".join(pair), " compared with ".join(pair)
     (remark,) = remarks.uncovered(result)
     assert remark.endswith(f" among them is {value:.3f}, by t × g: {against}")
     assert f"the worst value is {value:.4f}, by t × g: {against}" in text

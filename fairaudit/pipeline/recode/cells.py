@@ -129,7 +129,7 @@ class Cells:
             dropped = sum(line.rows for line in ledger.dropped)
             raise NothingToAudit(
                 f"no rows are left to audit: {ledger.read:,} rows were read, the filter removed "
-                f"{ledger.filtered:,}, and {dropped:,} have missing values",
+                f"{ledger.filtered:,}, and {dropped:,} were dropped",
                 "check the filter and `missing:` in the spec",
                 uncounted="no rows are left to audit",
             )

@@ -186,7 +186,9 @@ def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
     rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
     rows[5]["who"] = blank
     (tmp_path / "rows.csv").write_text(text_of(rows))
-    with pytest.raises(DataError, match=r"1 row has no value in the id 'who'; first: .*rows.csv:7"):
+    with pytest.raises(
+        DataError, match=r"1 row has no value in the id column 'who'; first: .*rows.csv:7"
+    ):
         audit(str(tmp_path / "rows.csv"), "first", missing={"tokens": ["NA"]})
 
 

@@ -206,8 +206,8 @@ def test_a_group_that_was_within_the_limit_fails_though_another_is_worse(audited
     ("now", "words"),
     [
         (50, "not worse than before: 0.6250 now, 0.6250 on"),
-        (20, "worse than before by 0.3750, within the tolerance: 0.2500 against 0.6250 on"),
-        (60, "better than before: 0.7500 against 0.6250 on"),
+        (20, "worse than before by 0.3750, within the tolerance: 0.2500 now, 0.6250 on"),
+        (60, "better than before: 0.7500 now, 0.6250 on"),
     ],
 )
 def test_a_value_within_the_tolerance_is_not_called_as_before(

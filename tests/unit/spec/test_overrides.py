@@ -156,7 +156,7 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         ("groups[0]=1", ("groups[0]", "`groups` is not in the spec, not a list", 7)),
         ("title=", ("title", "this key has no value: add one or remove the key", 1)),
         ("metrics[1].fail={below: [1}", ("metrics[1].fail", "this is not YAML: ", 27)),
-        ("data=other.csv", ("data", "`data` cannot be set here: say --data", 1)),
+        ("data=other.csv", ("data", "`data` cannot be set here: use --data", 1)),
         (
             "waivers=w.yaml",
             ("waivers", "`waivers` cannot be set here: name the file of waivers in the spec", 1),
