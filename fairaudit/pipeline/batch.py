@@ -15,12 +15,12 @@ from fairaudit.base.ledger import Ledger
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
 from fairaudit.counting import polars_engine
-from fairaudit.counting.contract import CountsOrError, Data, Engine
+from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.plan import Key, Plan, is_finite_number
 from fairaudit.counting.sources.dialects import Database, name_entry
-from fairaudit.counting.sources.files import Files, find_files, name_files
+from fairaudit.counting.sources.files import Files, find_files, name_file, name_files
 from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask, RunOptions, get_or_raise
-from fairaudit.pipeline.stages import answer_specs, count_each, judge_file
+from fairaudit.pipeline.stages import CountedFile, answer_specs, count_files, judge_file
 from fairaudit.result import Answer, AuditResult, ResultOrError
 from fairaudit.spec import LocatedText, Protected
 
@@ -70,20 +70,20 @@ def answer(
         try:
             task = AuditTask.read(spec, options)
             task.find_data(data)  # refuses data that these options cannot read
-            counts = count_each(task, data, progress=progress, engine=engine)
-            unread = tuple(find_files([data], Path())[1])
+            paths, unread = find_files([data], Path())
         except FairauditError as error:
             answers.append(Answer(str(spec), data, error))
             continue
+        counted = count_files(task, data, progress=progress, engine=engine)
         results: Iterator[ResultOrError]
         if engine is polars_engine and workers.jobs > 1:
             judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
-            results = workers.map(judge, counts.items())
+            results = workers.map(judge, counted)
         else:
-            results = (judge_file(task, name, counts[name], engine) for name in counts)
-        progress.start("judging files", len(counts), "audits")
-        for number, (name, result) in enumerate(zip(counts, results, strict=True), 1):
-            answers.append(Answer(str(spec), name, result, unread))
+            results = (judge_file(task, file, engine) for file in counted)
+        progress.start("judging files", len(paths), "audits")
+        for number, (path, result) in enumerate(zip(paths, results, strict=True), 1):
+            answers.append(Answer(str(spec), name_file(path), result, tuple(unread)))
             progress.advance(number, "audits")
     return answers
 
@@ -222,16 +222,13 @@ def _split_levels(
 
 
 def _judge_elsewhere(
-    spec: Path,
-    sha256: str,
-    options: RunOptions,
-    counted: tuple[str, CountsOrError | None],
+    spec: Path, sha256: str, options: RunOptions, counted: CountedFile
 ) -> ResultOrError:
     """The answer for a file, in another process, which reads the spec again, once."""
     task = _read_once(spec, options)
     if task.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
-    return judge_file(task, *counted)
+    return judge_file(task, counted)
 
 
 _read_once = cache(AuditTask.read)

@@ -8,11 +8,11 @@ alone. `answer` does the same and returns an error instead of raising it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, product
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import CountsOrError, Engine
-from fairaudit.counting.counts import Counts
+from fairaudit.counting.counts import Counts, add_notices
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
-from fairaudit.counting.sources.files import Files, find_files, name_files
+from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.cube import Grouping, Marks
 from fairaudit.evidence import correct_families, extend_family
 from fairaudit.judge import (
@@ -367,25 +367,25 @@ def answer_specs(
     return [next(answers) if isinstance(item, AuditTask) else item for item in tasks]
 
 
-def count_each(
-    task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = polars_engine
-) -> Mapping[str, CountsOrError | None]:
-    """The counts of each file, or its error, from one scan of all files.
+CountedFile: TypeAlias = tuple[str, CountsOrError]
+"""A file of several by its name in reports, with its counts or its error."""
 
-    None if cuts or models are fitted to each file: such a file is counted when it is judged.
-    """
-    if task.depends_on_data:
-        return dict.fromkeys(name_files([data], Path()))
-    outcomes = engine.count_each(watch_sentinels(task.plan), Files((data,)), progress)
-    return {name: task.locate(outcome) for name, outcome in outcomes.items()}
+
+def count_files(
+    task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = polars_engine
+) -> Iterator[CountedFile]:
+    """The counts of each file that a folder or a glob names, file by file."""
+    paths, left_out = find_files([data], Path())
+    for path in paths:
+        ((_, counts),) = _count_all([task], path, progress, engine)
+        yield name_file(path), add_notices(counts, left_out)
 
 
 def judge_file(
-    task: AuditTask, name: str, counts: CountsOrError | None, engine: Engine = polars_engine
+    task: AuditTask, counted: CountedFile, engine: Engine = polars_engine
 ) -> ResultOrError:
-    """The answer for a file, from its entry in the result of `count_each`."""
-    if counts is None:
-        return answer_all([task], name, SILENT, engine)[0]
+    """The answer for a file of several."""
+    name, counts = counted
     return answer(task, counts, locate_in(task, name, engine))
 
 

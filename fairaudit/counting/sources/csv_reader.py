@@ -373,7 +373,7 @@ def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
     return dict.fromkeys(file.header, pl.String())
 
 
-def scan_files(paths: Sequence[Path], separator: str, path_column: str | None) -> pl.LazyFrame:
+def scan_files(paths: Sequence[Path], separator: str) -> pl.LazyFrame:
     """Files of one header as a lazy frame of texts."""
     import polars as pl
 
@@ -383,7 +383,6 @@ def scan_files(paths: Sequence[Path], separator: str, path_column: str | None) -
         infer_schema=False,
         glob=False,
         raise_if_empty=False,
-        include_file_paths=path_column,
         # Polars leaves inner quotes doubled.
         with_column_names=lambda names: [name.replace('""', '"') for name in names],
     )
