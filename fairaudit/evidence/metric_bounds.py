@@ -368,7 +368,7 @@ def _bound_comparison(
 
 
 def _bound_crowd(metric: GroupMetric, evaluation: Evaluation, sides: Sequence[People]) -> Ends:
-    """The bounds of the rate of the people that each group is compared with, if it is no group."""
+    """The bounds of the rate of the people of a pooled reference, for each group."""
     _, crowd, everybody = sides
     if (policy := find_policy(evaluation)) is ReferencePolicy.OVERALL:
         crowd = everybody
