@@ -31,7 +31,7 @@ from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.plan import Key, Plan
 from fairaudit.counting.sources.batches import Batch, own
 from fairaudit.counting.sources.column_checks import columns_read, filter_columns
-from fairaudit.counting.sources.dialects import Database, Dialect, dialect_of
+from fairaudit.counting.sources.dialects import Database, Dialect, OnProgress, dialect_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -186,8 +186,8 @@ def read_type(name: str, engine: str) -> Reading:
     return replace(next(x for x in known if bare in x.types.split(", ") or not x.types), name=name)
 
 
-Query = Callable[[str], pl.DataFrame]
-"""The rows of a query in the one transaction of a connection."""
+Query = Callable[[str, OnProgress | None], pl.DataFrame]
+"""The rows of a query in the one transaction of a connection, and what hears how far it is."""
 
 
 class Table(Frozen):
@@ -225,9 +225,17 @@ class Table(Frozen):
         others |= {name for derivation in derivations for name in derivation.columns}
         alone = {name: key for name, key in cut.items() if name not in others}
         progress.start(f"grouping {self.data.name}", self.rows, "rows")
-        groups = self._read_groups(plan, columns_read([plan]), alone)
-        progress.advance(self.rows, "rows")
-        return groups
+        done = 0
+
+        def report(share: float) -> None:
+            """Reports the rows done; what a database takes back stays done."""
+            nonlocal done
+            now = int(min(share, 1.0) * self.rows)
+            progress.advance(max(now - done, 0), "rows")
+            done = max(now, done)
+
+        on_progress = None if progress.silent else report
+        return self._read_groups(plan, columns_read([plan]), alone, on_progress)
 
     def values(self, plan: Plan, column: str) -> Batch:
         """The values of a column, with the rows of each that the plan's filter keeps or not."""
@@ -235,7 +243,13 @@ class Table(Frozen):
         every = columns_read([plan])
         return self._read_groups(plan, every if plan.is_derived else columns, {})
 
-    def _read_groups(self, plan: Plan, columns: AbstractSet[str], cut: Mapping[str, Key]) -> Batch:
+    def _read_groups(
+        self,
+        plan: Plan,
+        columns: AbstractSet[str],
+        cut: Mapping[str, Key],
+        on_progress: OnProgress | None = None,
+    ) -> Batch:
         needed = [name for name in self.schema if name in columns]
         types = {name: self.schema[name].dtype for name in needed}
         for name in needed:
@@ -243,7 +257,7 @@ class Table(Frozen):
                 what = f"the column {names.quoted(name)} has the type {self.schema[name].name}"
                 hint = "cast it in a query, ?query=SELECT …, or leave it out"
                 raise DataError(f"{self.data.name}: {what}, which is not read", hint)
-        frame = self.query(self._write(plan, needed, cut))
+        frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
             what = (
                 f"{self.data.name}: {', '.join(map(names.quoted, needed))} have more than "
@@ -347,18 +361,18 @@ def open_table(data: Database) -> Iterator[Table]:
         with _explain_errors(data, "connected to", end):
             link = stack.enter_context(dialect.connect(data))
 
-        def ask(text: str) -> pa.Table:
+        def ask(text: str, on_progress: OnProgress | None = None) -> pa.Table:
             _LOG.info("%s", mask(text))
             left = None if end is None else end - time.monotonic()
             if left is not None and left <= 0:
                 raise _too_late(data)
             with _explain_errors(data, "read", end):
-                table = link.ask(text, left)
+                table = link.ask(text, left, on_progress)
                 table.validate(full=True)  # a text of ClickHouse may be any bytes
                 return table
 
-        def query(text: str) -> pl.DataFrame:
-            return _read(ask(text))
+        def query(text: str, on_progress: OnProgress | None) -> pl.DataFrame:
+            return _read(ask(text, on_progress))
 
         try:
             with _explain_errors(data, "read", end):
@@ -368,10 +382,10 @@ def open_table(data: Database) -> Iterator[Table]:
             missing = None if is_denied else _name_missing(data, dialect, query)
             raise missing or error from error
         schema = {name: read_type(kind, dialect.title) for name, kind in types}
-        rows = query(f"SELECT COUNT(*) AS n FROM {source}").item()
+        rows = query(f"SELECT COUNT(*) AS n FROM {source}", None).item()
         snapshot = None
         if dialect.snapshot is not None:
-            snapshot = query(f"SELECT {dialect.snapshot} AS state").item()
+            snapshot = query(f"SELECT {dialect.snapshot} AS state", None).item()
         yield Table(data, source, schema, int(rows), query, dialect, snapshot)
 
 
@@ -393,7 +407,7 @@ def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError |
     schema = data.table.rpartition(".")[0]
     within = f" IN {'.'.join(map(dialect.quoted, schema.split('.')))}" if schema else ""
     try:
-        listed = query(dialect.tables.format(within=within)).rows()
+        listed = query(dialect.tables.format(within=within), None).rows()
     except DataError:
         return None
     whole = [f"{row[0]}.{row[1]}" for row in listed]

@@ -9,10 +9,11 @@ import os
 import re
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
@@ -30,8 +31,12 @@ _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(:\d*)?")
 
 _AGAIN = 0.05
 _RETRIES = 3
+_IDLE = 45.0
 
-LimitedQuery = Callable[[str, float | None], "pa.Table"]
+OnProgress = Callable[[float], None]
+"""Hears which share of a query is done, from 0 to 1."""
+
+LimitedQuery = Callable[[str, float | None, OnProgress | None], "pa.Table"]
 """The result of a query, which ends with an error after a number of seconds, if given."""
 
 ColumnTypes = list[tuple[str, str]]
@@ -201,9 +206,17 @@ class _DuckDB(Dialect):
             link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
             link.execute("SET TimeZone = 'UTC'")  # times with a zone do not depend on the machine
 
-            def ask(text: str, seconds: float | None) -> pa.Table:
+            def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
                 (statement,) = link.extract_statements(text)
-                with _ended_after(seconds, link.interrupt):
+                with ExitStack() as stack:
+                    if seconds is not None:
+                        stack.enter_context(_repeated(link.interrupt, seconds))
+                    if on_progress is not None:
+                        link.execute("SET enable_progress_bar = true")
+                        link.execute("SET enable_progress_bar_print = false")
+                        stack.enter_context(
+                            _repeated(lambda: on_progress(link.query_progress() / 100))
+                        )
                     return link.sql(statement.query).to_arrow_table()
 
             link.begin()
@@ -235,20 +248,17 @@ def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may 
 
 
 @contextmanager
-def _ended_after(seconds: float | None, interrupt: Callable[[], object]) -> Iterator[None]:
-    """Interrupts a query that takes more than a number of seconds, if given.
+def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None]:
+    """Repeats an action after a number of seconds, until the block has ended.
 
     An interrupt before the query has begun has no effect, so it is repeated.
     """
-    if seconds is None:
-        yield
-        return
     ended = threading.Event()
 
     def watch() -> None:
-        is_over = ended.wait(seconds)
+        is_over = ended.wait(after)
         while not is_over:
-            interrupt()
+            action()
             is_over = ended.wait(_AGAIN)
 
     watcher = threading.Thread(target=watch, daemon=True)
@@ -281,7 +291,7 @@ class _PostgreSQL(Dialect):
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             cursor.execute("SET LOCAL TIME ZONE 'UTC'")
 
-            def ask(text: str, seconds: float | None) -> pa.Table:
+            def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
                 if seconds is not None:
                     cursor.execute(f"SET LOCAL statement_timeout = {ceil(seconds * 1000)}")
                 try:
@@ -321,7 +331,7 @@ class _MySQL(Dialect):
             cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
             cursor.execute("START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY")
 
-            def ask(text: str, _seconds: float | None) -> pa.Table:
+            def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
                 cursor.execute(text)
                 return _to_table(cursor, pa.string())
 
@@ -360,8 +370,10 @@ class _SQLite(Dialect):
         with closing(link):
             link.execute("BEGIN")
 
-            def ask(text: str, seconds: float | None) -> pa.Table:
-                with _ended_after(seconds, link.interrupt):
+            def ask(text: str, seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
+                with ExitStack() as stack:
+                    if seconds is not None:
+                        stack.enter_context(_repeated(link.interrupt, seconds))
                     return _to_table(link.execute(text))
 
             def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
@@ -408,7 +420,7 @@ class _ClickHouse(Dialect):
         options = _list_options(data, "username", "CLICKHOUSE_PASSWORD")
         link = clickhouse_connect.get_client(**options)
 
-        def ask(text: str, _seconds: float | None) -> pa.Table:
+        def ask(text: str, _seconds: float | None, _on_progress: OnProgress | None) -> pa.Table:
             return link.query_arrow(text, use_strings=True)
 
         with closing(link):
@@ -446,20 +458,18 @@ class _Spark(Dialect):
             from pyspark.sql.connect.client.retries import DefaultPolicy
 
             session = builder.remote(data.address_with({})).create()
-            interrupt = session.interruptAll
             # Spark's own policy waits for minutes for a server that does not answer.
             session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
         else:
             session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
-            interrupt = session.sparkContext.cancelAllJobs
         session.conf.set("spark.sql.session.timeZone", "UTC")
 
-        def ask(text: str, seconds: float | None) -> pa.Table:
-            with _ended_after(seconds, interrupt):
+        def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
+            with _watch_tasks(data, session, seconds, on_progress):
                 return session.sql(text).toArrow()
 
         def name_types(source: str, _: object) -> ColumnTypes:
-            with _ended_after(data.timeout, interrupt):  # it may read footers of files
+            with _watch_tasks(data, session, data.timeout, None):  # it may read footers of files
                 fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
             return [(field.name, field.dataType.simpleString()) for field in fields]
 
@@ -467,6 +477,60 @@ class _Spark(Dialect):
             yield Link(ask, name_types)
         finally:
             session.stop()
+
+
+@contextmanager
+def _watch_tasks(
+    data: Database,
+    session: Any,  # noqa: ANN401  # its package may be missing
+    seconds: float | None,
+    on_progress: OnProgress | None,
+) -> Iterator[None]:
+    """Reports how far a query of Spark is, and ends it after a number of seconds.
+
+    Spark waits for workers without end. So without a time limit the query ends with `DataError`
+    if its tasks wait for `_IDLE` seconds and none runs.
+    """
+    idle_since, are_gone = inf, False
+
+    def note(tasks: int, running: int) -> None:
+        nonlocal idle_since, are_gone
+        is_idle = data.timeout is None and tasks and not running
+        idle_since = min(idle_since, time.monotonic()) if is_idle else inf
+        if time.monotonic() - idle_since >= _IDLE:
+            are_gone = True
+            end()
+
+    def hear(stages: Sequence[Any] | None, inflight_tasks: int, **_: object) -> None:
+        tasks = sum(stage.num_tasks for stage in stages or ())
+        done = sum(stage.num_completed_tasks for stage in stages or ())
+        note(tasks - done, inflight_tasks)
+        if on_progress is not None and tasks:
+            on_progress(done / tasks)
+
+    def look() -> None:
+        tracker = session.sparkContext.statusTracker()
+        stages = [*filter(None, map(tracker.getStageInfo, tracker.getActiveStageIds()))]
+        note(len(stages), sum(stage.numActiveTasks for stage in stages))
+
+    with ExitStack() as stack:
+        if data.scheme == "sc":
+            end = session.interruptAll
+            session.registerProgressHandler(hear)
+            stack.callback(session.removeProgressHandler, hear)
+        else:
+            end = session.sparkContext.cancelAllJobs
+            stack.enter_context(_repeated(look))
+        if seconds is not None:
+            stack.enter_context(_repeated(end, seconds))
+        try:
+            yield
+        except Exception as error:
+            if not are_gone:
+                raise
+            what = f"{data.name}: no worker of the cluster has run a task for {_IDLE:g} s"
+            hint = "start workers; --timeout 600 waits longer for a cluster that starts them itself"
+            raise DataError(what, hint) from error
 
 
 DIALECTS: dict[str, Dialect] = {

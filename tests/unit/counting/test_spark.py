@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -103,8 +104,8 @@ def test_a_table_is_named_with_its_schema(
     @contextmanager
     def with_table(data: Database) -> Iterator[dialects.Link]:
         with connect(data) as link:
-            link.ask("CREATE DATABASE lake", None)
-            link.ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None)
+            link.ask("CREATE DATABASE lake", None, None)
+            link.ask(f"CREATE TABLE lake.people USING parquet LOCATION '{file}'", None, None)
             yield link
 
     monkeypatch.setattr(dialect, "connect", with_table)
@@ -145,6 +146,91 @@ def test_a_server_that_goes_away_in_mid_count_is_told() -> None:
 def test_a_query_ends_with_the_time_limit(spark: str) -> None:
     with pytest.raises(DataError, match="did not answer within 1 s"):
         fairaudit.audit(AGES, f"{spark}?query={ENDLESS}", timeout=1)
+
+
+def watch(scheme: str, session: Any, timeout: float | None = None, **heard: Any) -> Any:
+    """What watches a query in a session of which Spark says no more than a test does."""
+    data = Database(f"{scheme}://host:1?table=people", timeout=timeout)
+    return dialects._watch_tasks(data, session, None, heard.get("on_progress"))
+
+
+class Connect:
+    """A session of Spark Connect, with whether its query was ended."""
+
+    def __init__(self) -> None:
+        self.is_ended = False
+        self.hear: Any = None
+
+    def registerProgressHandler(self, hear: Any) -> None:  # noqa: N802  # Spark's name
+        self.hear = hear
+
+    def removeProgressHandler(self, hear: Any) -> None:  # noqa: N802
+        assert hear == self.hear
+
+    def interruptAll(self) -> None:  # noqa: N802
+        self.is_ended = True
+
+
+def stage(tasks: int, done: int) -> SimpleNamespace:
+    return SimpleNamespace(num_tasks=tasks, num_completed_tasks=done)
+
+
+def test_spark_connect_tells_how_far_it_is() -> None:
+    """Sail sends no such signs: they are those of Spark."""
+    heard, session = list[float](), Connect()
+    with watch("sc", session, on_progress=heard.append):
+        session.hear(stages=None, inflight_tasks=0, operation_id="", done=False)
+        session.hear(stages=[], inflight_tasks=0, operation_id="", done=False)
+        session.hear(stages=[stage(3, 1), stage(1, 0)], inflight_tasks=1, done=False)
+    assert heard == [0.25]
+    assert not session.is_ended
+
+
+def test_a_query_ends_that_no_worker_of_spark_connect_takes_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(dialects, "_IDLE", 0.0)
+    session = Connect()
+    with watch("sc", session, timeout=600):
+        session.hear(stages=[stage(2, 1)], inflight_tasks=0)
+    assert not session.is_ended
+
+    def ask() -> None:
+        with watch("sc", session):
+            session.hear(stages=[stage(2, 1)], inflight_tasks=1)
+            session.hear(stages=[stage(2, 2)], inflight_tasks=0)
+            assert not session.is_ended
+            session.hear(stages=[stage(2, 1)], inflight_tasks=0)
+            assert session.is_ended
+            raise RuntimeError("cancelled")
+
+    with pytest.raises(DataError, match="no worker of the cluster has run a task") as raised:
+        ask()
+    assert "--timeout" in str(raised.value.hint)
+
+
+@pytest.mark.parametrize("running", [0, 1])
+def test_a_query_ends_that_no_worker_of_a_master_takes_up(
+    monkeypatch: pytest.MonkeyPatch, running: int
+) -> None:
+    monkeypatch.setattr(dialects, "_IDLE", 0.0)
+    ended, looked = threading.Event(), threading.Event()
+
+    def find_stage(_: int) -> SimpleNamespace:
+        looked.set()
+        return SimpleNamespace(numActiveTasks=running)
+
+    tracker = SimpleNamespace(getActiveStageIds=lambda: [1, 2], getStageInfo=find_stage)
+    context = SimpleNamespace(statusTracker=lambda: tracker, cancelAllJobs=ended.set)
+
+    def ask() -> None:
+        with watch("spark", SimpleNamespace(sparkContext=context)):
+            assert (looked if running else ended).wait(60)
+            raise RuntimeError("cancelled")
+
+    with pytest.raises(RuntimeError if running else DataError):
+        ask()
+    assert ended.is_set() is (not running)
 
 
 def test_a_token_has_no_place_in_an_address_and_a_user_none_in_a_report() -> None:
