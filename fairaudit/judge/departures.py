@@ -48,7 +48,7 @@ def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ..
     )
 
 
-def _list_ends(value: TableValue) -> dict[tuple[str, bool], Floats]:
+def _list_ends(value: TableValue) -> _Values:
     return {(name, end): pair[end] for name, pair in value.apart.items() for end in (False, True)}
 
 

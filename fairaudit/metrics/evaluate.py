@@ -199,6 +199,7 @@ def evaluate_against(
         error=np.sum(errors, axis=0) if errors else None,
         exact_at=exact_at,
         parts=(evaluation, other),
+        departures=None,
         names=(),
         attained=None,
         group_values=None,

@@ -208,9 +208,8 @@ def _credible(table: GroupTable, terms: MetricOptions) -> TableValue:
             better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
             best[better], outcome[better] = spread[better], y
             high[better], low[better] = top[better], bottom[better]
-    return replace(
-        plain, value=best, outcome=outcome, highest_group=high, lowest_group=low, apart={}
-    )
+    plain = replace(plain, outcome=outcome, highest_group=high, lowest_group=low, apart={})
+    return replace(plain, value=best)
 
 
 DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
@@ -258,7 +257,7 @@ def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
     """ε of Θ: the largest over all draws, with the pair and outcome that attain it."""
     plain, logs, spreads = _spreads(table, terms)
     if np.isnan(spreads).any():
-        return replace(plain, value=np.full(len(plain.value), np.nan), apart={})
+        return replace(plain, value=np.full(len(plain.value), np.nan))
     d, k = np.unravel_index(int(np.argmax(spreads)), spreads.shape)
     among = plain.takes_part[0]
     high, low = (
@@ -266,10 +265,8 @@ def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
         for pick, worst in ((np.argmax, -np.inf), (np.argmin, np.inf))
     )
     outcome, first, second = (np.array([index], dtype=np.int64) for index in (k, high, low))
-    return replace(
-        plain, value=spreads[d, k][None], outcome=outcome, highest_group=first,
-        lowest_group=second, apart={},
-    )  # fmt: skip
+    plain = replace(plain, outcome=outcome, highest_group=first, lowest_group=second, apart={})
+    return replace(plain, value=spreads[d, k][None])
 
 
 def _mean_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:

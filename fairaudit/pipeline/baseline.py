@@ -423,8 +423,10 @@ def compare(
         )
         if not worse and fallen:
             others = _judge_others(finding, failed, fallen, rejudge)
-        if finding.spread and fallen is None and not worse:
-            is_unknown = _may_hide_others(finding, failed, previous, rejudge)
+        # A number without a pair is of all groups together, unless they are known one by one.
+        is_of_each = bool(finding.first) or finding.departures is not None
+        if finding.spread and fallen is None and not worse and is_of_each:
+            is_unknown = len({group for group, _ in judged}) > 2
         if others:
             worse, shown = tuple(others), next(iter(others.values()))
             finding = replace(shown, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
@@ -507,25 +509,6 @@ def _judge_others(
         if new and not found and isinstance(limit, Limit) and not limit.asks:
             found[breach] = finding
     return found
-
-
-def _may_hide_others(
-    finding: Finding, failed: Iterable[Breach], previous: PreviousFinding, rejudge: Rejudge
-) -> bool:
-    """Whether other groups than before may be over the limit of a spread.
-
-    They cannot be if the same pair decides, and nothing is over the limit without either group.
-    """
-    waived = tuple(row.group for row in finding.waived)
-    for breach in failed:
-        if groups_of(previous.crossed[breach_key(breach)]) != groups_of(breach):
-            return True
-        rests = [rejudge(Exclusion((*waived, group))) for group in breach.between]
-        over = [rest for rest in rests if rest is not None and rest.limit == finding.check.fail]
-        if any(other.stratum == breach.stratum for rest in over for other in rest.crossed):
-            return True
-    # Without a pair the value is that of all groups together, unless they are known one by one.
-    return finding.departures is not None and not finding.first
 
 
 def _list_missing(previous: PreviousFinding, judged: Collection[Place]) -> list[NotEvaluated]:

@@ -128,17 +128,12 @@ def _answer_levels(
     if small:
         # Opposite gaps of the levels must not cancel.
         named = {one.column.value: one.name for one in spec.groupable if one.derivation is None}
-        place = list(parts).index(_name_small(column, small))
-        each[place] = replace(each[place], pooled=named.get(column, column))
-        if column not in named:
-            stratum = Protected(column, LocatedText(column, "strata", None, None))
-            each[place] = replace(each[place], strata=(*spec.strata, stratum))
-    results = [
-        _count_own_rows(result, own) if isinstance(result, AuditResult) else result
-        for result, own in zip(
-            answer_specs(each, data, options, progress, engine), rows, strict=True
-        )
-    ]
+        stratum = Protected(column, LocatedText(column, "strata", None, None))
+        strata = spec.strata if column in named else (*spec.strata, stratum)
+        place = list(parts).index(f"{column}: {len(small)} small levels")
+        each[place] = replace(each[place], strata=strata, pooled=named.get(column, column))
+    results = answer_specs(each, data, options, progress, engine)
+    results = [*map(_count_own_rows, results, rows)]
     listed = f"{listing(small)} have fewer than {least:,} people each, and are audited together"
     notices = (Notice(f"{column}: {listed}", Subjects.NEVER),) if small else ()
     return [
@@ -147,21 +142,13 @@ def _answer_levels(
     ]
 
 
-def _name_small(column: str, small: Sequence[str]) -> str:
-    return f"{column}: {len(small)} small levels"
-
-
-def _count_own_rows(result: AuditResult, rows: int) -> AuditResult:
+def _count_own_rows(result: ResultOrError, rows: int) -> ResultOrError:
     """The result with only the `rows` of its level read; the filter left out all others."""
-    ledger = result.ledger
-    assert isinstance(ledger, Ledger)
+    if not (isinstance(result, AuditResult) and isinstance(ledger := result.ledger, Ledger)):
+        return result
     others = min(ledger.read - rows, ledger.filtered)
-    read, filtered = ledger.read - others, ledger.filtered - others
-    return replace(
-        result,
-        ledger=replace(ledger, read=read, filtered=filtered),
-        provenance=replace(result.provenance, rows=read),
-    )
+    own = replace(ledger, read=ledger.read - others, filtered=ledger.filtered - others)
+    return replace(result, ledger=own, provenance=replace(result.provenance, rows=own.read))
 
 
 def _split_levels(
@@ -212,7 +199,7 @@ def _split_levels(
     among = {f"{column}={text}": spellings[text] for text in spellings if text not in small}
     if small:
         several = [level for text in small for level in spellings[text]]
-        among[_name_small(column, small)] = several
+        among[f"{column}: {len(small)} small levels"] = several
     parts = {
         title: f"{name} is not null and {name} in ({', '.join(map(write, levels))})"
         for title, levels in among.items()

@@ -26,12 +26,7 @@ from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.counting.sources.batches import batches, collect, own, read_date, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
-from fairaudit.counting.sources.csv_reader import (
-    count_titles,
-    find_separator,
-    find_width,
-    is_title,
-)
+from fairaudit.counting.sources.csv_reader import count_titles, find_separator, find_width, is_title
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20

@@ -675,6 +675,37 @@ def test_a_suppressed_report_tells_no_earlier_value(audited: Audited) -> None:
     assert (found.decided_by, found.stratum) == ((), ())
 
 
+@pytest.mark.parametrize(
+    ("metric", "then"),
+    [
+        (FLOOR, {"a": 50, "b": 20, "c": 50}),
+        (FLOOR, {"a": 50, "b": 20, "c": 40}),
+        ({"metric": "demographic_parity_difference", "fail": {"above": 0.1}}, {"a": 70, "b": 20}),
+        ({"metric": "differential_fairness", "fail": {"above": 0.3}}, {"a": 70, "b": 20}),
+    ],
+)
+@pytest.mark.parametrize("selected", [0, 1, 2, 3, 4, 6])
+def test_a_status_of_hidden_numbers_does_not_depend_on_the_baseline(
+    audited: Audited, metric: dict[str, Any], then: dict[str, int], selected: int
+) -> None:
+    """Of ten people in b, so many are selected: a reader could find out how many."""
+    entry = {"by": "race", **metric}
+    before = written(audited(rows(then), entry))
+    data = rows({"a": 60, "c": 55}) + f"b,1,{selected}\nb,0,{10 - selected}\n"
+    hidden = {"suppress_below": 11}
+    whole = audited(data, entry, baseline=before)
+    alone, published = (
+        audited(data, entry, more=hidden, **options) for options in ({}, {"baseline": before})
+    )
+    found = only(published).estimate
+    assert found is not None
+    assert found.suppressed
+    assert published.exit_code >= alone.exit_code
+    assert published.exit_code == (alone.exit_code or 3)
+    assert bool(published.exit_code) >= bool(whole.exit_code)
+    assert "not compared with the baseline" in only(published).why
+
+
 @pytest.mark.parametrize(("b", "c", "then"), [(20, 60, (30, 20)), (60, 70, (30, 60))])
 def test_an_own_value_is_of_the_same_entry(
     audited: Audited, b: int, c: int, then: tuple[int, int]
