@@ -23,11 +23,7 @@ from fairaudit.spec.key_schema import REFERENCES
 
 
 def group_axis(
-    attribute: Protected,
-    role: Role,
-    counts: Counts,
-    spec: Spec,
-    problems: Problems,
+    attribute: Protected, role: Role, counts: Counts, spec: Spec, problems: Problems
 ) -> Axis:
     """The axis of a protected attribute or a stratum."""
     rule = "protected" if role is Role.PROTECTED else "strata"
@@ -59,12 +55,9 @@ def group_axis(
             remedy = "people are counted twice: leave them out with `filter`"
             problems.note(attribute.name, f"{what}, {remedy}")
         if len(levels) > MOST_LEVELS:
-            what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
-            hint = (
-                "if it is an id, remove it; otherwise reduce the levels with `keep`, "
-                "`merge` or `bins`"
-            )
-            problems.fault(attribute.column, f"{what} {MOST_LEVELS:,} can be audited: {hint}")
+            what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
+            what += f"{MOST_LEVELS:,} can be audited: if it is an id, remove it; otherwise reduce "
+            problems.fault(attribute.column, f"{what}the levels with `keep`, `merge` or `bins`")
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
     if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
