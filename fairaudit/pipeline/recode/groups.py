@@ -32,8 +32,7 @@ def group_axis(
         # People without a counterpart are in no stratum, and they stay in the audit.
         policy = MissingPolicy.SHOW
     names: list[str | None]
-    joined_names: list[str | None] = []
-    alike: list[list[str]] = []
+    joined_names, alike = list[str | None](), list[list[str]]()
     if attribute.bins:
         # The column is cut at the edges of all its attributes; the code after the last is missing.
         raw_key, levels = counts.cut_key(attribute.column.value), attribute.bin_labels()
@@ -55,9 +54,12 @@ def group_axis(
             remedy = "people are counted twice: leave them out with `filter`"
             problems.note(attribute.name, f"{what}, {remedy}")
         if len(levels) > MOST_LEVELS:
-            what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most "
-            what += f"{MOST_LEVELS:,} can be audited: if it is an id, remove it; otherwise reduce "
-            problems.fault(attribute.column, f"{what}the levels with `keep`, `merge` or `bins`")
+            what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
+            hint = (
+                "if it is an id, remove it; otherwise reduce the levels with `keep`, "
+                "`merge` or `bins`"
+            )
+            problems.fault(attribute.column, f"{what} {MOST_LEVELS:,} can be audited: {hint}")
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
     if policy in {MissingPolicy.SHOW, MissingPolicy.GROUP} and missing.any():
