@@ -203,8 +203,7 @@ def judge(
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"
-    if evidence is None:
-        evidence = correct_families({check.id: (evaluation, check.fails)})[check.id]
+    evidence = evidence or correct_families({check.id: (evaluation, check.fails)})[check.id]
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
     outcome = apply_limits(check.fail, check.warn, entries, evidence)
@@ -220,8 +219,7 @@ def judge(
         doubts += find_opposite_strata(limit, evaluation, evidence)
         if check.against is None:
             doubts += _find_on_other_side(limit, evaluation, entries, evidence)
-    is_open = bool(doubts) and outcome.status not in failing
-    is_open |= bool(outcome.untested)
+    is_open = bool(outcome.untested or (doubts and outcome.status not in failing))
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
     not_evaluated += doubts
     reasons = (
