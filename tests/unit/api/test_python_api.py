@@ -293,7 +293,7 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "only": (lambda: fairaudit.audit(GATED, LOANS, only=5), "only is an id or a list"),  # type: ignore[arg-type]
     "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on must be fail"),  # type: ignore[arg-type]
     "baseline": (lambda: fairaudit.audit(GATED, baseline=5), "a baseline is a path"),  # type: ignore[arg-type]
-    "each": (lambda: fairaudit.audit_each(GATED, 5), "the data are a path or a dict of frames"),  # type: ignore[arg-type]
+    "each": (lambda: fairaudit.audit_each(GATED, 5), "data must be a path or a dict of frames"),  # type: ignore[arg-type]
     "together": (lambda: fairaudit.audit_together(5), "the specs are a list"),  # type: ignore[arg-type]
     "load": (lambda: fairaudit.load(5), "a report is at a path, not a int"),  # type: ignore[arg-type]
     "a NUL": (lambda: fairaudit.audit(GATED, LOANS).save("\0.json"), "cannot be written: embedded"),
