@@ -206,8 +206,10 @@ METHODS = (
         "exact interval of Clopper–Pearson, and the interval of a difference, ratio or odds ratio "
         "is made from these intervals (MOVER). Such an interval can include parity (no disparity) "
         "although p is below .05, because it is wider than the test requires. For intervals that "
-        "hold for all pairs at the same time, the limit is 13 or 2/3 · z², "
-        "the larger of the two (z is the critical value).",
+        "hold for all pairs at the same time, the limit is 13 or 2/3 · z², the larger of the two "
+        "(z is the critical value). A difference near 1 or -1 also reaches the exact limit of its "
+        "errors (misses of one group and hits of the other), if they are fewer than 2/3 · z² "
+        "(Hoeffding, Ann Math Stat 27:713).",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
