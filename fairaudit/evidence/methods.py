@@ -202,14 +202,14 @@ METHODS = (
     ),
     Method(
         "exact if few",
-        "A share with fewer than 13 hits (people that it counts) or misses (all others) gets the "
-        "exact interval of Clopper–Pearson, and the interval of a difference, ratio or odds ratio "
-        "is made from these intervals (MOVER). Such an interval can include parity (no disparity) "
-        "although p is below .05, because it is wider than the test requires. For intervals that "
-        "hold for all pairs at the same time, the limit is 13 or 2/3 · z², the larger of the two "
-        "(z is the critical value). A difference near 1 or -1 also reaches the exact limit of its "
-        "errors (misses of one group and hits of the other), if they are fewer than 2/3 · z² "
-        "(Hoeffding, Ann Math Stat 27:713).",
+        "A share with fewer than 13 hits (people that it counts) or misses (all others), or 2/3 · "
+        "z² if that is more and the intervals hold for all pairs at the same time, gets the exact "
+        "interval of Clopper–Pearson, and the interval of a difference, ratio or odds ratio is "
+        "made from these intervals (MOVER). A difference near 1 or -1 also reaches the exact "
+        "limit of its errors (misses of one group and hits of the other) if they are fewer than "
+        "2/3 · z² (z is the critical value; Hoeffding, Ann Math Stat 27:713). Such an interval "
+        "can include parity (no disparity) although p is below .05, because it is wider than the "
+        "test requires.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
