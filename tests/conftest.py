@@ -40,6 +40,9 @@ SHARED = ROOT.parent / "shared" / "data"
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
+# Each processor has a worker. More threads, of scikit-learn, would cost ten times the work.
+os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
 # A process whose main module has no file, as a worker has, pyspark takes for its doctests.
 vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 

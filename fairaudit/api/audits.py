@@ -19,7 +19,7 @@ from fairaudit.counting.contract import Engine
 from fairaudit.counting.sources import frames
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
-from fairaudit.pipeline.stages import answer_all, answer_specs, count_each, judge_file
+from fairaudit.pipeline.stages import answer_all, answer_specs, count_files, judge_file
 from fairaudit.result import FailOn, ResultOrError, Verdict
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def audit_each(
     progress: Progress = SILENT,
     engine: Engine = polars_engine,
 ) -> dict[str, AuditResult | FairauditError]:
-    """A result for each file that `data` (a folder or a glob) names, from one scan of all files.
+    """A result for each file that `data` (a folder or a glob) names.
 
     For a mapping, `{"may": frame, "june": "june.csv"}`, there is a result under each name. If a
     file cannot be audited, its entry is the error, and the other files are still audited.
@@ -122,8 +122,8 @@ def audit_each(
                 str(name): _make_public(answer_all([task], part, progress, engine)[0])
                 for name, part in data.items()
             }
-        counts = count_each(task, str(data), progress=progress, engine=engine)
-        return {name: _make_public(judge_file(task, name, counts[name], engine)) for name in counts}
+        counted = count_files(task, str(data), progress=progress, engine=engine)
+        return {file[0]: _make_public(judge_file(task, file, engine)) for file in counted}
 
 
 def _make_public(outcome: ResultOrError) -> AuditResult | FairauditError:

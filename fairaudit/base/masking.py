@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, TypeVar, cast
 
 from fairaudit.base.frozen import Frozen, astuple, field_names, replace
@@ -21,7 +23,7 @@ HIDDEN = "***"
 _FREE_TEXTS = frozenset({"title", "context", "about", "data", "path", "spec_path", "reason"})
 """Fields of free text, which may contain a malformed address."""
 
-_TYPES_WITHOUT_TEXT = frozenset({float, int, bool, type(None)})
+_TYPES_WITHOUT_TEXT = frozenset({float, int, bool, type(None), Fraction, Decimal})
 """Types of most values of a result. They need no masking."""
 
 _SCHEME = r"(?<![a-z0-9])[a-z][a-z0-9+.-]{1,40}:/+"

@@ -146,67 +146,86 @@ def find_shape(hint: Any) -> Shape:
     if origin is tuple:
         inner = get_args(arguments[0])
         if get_origin(arguments[0]) is tuple and inner[0] is str and inner[1] is not Ellipsis:
-            return Shape(dict, lambda tree: [*tree.items()] if isinstance(tree, dict) else tree)
+            return Shape(
+                _write_pairs(inner[1]),
+                lambda tree: [*tree.items()] if isinstance(tree, dict) else tree,
+            )
         write, read = find_shape(arguments[0])
         return Shape(
             (lambda values: [write(value) for value in values]) if write else list,
             read and (lambda tree: [read(i) for i in tree] if isinstance(tree, list) else tree),
         )
     if origin is not None:
-        write_one = find_shape(arguments[1]).write
-        return Shape(
-            write_one and (lambda values: {name: write_one(values[name]) for name in values})
-        )
-    is_record = isinstance(hint, type) and issubclass(hint, Frozen)
-    return _make_shape(hint) if is_record else _SHAPES.get(hint, Shape())
+        return Shape(_write_pairs(arguments[1]))
+    if isinstance(hint, type) and issubclass(hint, Frozen):
+        return _make_shape(hint)
+    return _SHAPES.get(hint) or Shape(_write_leaf)
+
+
+def _write_pairs(hint: Any) -> Any:
+    """How a mapping, or pairs of names and values of a type, is written as an object."""
+    write = find_shape(hint).write
+    if write is None:
+        return dict
+    return lambda pairs: {name: write(value) for name, value in dict(pairs).items()}
 
 
 def _make_shape(cls: Any) -> Shape:
     """How a record is written as an object, with its written properties, and read from it."""
     tag, members = cls.__struct_config__.tag, list_members(cls)
     get = attrgetter(*(one.field for one in members), "__class__")
-    steps = [(one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
+    steps = [(*one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
 
     def write_record(row: Any) -> Tree:
         tree: Tree = {"type": tag} if tag else {}
-        for (one, is_flat, state, write, _), value in zip(steps, get(row), strict=False):
-            if one.rare is not NODEFAULT and value == one.rare:
+        for (_, name, _, rare, is_flat, state, write, _), value in zip(
+            steps, get(row), strict=False
+        ):
+            if rare is not NODEFAULT and value == rare:
                 continue
             if is_flat:  # a missing estimate has the members of an undefined one
                 tree |= write(_UNDEFINED if value is None else value)
             elif state and value is not None and not isfinite(value):
-                tree |= {one.name: None, state: state_of(value)}
+                tree |= {name: None, state: state_of(value)}
             else:
-                tree[one.name] = write(value) if write and not state else value
+                tree[name] = write(value) if write and not state else value
         return tree
 
     def read_record(tree: Any) -> Any:
         if not isinstance(tree, dict):
             return tree
         ready = dict(tree)
-        for one, is_flat, state, _, read in steps:
+        for _, name, hint, _, is_flat, state, _, read in steps:
             if is_flat:
-                is_none = NoneType in get_args(one.hint) and tree.get("state") == State.UNDEFINED
-                ready[one.name] = None if is_none else read(tree)
-            elif state and tree.get(one.name) is None and isinstance(tree.get(state), str):
-                ready[one.name] = _NUMBERS.get(tree[state])
-            elif read and not state and one.name in tree:
-                ready[one.name] = read(tree[one.name])
+                is_none = NoneType in get_args(hint) and tree.get("state") == State.UNDEFINED
+                ready[name] = None if is_none else read(tree)
+            elif state and tree.get(name) is None and isinstance(tree.get(state), str):
+                ready[name] = _NUMBERS.get(tree[state])
+            elif read and not state and name in tree:
+                ready[name] = read(tree[name])
         return ready
 
     return Shape(write_record, read_record)
 
 
-_SHAPES = {
+def _write_leaf(value: Any) -> Any:
+    return msgspec.to_builtins(value, enc_hook=_encode)
+
+
+_SHAPES: dict[Any, Shape] = {
+    str: Shape(),
+    int: Shape(),
+    bool: Shape(),
     Decimal: Shape(
-        read=lambda text: (
+        _write_leaf,
+        lambda text: (
             text
             if text is None or (isinstance(text, str) and _DECIMAL.fullmatch(text))
             else "not a decimal"
-        )
+        ),
     ),
     MetricRecord: Shape(lambda metric: write(MetricName, name_record(metric))),
-    object: Shape(lambda value: [*value] if isinstance(value, tuple) else value),
+    object: Shape(_write_leaf),
     # In a list, a number that is not finite is written as the word of its state.
     float: Shape(
         lambda number: number if isfinite(number) else state_of(number),
@@ -219,7 +238,7 @@ _SHAPES = {
 def write(hint: Any, value: Any) -> Any:
     """A value of a type as plain data."""
     convert = find_shape(hint).write
-    return msgspec.to_builtins(convert(value) if convert else value, enc_hook=_encode)
+    return convert(value) if convert else value
 
 
 def _encode(value: Any) -> str | float | None:

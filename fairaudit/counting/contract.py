@@ -47,12 +47,6 @@ class Engine(Protocol):
         """
         ...
 
-    def count_each(
-        self, plan: Plan, files: Files, progress: Progress
-    ) -> Mapping[str, CountsOrError]:
-        """The counts of each file by its name (`name_files`); a file that fails has its error."""
-        ...
-
     def locate_error(self, error: DataError, plan: Plan, data: Data) -> DataError:
         """The error with the place of the first row that it is about, where that can be found."""
         ...

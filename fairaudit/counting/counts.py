@@ -11,7 +11,7 @@ import numpy as np
 
 from fairaudit.base.arrays import MOST_PEOPLE, SQUARE_SCALES, TINY, WEIGHT_SCALES, Ints
 from fairaudit.base.disclosure_marks import Notice, Subjects
-from fairaudit.base.errors import DataError
+from fairaudit.base.errors import DataError, FairauditError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.ledger import DataFile
 from fairaudit.counting.columns import COUNTED_LEVEL
@@ -293,3 +293,12 @@ class Counts(PartialCounts, eq=False, kw_only=True):
             repeated=self.repeated + other.repeated,
             notices=tuple(dict.fromkeys((*self.notices, *other.notices))),
         )
+
+
+def add_notices(
+    counts: Counts | FairauditError, notices: Sequence[Notice]
+) -> Counts | FairauditError:
+    """The counts with notices before their own; an error stays as it is."""
+    if isinstance(counts, FairauditError):
+        return counts
+    return replace(counts, notices=(*notices, *counts.notices))

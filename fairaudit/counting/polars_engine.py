@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, FairauditError, SpecError, UsageError
@@ -23,7 +23,7 @@ from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting import load_kernel, refuse_other_routes
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
-from fairaudit.counting.counts import Counts, PartialCounts
+from fairaudit.counting.counts import Counts, PartialCounts, add_notices
 from fairaudit.counting.plan import MOST_CELLS, Plan, merge_plans
 from fairaudit.counting.routes.merging import merge_counts
 from fairaudit.counting.sources import (
@@ -38,14 +38,12 @@ from fairaudit.counting.sources import (
 from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.equal_files import compare_files
-from fairaudit.counting.sources.files import Files, find_files, name_file
+from fairaudit.counting.sources.files import Files, find_files
 
 if TYPE_CHECKING:
     from fairaudit.counting.routes.scan import FoundRow
     from fairaudit.counting.sources.batches import Batch
     from fairaudit.counting.sources.databases import Table
-
-Name = TypeVar("Name")
 
 
 def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[CountsOrError]:
@@ -87,18 +85,10 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
             for plan, numbers in _group_plans(sound, checked, notices):
                 members = {number: sound[number] for number in numbers}
                 outcomes |= _count_in_one_pass(plan, members, checked, progress)
-    _add_notices(outcomes, {number: [*left_out, *notices[number]] for number in notices})
-    return [outcomes[number] for number in range(len(plans))]
-
-
-def _add_notices(
-    outcomes: dict[Name, CountsOrError], notices: Mapping[Name, Sequence[Notice]]
-) -> None:
-    """Adds the notices on files and columns to the counts that they are about."""
-    for name, added in notices.items():
-        counts = outcomes[name]
-        if isinstance(counts, Counts):
-            outcomes[name] = replace(counts, notices=(*added, *counts.notices))
+    return [
+        add_notices(outcomes[number], (*left_out, *notices.get(number, ())))
+        for number in range(len(plans))
+    ]
 
 
 def _group_plans(
@@ -137,8 +127,7 @@ def _count_in_one_pass(
     """The counts for all plans that share a pass; if it fails, each plan is counted separately."""
     try:
         ready = _leave_out_repeats(plan, ready)
-        parts_of, route = count_by_route(plan, ready, progress, apart=False)
-        parts = [part for several in parts_of.values() for part in several]
+        parts, route = count_by_route(plan, ready, progress)
         counts = _merge(plan, parts, ready, route, progress)
     except FairauditError as error:
         if len(members) == 1:
@@ -150,15 +139,13 @@ def _count_in_one_pass(
     return dict.fromkeys(members, counts)
 
 
-def _leave_out_repeats(
-    plan: Plan, ready: Sequence[SourceFile], *, apart: bool = False
-) -> Sequence[SourceFile]:
+def _leave_out_repeats(plan: Plan, ready: Sequence[SourceFile]) -> Sequence[SourceFile]:
     """The files with the rows that repeat a person, where the plan says how to know one."""
     if plan.repeats is None:
         return ready
     from fairaudit.counting.routes import repeats
 
-    return repeats.leave_out(ready, plan, plan.repeats, apart=apart)
+    return repeats.leave_out(ready, plan, plan.repeats)
 
 
 def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
@@ -167,6 +154,11 @@ def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
     rows = sum(checked.records for checked in ready)
     if not unused[0] or len({*unused}) > 1 or not rows:
         return []
+    if plan.repeats is None and not plan.is_table and all(file.form == CSV for file in ready):
+        from fairaudit.counting.sources import csv_reader
+
+        if not csv_reader.may_repeat(ready, unused[0], plan.format.separator):
+            return []  # Polars, whose import takes longer than a small audit, is not needed
     from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import batches
 
@@ -193,42 +185,41 @@ def check_file(
 
 
 def count_by_route(
-    plan: Plan, ready: Sequence[SourceFile], progress: Progress, *, apart: bool
-) -> tuple[dict[str, list[PartialCounts | DataError]], str]:
-    """The counts of the files by name, each by the fastest route that serves it; which routes."""
+    plan: Plan, ready: Sequence[SourceFile], progress: Progress
+) -> tuple[list[PartialCounts], str]:
+    """The counts of the files, each by the fastest route that serves it; which routes."""
     files = {checked.file.path: checked for checked in ready}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
     tables = {name: file for name, file in files.items() if file.layout is not None}
-    parts_of: dict[str, list[PartialCounts | DataError]] = {}
+    parts: dict[str, PartialCounts] = {}
     routes: list[str] = []
     native = load_kernel() if tables else None
     if native is not None:
         from fairaudit.counting.native import native_parquet
 
-        counted = native_parquet.count(native, tables, plan, progress)
-        routes += ["the native kernel over parquet"] if counted else []
-        parts_of |= {name: [*parts] for name, parts in counted.items()}
-        declined = (name for name in tables if name not in parts_of)
+        parts |= native_parquet.count(native, tables, plan, progress)
+        routes += ["the native kernel over parquet"] if parts else []
+        declined = (name for name in tables if name not in parts)
         files |= {name: native_parquet.prove(files[name]) for name in declined}
-    by_kernel: dict[str, list[PartialCounts | DataError]] = {
-        checked.file.path: [checked.counts[1]]
+    by_kernel = {
+        checked.file.path: checked.counts[1]
         for checked in ready
         if checked.counts is not None and checked.counts[0] == plan
     }
     if by_kernel:
         routes.append("the native kernel over csv")
-        parts_of |= by_kernel
+        parts |= by_kernel
         rows = sum(checked.records for checked in ready if checked.file.path in by_kernel)
         progress.advance(rows, "rows")
-    rest = [file for name, file in files.items() if name not in parts_of]
+    rest = [file for name, file in files.items() if name not in parts]
+    by_scan: list[PartialCounts] = []
     if rest:
         refuse_other_routes([file.file.path for file in rest])
         from fairaudit.counting.routes import scan
 
         routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
-        for name, part in scan.count(rest, plan, progress, apart=apart).items():
-            parts_of[name] = [part]
-    return parts_of, "; ".join(routes)
+        by_scan = scan.count(rest, plan, progress)
+    return [*parts.values(), *by_scan], "; ".join(routes)
 
 
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
@@ -245,20 +236,15 @@ def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
 
 def _merge(
     plan: Plan,
-    parts: Iterable[PartialCounts | DataError],
+    parts: Sequence[PartialCounts],
     ready: Sequence[SourceFile],
     route: str,
     progress: Progress,
     batch: Batch | None = None,
 ) -> Counts:
-    """The counts of all parts, with what further passes find; raises the first error among them."""
-    sound = []
-    for part in parts:
-        if isinstance(part, DataError):
-            raise part
-        sound.append(part)
+    """The counts of all parts, with what further passes find."""
     data = [*ready] if batch is None else batch
-    counts = merge_counts(plan, sound, ready, route)
+    counts = merge_counts(plan, parts, ready, route)
     medians = {}
     for column in plan.medians:
         scores = counts.scores.get(column)
@@ -279,56 +265,6 @@ def _merge(
     return replace(counts, rows_read=read, route=f"{counts.route}; people one by one, once more")
 
 
-def count_each(plan: Plan, files: Files, progress: Progress = SILENT) -> dict[str, CountsOrError]:
-    """The counts of each file by its name, from one scan; a file that fails has its error."""
-    paths, left_out = find_files(files.entries, files.base)
-    outcomes: dict[str, CountsOrError] = {}
-    notices: dict[str, list[Notice]] = {}
-    ready: list[SourceFile] = []
-    with begin_pass(paths) as copies:
-        for path in paths:
-            try:
-                file = open_file(path, plan.format, copies)
-                notices[name_file(path)] = [*left_out, *check_columns(plan, [file])]
-                checked = check_file(file, [plan], copies, progress)
-                check_repeated(plan, file, checked)
-                notices[name_file(path)] += _tell_unused(plan, [checked])
-                ready.append(checked)
-            except FairauditError as error:
-                outcomes[name_file(path)] = error
-        outcomes |= _count_apart(plan, ready, progress)
-    _add_notices(outcomes, notices)
-    return {name_file(path): outcomes[name_file(path)] for path in paths}
-
-
-def _count_apart(
-    plan: Plan, ready: Sequence[SourceFile], progress: Progress
-) -> dict[str, CountsOrError]:
-    """The counts of each file; if the scan fails, each file is counted separately.
-
-    So it is with scores and extra tables, too, which do not know files.
-    """
-    outcomes: dict[str, CountsOrError] = {}
-    if len(ready) == 1 or not (plan.scores or plan.tables):
-        try:
-            ready = _leave_out_repeats(plan, ready, apart=True)
-            parts_of, route = count_by_route(plan, ready, progress, apart=len(ready) > 1)
-        except FairauditError as error:
-            if len(ready) == 1:
-                return {ready[0].file.path: error}
-        else:
-            for checked in ready:
-                name = checked.file.path
-                try:
-                    outcomes[name] = _merge(plan, parts_of[name], [checked], route, progress)
-                except FairauditError as error:
-                    outcomes[name] = error
-            return outcomes
-    for checked in ready:
-        outcomes |= _count_apart(plan, [checked], progress)
-    return outcomes
-
-
 def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrError:
     """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
     from fairaudit.counting.sources import frames
@@ -344,12 +280,12 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
             with contextlib.suppress(DataError):
                 notices += repeats.tell_unused([batch], unused, plan)
         file, batch = _leave_out_of_frame(plan, file, batch)
-        parts = _count_batch(batch, plan, "row ")
+        part = _count_batch(batch, plan, "row ")
         route = "Polars streaming over a frame"
-        counts = _merge(plan, parts, [replace(file, records=rows)], route, SILENT, batch)
+        counts = _merge(plan, [part], [replace(file, records=rows)], route, SILENT, batch)
     except FairauditError as error:
         return error
-    return replace(counts, notices=(*notices, *counts.notices))
+    return add_notices(counts, notices)
 
 
 def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[SourceFile, Batch]:
@@ -368,14 +304,12 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
     return replace(file, repeated=rows), batch
 
 
-def _count_batch(
-    batch: Batch, plan: Plan, row_name: str | None = None
-) -> list[PartialCounts | DataError]:
+def _count_batch(batch: Batch, plan: Plan, row_name: str | None = None) -> PartialCounts:
     """The counts of a frame, or of the groups of a table; an error quotes the faulty text."""
     from fairaudit.counting.routes import scan
 
     try:
-        return [*scan.count_batch(batch, plan).values()]
+        return scan.count_batch(batch, plan)
     except DataError as error:
         found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
         if found is None or error.seek is None:
@@ -398,12 +332,12 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
             file = _describe(data.name, tuple(table.schema))
             notices = check_columns(plan, [file])
             batch = table.group(plan, progress)
-            parts = _count_batch(batch, plan)
             ready = [replace(file, records=table.rows)]
-            counts = _merge(plan, parts, ready, table.route, progress, batch)
+            part = _count_batch(batch, plan)
+            counts = _merge(plan, [part], ready, table.route, progress, batch)
     except FairauditError as error:
         return error
-    return replace(counts, notices=(*notices, *counts.notices))
+    return add_notices(counts, notices)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import reduce
+from functools import cache, reduce
 
 from fairaudit.base.errors import did_you_mean
 from fairaudit.base.frozen import Frozen
@@ -31,6 +31,7 @@ def has_direct_test(disparity: Disparity) -> bool:
     return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
 
 
+@cache
 def _find_intervals(metric: Metric) -> list[Intervals]:
     """Its intervals on the worked example: of a number or score, and of a decision."""
     if isinstance(metric, Disparity) and metric.per_class is not None:

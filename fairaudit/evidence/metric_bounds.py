@@ -67,6 +67,7 @@ class IncompleteCells(Frozen):
     `own` are the people of each column of the table, `total` [Z, ..., 1] those of all known groups.
     `visitors` are people of unknown group who may belong to a column, `share` their part in
     proportion to its size, and `unknown` [Z, ..., 1] all of them; they do not belong to any rest.
+    `settled` are the visitors of one column alone, who cannot be in its rest.
     """
 
     own: Floats
@@ -74,6 +75,7 @@ class IncompleteCells(Frozen):
     visitors: Floats
     share: Floats
     unknown: Floats
+    settled: Floats
 
     def place(self, placement: Placement) -> tuple[People, People, People]:
         """The people in each group, in its rest, and in the whole stratum, [Z, ..., 1]."""
@@ -84,7 +86,7 @@ class IncompleteCells(Frozen):
             case Placement.ANYWHERE:
                 return (
                     People(own, self.visitors),
-                    People(rest, np.broadcast_to(self.unknown, own.shape)),
+                    People(rest, self.unknown - self.settled),
                     People(total, self.unknown),
                 )
             case Placement.APART:
@@ -126,7 +128,7 @@ def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> I
 
     People who lack one of several values can only be in groups with their other values.
     """
-    visitors_of, share = np.zeros_like(own), np.zeros_like(own)
+    visitors_of, share, settled = (np.zeros_like(own) for _ in range(3))
     shown = np.flatnonzero(~table.known)
     sources = [(own[..., shown], [table.groups[g] for g in shown.tolist()])]
     sources += zip(outside, (list(people.groups) for people in table.outsiders), strict=True)
@@ -143,10 +145,11 @@ def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> I
             with np.errstate(divide="ignore", invalid="ignore"):
                 part = np.where(total > 0, size / total, 0.0)
             visitors_of += np.where(table.known, visitors, 0.0)
+            settled += np.where(table.known, visitors, 0.0) if all(pattern) else 0.0
             share += visitors * part.reshape(len(part), *([1] * (own.ndim - 2)), -1)
     total = own[..., table.known].sum(axis=-1, keepdims=True)
     unknown = sum(cells.sum(axis=-1, keepdims=True) for cells, _ in sources)
-    return IncompleteCells(own, total, visitors_of, share, np.asarray(unknown))
+    return IncompleteCells(own, total, visitors_of, share, np.asarray(unknown), settled)
 
 
 def _find_pattern(group: Group) -> tuple[bool, ...]:
@@ -338,21 +341,16 @@ def _bound_comparison(
     if comparison.contrast is not None:
         raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
     # The reference is at its lowest when the group is at its highest, and vice versa.
-    policy, (group, rest, everybody) = find_policy(evaluation), sides
+    policy, (group, rest, _) = find_policy(evaluation), sides
     match policy:
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
             is_highest = policy is ReferencePolicy.HIGHEST
             reference = _bound_extreme(own, takes_part, highest=is_highest)
-        case ReferencePolicy.REST:
-            reference = bound_rate(values.metric, rest)
-        case ReferencePolicy.EVERYBODY:
-            strata = evaluation.table.known_strata
-            masses = (mass[strata].sum(axis=0, keepdims=True) for mass in everybody)
-            reference = bound_rate(values.metric, People(*masses))
-        case ReferencePolicy.OVERALL:
-            reference = bound_rate(values.metric, everybody)
+        case ReferencePolicy.REST | ReferencePolicy.EVERYBODY | ReferencePolicy.OVERALL:
+            reference = _bound_crowd(values.metric, evaluation, sides)
             adds = find_contributions(values.metric)
             is_fixed = adds is not None and (adds.under[0] == adds.under[1]).all()
+            is_fixed = is_fixed and policy is ReferencePolicy.OVERALL
             if adds is not None and is_fixed and not rest.possible.any():
                 # The people counted are fixed, so everybody is the group and its rest, at opposite
                 # bounds.
@@ -367,6 +365,30 @@ def _bound_comparison(
         compare_values(values.metric, comparison, own[0], reference[1]),
         compare_values(values.metric, comparison, own[1], reference[0]),
     )
+
+
+def _bound_crowd(metric: GroupMetric, evaluation: Evaluation, sides: Sequence[People]) -> Ends:
+    """The bounds of the rate of the people of a pooled reference, for each group."""
+    _, crowd, everybody = sides
+    if (policy := find_policy(evaluation)) is ReferencePolicy.OVERALL:
+        crowd = everybody
+    elif policy is ReferencePolicy.EVERYBODY:
+        strata = evaluation.table.known_strata
+        crowd = People(*(mass[strata].sum(axis=0, keepdims=True) for mass in everybody))
+    low, high = bound_rate(metric, crowd)
+    shape = evaluation.takes_part.shape
+    return np.broadcast_to(low, shape), np.broadcast_to(high, shape)
+
+
+def find_crowd_range(metric: GroupMetric, evaluation: Evaluation) -> Ends | None:
+    """The range of the rate of the people that each group is compared with; None without bounds."""
+    if evaluation.averaged is not None or evaluation.strata is not None:
+        return None
+    try:
+        sides = count_incomplete(evaluation.table).place(Placement.ANYWHERE)
+        return _bound_crowd(metric, evaluation, sides)
+    except NoBounds:
+        return None
 
 
 def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
@@ -434,6 +456,23 @@ def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
     return lows.mean(axis=0), highs.mean(axis=0)
 
 
+@np.errstate(all="ignore")  # undefined is NaN
+def find_class_ranges(
+    table: GroupTable, chosen: Sequence[int], placement: Placement, smoothing: float = 0.0
+) -> tuple[Ends, Ends, Ends]:
+    """The ranges of the share of some classes in each group, and of the counts that it is of."""
+    own = table.mass.sum(axis=1) / table.scale
+    outside = [people.mass.sum(axis=1) / table.scale for people in table.outsiders]
+    (required, free), _, _ = add_visitors(table, own, outside).place(placement)
+    known, unknown = required[:, :-1] + smoothing, required[:, -1]
+    all_free, total = free.sum(axis=1), known.sum(axis=1) + unknown
+    certain, visitors = (part[:, chosen].sum(axis=1) for part in (known, free))
+    joining = visitors + free[:, -1]
+    most = certain + unknown + joining
+    share = certain / (total + all_free - visitors), most / (total + joining)
+    return share, (certain, most), (total, total + all_free)
+
+
 def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of ε, over all outcomes, and of the total variation, over all sets of outcomes."""
     table, parameters = evaluation.table, evaluation.terms.parameters
@@ -443,18 +482,10 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
     smoothing = parameters.per_outcome(outcomes)
     if smoothing and (table.squares is not None or parameters.towards is not None):
         raise NoBounds("it is a smoothed ε of a weighted sample, or smoothed towards all people")
-    own = table.mass.sum(axis=1) / table.scale
-    outside = [people.mass.sum(axis=1) / table.scale for people in table.outsiders]
-    (required, free), _, _ = add_visitors(table, own, outside).place(placement)
-    known, unknown = required[:, :-1] + smoothing, required[:, -1]
-    all_free, total = free.sum(axis=1), known.sum(axis=1) + unknown
     sets = [[y] for y in range(outcomes)] if is_epsilon else list_class_sets(outcomes)
     gaps = []
     for chosen in (chosen for chosen in sets if len(chosen) < outcomes or is_epsilon):
-        certain, visitors = (part[:, chosen].sum(axis=1) for part in (known, free))
-        joining = visitors + free[:, -1]
-        upper = (certain + unknown + joining) / (total + joining)
-        lower = certain / (total + all_free - visitors)
+        lower, upper = find_class_ranges(table, chosen, placement, smoothing)[0]
         ends = (np.log(lower), np.log(upper)) if is_epsilon else (lower, upper)
         gaps.append(_bound_spread(ends, evaluation.takes_part))
     # An outcome that no group can have has no gap.

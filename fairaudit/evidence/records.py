@@ -16,9 +16,15 @@ from fairaudit.base.arrays import Ends, Floats, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import RARE, Frozen, field, memoize, replace
 from fairaudit.cube import Group, GroupTable
-from fairaudit.evidence.metric_bounds import find_rate_ranges
+from fairaudit.evidence.metric_bounds import (
+    Placement,
+    find_class_ranges,
+    find_crowd_range,
+    find_rate_ranges,
+)
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, is_over_classes
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
+from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, SecondTest, Significance
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import NO_GROUP, Correction
@@ -300,6 +306,11 @@ def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) 
         return estimate
     is_of_table = evaluation.averaged is None and evaluation.strata is None
     ranges = find_rate_ranges(evaluation.table, values.metric) if is_of_table else []
+    return _write_masked_ranges(estimate, ranges, z, g)
+
+
+def _write_masked_ranges(estimate: Estimate, ranges: Sequence[Ends], z: int, g: int) -> Estimate:
+    """The estimate with the ranges of its value, its numerator and its denominator."""
     estimate = write_masked_range(estimate, ranges[0] if ranges else None, z, g)
     counts = ((int(low[z, g]), int(high[z, g])) for low, high in ranges[1:])
     return replace(estimate, **dict(zip(("numerators", "denominators"), counts, strict=False)))
@@ -395,7 +406,8 @@ def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) ->
         return None
     estimate = build_estimate(values, z, w, evaluation.terms.inference.alpha)
     if evaluation.table.masked:
-        estimate = write_masked_range(estimate, None, z, w)
+        ends = find_crowd_range(values.metric, evaluation) if second == NO_GROUP else None
+        estimate = write_masked_range(estimate, ends, z, w)
     if second != NO_GROUP:
         return Side(evaluation.table.groups[second], estimate)
     return Side((), estimate, crowd=str(evaluation.terms.policy))
@@ -427,6 +439,11 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
                 numerator=round(count) if is_counted else None,
                 denominator=round(total) if is_counted else None,
             )
+            if evaluation.table.masked:
+                ranges: Sequence[Ends] = ()
+                if name == DIFFERENTIAL_FAIRNESS.id:
+                    ranges = find_class_ranges(evaluation.table, [y], Placement.ANYWHERE)
+                share = _write_masked_ranges(share, ranges[: 3 if is_counted else 1], z, g)
             sides.append(Side(evaluation.table.groups[g], share))
         highest, lowest = sides
         parts.append(ComparisonPart(name, value, highest, lowest, table_value.outcomes[y]))

@@ -17,15 +17,9 @@ from fairaudit.evidence import Evidence
 from fairaudit.evidence.pair_tests import LARGE_GROUP
 from fairaudit.evidence.records import find_parts
 from fairaudit.judge.checks import NEAR, Check, Limit
+from fairaudit.judge.departures import list_departures
 from fairaudit.judge.findings import NotEvaluated
-from fairaudit.metrics import (
-    Disparity,
-    Eligibility,
-    Evaluation,
-    GroupMetric,
-    Requirement,
-    evaluate,
-)
+from fairaudit.metrics import Disparity, Eligibility, Evaluation, GroupMetric, Requirement, evaluate
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.eligibility import find_group
 from fairaudit.metrics.evaluate import evaluate_against
@@ -348,8 +342,9 @@ def find_opposite_strata(
         if own is None or not pairs or (other is None and not within.spread):
             continue
         first, second = np.transpose(pairs)
-        # `other` has the values of each group's reference at the index of the group.
-        side, places = (own, second) if within.spread or other is None else (other, first)
+        # `other` has the values of a pooled reference at the index of the group. An extreme group
+        # is that of the average: another one may be extreme in a stratum.
+        side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
         support = leaf.averaged.support & table.known_strata[:, None]
         gap = np.where(support[:, first] & support[:, places], r - q, np.nan)
@@ -369,7 +364,7 @@ def find_opposite_strata(
             )
             reason = (
                 f"the gaps between {names} have opposite directions in {strata} (Gail–Simon's "
-                f"test, p = {p[at]:.2g}), which the average over strata does not show"
+                f"test, p = {p[at]:.2g}), which one number for all strata does not show"
             )
             yield NotEvaluated((), (), reason, blocks=True)
 
@@ -401,11 +396,21 @@ def find_cancelling_parts(
     if isinstance(metric, GroupMetric) or not (is_difference or is_mean):
         return
     ideal, most = float(metric.ideal), max(abs(float(bound)) for bound in limit.bounds)
+    rows = (list_departures(evaluation, limit) or ()) if is_difference and evaluation.spread else ()
     for entry in entries:
         parts = find_parts(evaluation, entry.z, entry.w)
         groups = [
             (part.first.group, part.second.group) for part in parts if part.first and part.second
         ]
+        stratum = evaluation.table.strata[entry.z]
+        # The groups that decide the number of now, and are farther behind than before.
+        own = {side.group for part in parts[: len(parts) // 2] for side in part.sides} - {()}
+        for row in rows:
+            if row.stratum == stratum and (row.group in own or not own):
+                reason = f"the gap of {describe_group(row.group)} changes by {row.value:.3f}, over "
+                reason += "the limit, which the difference of the largest gaps does not show"
+                yield NotEvaluated((), stratum, reason, blocks=not limit.asks)
+                break
         if len(groups) != 2 or len(parts) != 2 or parts[0].outcome != parts[1].outcome:
             continue
         first, second = (part.value - ideal for part in parts)
@@ -416,7 +421,6 @@ def find_cancelling_parts(
             why = "the parts cancel each other"
         else:
             continue
-        stratum = evaluation.table.strata[entry.z]
         reason = f"{describe_group(groups[0][0])} against {describe_group(groups[0][1])}: {why} "
         reason += f"({', '.join(named)})"
         yield NotEvaluated((), stratum, reason, blocks=not limit.asks)

@@ -59,6 +59,20 @@ class Breach(Frozen):
             yield Unreadable("is of no value beyond a limit", "state")
 
 
+@declare_subjects(row="part group stratum value ahead")
+class Departure(Frozen):
+    """A group over the limit of a check by one rate or outcome, where others may decide the check.
+
+    In a spread it is compared with the highest group, or with the lowest one: `ahead`.
+    """
+
+    part: str
+    group: Group
+    stratum: Group = field(name="given")
+    value: float
+    ahead: bool = False
+
+
 @declare_subjects(
     nobody="group stratum blocks standing tells_people",
     row="reason",
@@ -152,7 +166,7 @@ class Before(Frozen):
 
 @declare_subjects(
     nobody="check status limit backing not_enough_evidence definition spread",
-    row="estimate why stratum first second worse_off decided_by parts crossed practice",
+    row="estimate why stratum first second worse_off decided_by parts crossed practice departures",
     anybody="detectable missing compared",
     never="subgroup",
     nested="not_evaluated reversals waived before left_out",
@@ -163,6 +177,7 @@ class Before(Frozen):
         "worse_off": (),
         "parts": (),
         "crossed": (),
+        "departures": None,
         "not_evaluated": (),
         "reversals": (),
         "waived": (),
@@ -181,7 +196,8 @@ class Finding(Frozen):
     people could show, `missing` the possible effect of unknown values. `subgroup` is the subgroup
     that decides a search. `definition` is a fingerprint of all keys of the check. `left_out` are
     the people who are not judged. `compared` is the scope of a scan for reversals without columns
-    that it could not compare.
+    that it could not compare. `departures` are all groups over the limit of a failing spread or
+    maximum of rates; None if they are not known one by one.
     """
 
     check: AnyCheck = field(name="*check")
@@ -210,6 +226,7 @@ class Finding(Frozen):
     not_enough_evidence: bool = False
     left_out: Annotated[LeftOutPeople | None, RARE] = None
     compared: Annotated[ScanScope | None, RARE] = None
+    departures: Annotated[tuple[Departure, ...] | None, RARE] = None
 
     def __repr__(self) -> str:
         number = "" if self.value is None else f", value={self.value:.4g}"

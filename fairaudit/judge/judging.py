@@ -21,6 +21,7 @@ from fairaudit.evidence.practice import (
 )
 from fairaudit.evidence.records import estimate_group, find_parts, group_at
 from fairaudit.judge.checks import AnyCheck, Check, EvidenceStatus, Limit, OnUndefined, Status
+from fairaudit.judge.departures import list_departures
 from fairaudit.judge.entries import (
     JudgedValue,
     collect_entries,
@@ -202,8 +203,7 @@ def judge(
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"
-    if evidence is None:
-        evidence = correct_families({check.id: (evaluation, check.fails)})[check.id]
+    evidence = evidence or correct_families({check.id: (evaluation, check.fails)})[check.id]
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
     outcome = apply_limits(check.fail, check.warn, entries, evidence)
@@ -219,8 +219,7 @@ def judge(
         doubts += find_opposite_strata(limit, evaluation, evidence)
         if check.against is None:
             doubts += _find_on_other_side(limit, evaluation, entries, evidence)
-    is_open = bool(doubts) and outcome.status not in failing
-    is_open |= bool(outcome.untested)
+    is_open = bool(outcome.untested or (doubts and outcome.status not in failing))
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
     not_evaluated += doubts
     reasons = (
@@ -241,6 +240,11 @@ def judge(
     if chosen is None:
         return finding
     finding = _add_values(finding, check, evaluation, chosen, outcome.breaches, evidence)
+    is_maximum = isinstance(evaluation.metric, Disparity) and (
+        evaluation.metric.fold.rank is not None and len(evaluation.metric.parts) > 1
+    )
+    if outcome.status is Status.FAIL and (evaluation.spread or is_maximum) and check.fail:
+        finding = replace(finding, departures=list_departures(evaluation, check.fail))
     return _add_people_affected(finding, evaluation, evidence.family)
 
 

@@ -81,19 +81,21 @@ def compute_epsilon(
     enough = are_comparable(takes_part, counts.sum(axis=1))
     best = np.full(strata, np.nan)
     outcome, high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(3))
-    strata_index = np.arange(strata)
-    for y in range(len(classes)):
+    strata_index, apart = np.arange(strata), {}
+    for y, name in enumerate(classes):
         top, bottom = find_extremes(logs[:, y], takes_part, n)
         # An outcome that no group has (a probability of 0 everywhere) is not in the range.
         occurs = enough & np.isfinite(logs[strata_index, y, top])
-        spread = logs[strata_index, y, top] - logs[strata_index, y, bottom]
-        spread = np.where(spread < _ROUNDING, 0.0, spread)
+        highest, lowest = logs[strata_index, y, top], logs[strata_index, y, bottom]
+        apart[name] = highest[:, None] - logs[:, y], logs[:, y] - lowest[:, None]
+        spread = np.where(highest - lowest < _ROUNDING, 0.0, highest - lowest)
         better = occurs & (np.isnan(best) | (spread > best))
         best[better], outcome[better] = spread[better], y
         high[better], low[better] = top[better], bottom[better]
     return TableValue(
-        best, outcome, high, low, takes_part, n.astype(np.int64), counts, tuple(classes)
-    )
+        best, outcome, high, low, takes_part, n.astype(np.int64), counts, tuple(classes),
+        apart=apart,
+    )  # fmt: skip
 
 
 def find_overall_shares(counts: Floats | Ints, takes_part: Marks) -> Floats:
@@ -242,6 +244,11 @@ def _within_labels(table: GroupTable, terms: MetricOptions) -> TableValue:
         np.min([label.n for label in by_label], axis=0),
         of_worst([label.counts for label in by_label]),
         by_label[0].outcomes,
+        apart={
+            f"{label}: {name}": pair
+            for label, of_label in zip(table.labels, by_label, strict=True)
+            for name, pair in of_label.apart.items()
+        },
     )
 
 

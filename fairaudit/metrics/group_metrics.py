@@ -12,7 +12,7 @@ from operator import add
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import Frozen, memoize, replace
+from fairaudit.base.frozen import Frozen, field, memoize, replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics.clustered_variance import AveragedShare, ClusteredShare
 from fairaudit.metrics.confusion_counts import Cell, ConfusionCounts, GroupCounts, RowSides
@@ -350,7 +350,9 @@ class TableValue(Frozen):
     Indices are -1 without such a pair. `takes_part` and `n` (people in the denominator) are
     [Z, G]; `counts` [Z, Y, G] are the outcomes before smoothing, if the value uses them,
     `everybody` [Z, Y, 1] those of all known groups together, `overall` [Z, Y, 1] the shares of all
-    groups that take part. `unsmoothed` is the value without pseudo-counts, if it has any.
+    groups that take part. `unsmoothed` is the value without pseudo-counts, if it has any. `apart`
+    has for each outcome how far each group is below the highest and above the lowest one, [Z, G];
+    it is empty where that is not known.
     """
 
     value: Floats
@@ -366,6 +368,7 @@ class TableValue(Frozen):
     everybody: Ints | None = None
     overall: Floats | None = None
     unsmoothed: Floats | None = None
+    apart: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)
 
     @classmethod
     def of(

@@ -208,7 +208,8 @@ def _credible(table: GroupTable, terms: MetricOptions) -> TableValue:
             better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
             best[better], outcome[better] = spread[better], y
             high[better], low[better] = top[better], bottom[better]
-    return replace(plain, value=best, outcome=outcome, highest_group=high, lowest_group=low)
+    plain = replace(plain, outcome=outcome, highest_group=high, lowest_group=low, apart={})
+    return replace(plain, value=best)
 
 
 DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
@@ -262,9 +263,8 @@ def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
         for pick, worst in ((np.argmax, -np.inf), (np.argmin, np.inf))
     )
     outcome, first, second = (np.array([index], dtype=np.int64) for index in (k, high, low))
-    return replace(
-        plain, value=spreads[d, k][None], outcome=outcome, highest_group=first, lowest_group=second
-    )
+    plain = replace(plain, outcome=outcome, highest_group=first, lowest_group=second, apart={})
+    return replace(plain, value=spreads[d, k][None])
 
 
 def _mean_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:

@@ -205,7 +205,7 @@ class AuditTask(Frozen):
 
     def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
         """The plan to count with, after quantiles and models are fitted to the data."""
-        if not self.depends_on_data:
+        if not (self.quantiles or self.spec.modelled):
             return self.plan
         cuts: Mapping[Quantile, Cut] = {}
         if self.quantiles:
@@ -248,11 +248,6 @@ class AuditTask(Frozen):
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
         """The result of a pass; an error gets the places of its columns in the spec."""
         return self.spec.locate(outcome) if isinstance(outcome, FairauditError) else outcome
-
-    @property
-    def depends_on_data(self) -> bool:
-        """Whether the plan depends on quantiles of the data, or on models fitted to it."""
-        return bool(self.quantiles or self.spec.modelled)
 
 
 def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:

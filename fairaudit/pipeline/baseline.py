@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -37,13 +37,15 @@ from fairaudit.judge import (
     leave_open,
 )
 from fairaudit.judge.checks import find_bounds
-from fairaudit.judge.findings import Before, Earlier, NotEvaluated
+from fairaudit.judge.departures import find_fallen, index_departures
+from fairaudit.judge.findings import Before, Departure, Earlier, NotEvaluated
 from fairaudit.judge.judging import status_of_unevaluated, worst_status
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.waivers import Exclusion, Rejudge
 from fairaudit.metrics import (
     Comparison,
     Disparity,
+    Eligibility,
     GroupMetric,
     Requirement,
     TableMetric,
@@ -53,13 +55,6 @@ from fairaudit.metrics.definitions import Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import ReferencePolicy, format_decimal
-from fairaudit.pipeline.spreads import (
-    Departures,
-    Rows,
-    find_fallen,
-    index_rows,
-    list_departures,
-)
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number
@@ -173,10 +168,11 @@ PROVEN = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
 """Values beyond a limit fail only with the evidence that the limit asks for."""
 
 _SHARE: Bounds = (0, 1)
-_OF_WHOLE_CHECK = ("crossed", "not_evaluated", "why", "waived", "left_out")
+_OF_WHOLE_CHECK = ("crossed", "departures", "not_evaluated", "why", "waived", "left_out")
 _AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
 _BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
-_Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+_Rows: TypeAlias = Mapping[tuple[str, str], Sequence[RateRow | ComparisonRow]]
+Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (none: all of them) in a stratum."""
 _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
@@ -185,15 +181,13 @@ class PreviousFinding(Frozen):
     """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
 
     `own` are the values of all judged groups, beyond the limit or not; a spread has one value for
-    each stratum. `worse_off` are the groups that were worse off in a spread beyond its limit;
-    `departures` are all groups beyond it, None if the report does not have their rates.
+    each stratum. `worse_off` are the groups that were beyond the limit of a spread.
     """
 
     finding: Finding
     crossed: Mapping[_BreachKey, Breach]
-    own: Mapping[_Place, float]
-    worse_off: AbstractSet[_Place]
-    departures: Departures | None
+    own: Mapping[Place, float]
+    worse_off: AbstractSet[Place]
 
 
 class Baseline(Frozen):
@@ -223,7 +217,10 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{name} cannot be read: `created` is not a time", _AGAIN) from error
     days = (datetime.fromisoformat(now).astimezone(UTC).date() - created.date()).days
-    rows = index_rows(result.rates, result.comparisons)
+    rows: dict[tuple[str, str], list[RateRow | ComparisonRow]] = {}
+    for row in chain[RateRow | ComparisonRow](result.comparisons, result.rates):
+        if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
+            rows.setdefault((row.metric, row.of), []).append(row)
     try:
         allowed = read_number(str(tolerance))
     except ValueError:
@@ -234,10 +231,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
         )
     return Baseline(
         Earlier(path, created.isoformat(), days, allowed),
-        {
-            finding.check.id: _read_finding(finding, rows, result.burdens)
-            for finding in result.findings
-        },
+        {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
         {reversal_key(reversal): reversal for reversal in result.reversals},
         {definition.id: definition.version for definition in result.definitions},
     )
@@ -302,7 +296,7 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
         raise UsageError(f"{what}({limit}{whose})", hint)
 
 
-def _read_finding(finding: Finding, rows: Rows, burdens: Collection[str]) -> PreviousFinding:
+def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
     waived = [breach for waiver in finding.waived for breach in waiver.crossed]
     # In a spread all values share a key: their groups distinguish the waived pair from the other.
     spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
@@ -316,12 +310,11 @@ def _read_finding(finding: Finding, rows: Rows, burdens: Collection[str]) -> Pre
         for breach in unspared
         if (group := _find_worse_off(breach, finding))
     }
-    own, departures = _own_values(finding, rows), list_departures(finding, rows, burdens)
-    worse_off |= {(group, stratum) for _, _, stratum, group in departures or ()}
-    return PreviousFinding(finding, crossed_values, own, worse_off, departures)
+    worse_off |= {(group, stratum) for _, group, stratum, _ in index_departures(finding)}
+    return PreviousFinding(finding, crossed_values, _own_values(finding, rows), worse_off)
 
 
-def _own_values(finding: Finding, rows: Rows) -> Mapping[_Place, float]:
+def _own_values(finding: Finding, rows: _Rows) -> Mapping[Place, float]:
     """The values of the groups that a check judged, as far as the report lists them.
 
     They are in the rows of the entry of the check: the entry of its metric, outcome and groups
@@ -337,7 +330,7 @@ def _own_values(finding: Finding, rows: Rows) -> Mapping[_Place, float]:
     if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
         compare = metric.comparison.id
     by = {*check.by} if isinstance(check, Check) else set()
-    entries: dict[str, dict[_Place, float]] = {}
+    entries: dict[str, dict[Place, float]] = {}
     for row in rows.get((check.metric_id, check.of), ()):
         own = _value_of(row.estimate)
         compared = row.compare if isinstance(row, ComparisonRow) else None
@@ -367,7 +360,7 @@ def _value_of(estimate: Estimate | None) -> float | None:
     return None if estimate is None or math.isnan(estimate.value) else estimate.value
 
 
-def place_of(finding: Finding) -> _Place:
+def place_of(finding: Finding) -> Place:
     """The group and stratum whose value decides a finding; a spread has no group."""
     group = () if finding.spread else finding.first
     return frozenset(group), frozenset(finding.stratum)
@@ -391,20 +384,20 @@ def reversal_key(reversal: Reversal) -> _ReversalKey:
 
 _ROUNDING = 1e-12
 """Differences below this are rounding, where exact fractions are missing."""
+_UNKNOWN = "other groups may be over the limit, which the baseline does not show: create a new one"
 
 
 def compare(
     finding: Finding,
     baseline: Baseline,
     rejudge: Rejudge,
-    rows: Rows,
-    burdens: Collection[str],
+    judged: Collection[Place],
     failing: AbstractSet[Status],
 ) -> Finding:
     """The finding after comparison with the baseline: failures as before become warnings.
 
-    `rows` are the rates of now, `burdens` the unfavourable outcomes. A check is open if a
-    group that was over the limit is not judged now.
+    A check is open if a group that was over the limit is not among the `judged` ones of now, or if
+    it is not known whether groups that the value does not show are over it, or farther.
 
     A value beyond the limit is as before if the same group (and stratum) was beyond it, by no less
     than the tolerance allows. Values that cannot be evaluated keep the check open. The value that
@@ -414,6 +407,7 @@ def compare(
     worse: tuple[Breach, ...] = ()
     others: dict[Breach, Finding] = {}
     new: tuple[Reversal, ...] = ()
+    is_unknown = False
     if finding.status is Status.FAIL and isinstance(check, ReversalCheck):
         new = tuple(
             reversal
@@ -423,15 +417,16 @@ def compare(
         finding = replace(finding, reversals=tuple(dict.fromkeys((*new, *finding.reversals))))
     elif finding.status is Status.FAIL:
         failed = [breach for breach in finding.crossed if breach.backing in PROVEN]
-        departed = list_departures(finding, rows, burdens)
-        fallen = find_fallen(
-            previous.departures, departed, check.fail, float(baseline.earlier.tolerance)
-        )
+        fallen = find_fallen(previous.finding, finding, float(baseline.earlier.tolerance))
         worse = tuple(
             breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
         )
-        if not worse and fallen and departed is not None:
-            others = _judge_others(finding, failed, fallen, departed, rejudge)
+        if not worse and fallen:
+            others = _judge_others(finding, failed, fallen, rejudge)
+        # A number without a pair is of all groups together, unless they are known one by one.
+        is_of_each = bool(finding.first) or finding.departures is not None
+        if finding.spread and fallen is None and not worse and is_of_each:
+            is_unknown = len({group for group, _ in judged}) > 2
         if others:
             worse, shown = tuple(others), next(iter(others.values()))
             finding = replace(shown, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
@@ -479,18 +474,18 @@ def compare(
     if status is Status.FAIL and not worse and not new:
         status = worst_status(Status.WARN, status_of_unevaluated(finding))
     finding = replace(finding, status=status, before=before)
-    missing = _list_missing(finding, previous, rows)
+    missing = _list_missing(previous, judged)
+    missing += [NotEvaluated((), (), _UNKNOWN, blocks=True)] if is_unknown else []
     return leave_open(finding, missing, failing) if missing else finding
 
 
 def _judge_others(
     finding: Finding,
     failed: Iterable[Breach],
-    fallen: AbstractSet[_Place],
-    departed: Departures,
+    fallen: Mapping[Departure, float | None],
     rejudge: Rejudge,
 ) -> dict[Breach, Finding]:
-    """The values of a spread over its limit between groups that have fallen behind its pair.
+    """The values over a limit between groups that have fallen behind the ones that decide.
 
     All other groups that are beyond the limit are set aside, but not the one they are compared
     with. Groups that lack the required evidence are not listed.
@@ -499,9 +494,12 @@ def _judge_others(
     limit = finding.check.fail
     for breach in failed:
         stratum, worst = frozenset(breach.stratum), _find_worse_off(breach, finding)
-        new = {group for group, where in fallen if where == stratum}
-        known = {group for _, _, where, group in departed if where == stratum} - new
-        for best in map(frozenset, breach.between) if new else ():
+        new = {frozenset(row.group) for row in fallen if frozenset(row.stratum) == stratum}
+        if not finding.spread:
+            new &= {frozenset(breach.group)}
+        rows = index_departures(finding)
+        known = {group for _, group, where, _ in rows if where == stratum} - new
+        for best in map(frozenset, breach.between) if new and finding.spread else ():
             aside = sorted(tuple(sorted(group)) for group in known - {best})
             rest = rejudge(Exclusion((*waived, *aside))) if best != worst else None
             for other in () if rest is None else rest.crossed:
@@ -513,24 +511,14 @@ def _judge_others(
     return found
 
 
-def _list_missing(finding: Finding, previous: PreviousFinding, rows: Rows) -> list[NotEvaluated]:
+def _list_missing(previous: PreviousFinding, judged: Collection[Place]) -> list[NotEvaluated]:
     """The groups that were over the limit before and are not judged now."""
-    metric = finding.check.metric if isinstance(finding.check, Check) else None
-    rate = metric.parts[0][0] if isinstance(metric, Disparity) else metric
-    if rate is None:
-        return []
-    by = {*finding.check.by} if isinstance(finding.check, Check) else set()
-    judged = {
-        (frozenset(row.group or ()), frozenset(row.stratum))
-        for row in rows.get((rate.id, finding.check.of), ())
-        if isinstance(row, RateRow) and {*row.by} == by
-    }
     over = {*previous.worse_off}
     over |= {(group, stratum) for group, stratum, _ in previous.crossed if group}
     reason = "it was over the limit in the baseline and is not judged now"
     return [
         NotEvaluated(tuple(sorted(group)), tuple(sorted(stratum)), reason, blocks=True)
-        for group, stratum in sorted(over - judged if judged else (), key=repr)
+        for group, stratum in sorted(over.difference(judged) if judged else (), key=repr)
     ]
 
 
@@ -567,10 +555,6 @@ def _is_worse(
     group = _find_worse_off(breach, finding)
     if group and (group, frozenset(breach.stratum)) not in previous.worse_off:
         return True
-    sides_differ = finding.spread and breach.between != was.between
-    if sides_differ and previous.departures is None:
-        # Who was behind this pair is unknown: only a smaller value is surely no worse.
-        return side.excess(breach.value) >= side.excess(was.value) - _ROUNDING
     if math.isinf(breach.value) or math.isinf(was.value):
         return math.isinf(breach.value) and not math.isinf(was.value)
     sign = -1 if side.above is None else 1

@@ -11,17 +11,18 @@ from fairaudit import spec as spec_files
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import FairauditError, UsageError
 from fairaudit.base.frozen import replace
+from fairaudit.base.ledger import Ledger
 from fairaudit.base.names import listing, quoted
 from fairaudit.base.processes import SILENT, THIS_PROCESS, Progress, Workers
 from fairaudit.counting import polars_engine
-from fairaudit.counting.contract import CountsOrError, Data, Engine
+from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.plan import Key, Plan, is_finite_number
 from fairaudit.counting.sources.dialects import Database, name_entry
-from fairaudit.counting.sources.files import Files, find_files, name_files
+from fairaudit.counting.sources.files import Files, find_files, name_file, name_files
 from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask, RunOptions, get_or_raise
-from fairaudit.pipeline.stages import answer_specs, count_each, judge_file
-from fairaudit.result import Answer, ResultOrError
-from fairaudit.spec import LocatedText
+from fairaudit.pipeline.stages import CountedFile, answer_specs, count_files, judge_file
+from fairaudit.result import Answer, AuditResult, ResultOrError
+from fairaudit.spec import LocatedText, Protected
 
 RARE = 30
 """A group or a level of fewer people is small where the spec sets no `min_size`."""
@@ -69,20 +70,20 @@ def answer(
         try:
             task = AuditTask.read(spec, options)
             task.find_data(data)  # refuses data that these options cannot read
-            counts = count_each(task, data, progress=progress, engine=engine)
-            unread = tuple(find_files([data], Path())[1])
+            paths, unread = find_files([data], Path())
         except FairauditError as error:
             answers.append(Answer(str(spec), data, error))
             continue
+        counted = count_files(task, data, progress=progress, engine=engine)
         results: Iterator[ResultOrError]
         if engine is polars_engine and workers.jobs > 1:
             judge = partial(_judge_elsewhere, spec, task.spec.sha256, options)
-            results = workers.map(judge, counts.items())
+            results = workers.map(judge, counted)
         else:
-            results = (judge_file(task, name, counts[name], engine) for name in counts)
-        progress.start("judging files", len(counts), "audits")
-        for number, (name, result) in enumerate(zip(counts, results, strict=True), 1):
-            answers.append(Answer(str(spec), name, result, unread))
+            results = (judge_file(task, file, engine) for file in counted)
+        progress.start("judging files", len(paths), "audits")
+        for number, (path, result) in enumerate(zip(paths, results, strict=True), 1):
+            answers.append(Answer(str(spec), name_file(path), result, tuple(unread)))
             progress.advance(number, "audits")
     return answers
 
@@ -108,7 +109,7 @@ def _answer_levels(
             what = "--for-each filters rows, and a counts file has none"
             raise UsageError(what, "audit the rows, or count with this column in `strata`")
         least = spec.minimum.size or RARE
-        parts, small = _split_levels(task.plan, found, column, least, progress, engine)
+        parts, small, rows = _split_levels(task.plan, found, column, least, progress, engine)
     except FairauditError as error:
         return [Answer(str(path), name_data(data), error)]
     own = None if spec.filter is None else spec.filter.value
@@ -121,19 +122,36 @@ def _answer_levels(
         )
         for name, text in zip(parts, filters, strict=True)
     ]
+    if small:
+        # Opposite gaps of the levels must not cancel.
+        named = {one.column.value: one.name for one in spec.groupable if one.derivation is None}
+        stratum = Protected(column, LocatedText(column, "strata", None, None))
+        strata = spec.strata if column in named else (*spec.strata, stratum)
+        place = list(parts).index(f"{column}: {len(small)} small levels")
+        each[place] = replace(each[place], strata=strata, pooled=named.get(column, column))
     results = answer_specs(each, data, options, progress, engine)
+    results = [*map(_count_own_rows, results, rows)]
     listed = f"{listing(small)} have fewer than {least:,} people each, and are audited together"
-    notices = (Notice(f"{column}: {listed}", Subjects.NEVER),) if len(small) > 1 else ()
+    notices = (Notice(f"{column}: {listed}", Subjects.NEVER),) if small else ()
     return [
         Answer(str(path), name, result, notices)
         for name, result in zip(parts, results, strict=True)
     ]
 
 
+def _count_own_rows(result: ResultOrError, rows: int) -> ResultOrError:
+    """The result with only the `rows` of its level read; the filter left out all others."""
+    if not (isinstance(result, AuditResult) and isinstance(ledger := result.ledger, Ledger)):
+        return result
+    others = min(ledger.read - rows, ledger.filtered)
+    own = replace(ledger, read=ledger.read - others, filtered=ledger.filtered - others)
+    return replace(result, ledger=own, provenance=replace(result.provenance, rows=own.read))
+
+
 def _split_levels(
     plan: Plan, data: Data, column: str, least: int, progress: Progress, engine: Engine
-) -> tuple[dict[str, str], list[str]]:
-    """The condition of each level of a column, by its name, and the levels that are pooled.
+) -> tuple[dict[str, str], list[str], list[int]]:
+    """The condition of each level of a column, by its name, the pooled levels, and rows of each.
 
     Levels of fewer than `least` people have one condition together; levels that differ only in
     spaces around them are one level.
@@ -154,6 +172,9 @@ def _split_levels(
         level: int(counts.people[kept & (key.codes == code)].sum())
         for code, level in enumerate(key.levels)
         if (kept & (key.codes == code)).any()
+    }
+    rows_of = {
+        level: int(counts.rows[key.codes == code].sum()) for code, level in enumerate(key.levels)
     }
     missing = {None, "", *plan.tokens} & {*people}
     known = [level for level in people if level and level not in missing]
@@ -180,22 +201,21 @@ def _split_levels(
         title: f"{name} is not null and {name} in ({', '.join(map(write, levels))})"
         for title, levels in among.items()
     }
+    rows = [sum(map(rows_of.__getitem__, levels)) for levels in among.values()]
     if missing:
         parts[f"{column}: unknown"] = f"{name} is null"
-    return parts, small
+        rows.append(sum(map(rows_of.__getitem__, missing)))
+    return parts, small, rows
 
 
 def _judge_elsewhere(
-    spec: Path,
-    sha256: str,
-    options: RunOptions,
-    counted: tuple[str, CountsOrError | None],
+    spec: Path, sha256: str, options: RunOptions, counted: CountedFile
 ) -> ResultOrError:
     """The answer for a file, in another process, which reads the spec again, once."""
     task = _read_once(spec, options)
     if task.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
-    return judge_file(task, *counted)
+    return judge_file(task, counted)
 
 
 _read_once = cache(AuditTask.read)

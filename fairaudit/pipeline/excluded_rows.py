@@ -60,7 +60,12 @@ MANY_LEFT_OUT_DOUBT = _doubt(
     "of them, or accept that with `accept_left_out`"
 )
 
-PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT)
+BASELINE_DOUBT = _doubt(
+    "its numbers are hidden, so that it is not compared with the baseline; use the baseline "
+    "without `suppress_below`"
+)
+
+PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT, BASELINE_DOUBT)
 """Doubts that hold for any number of rows, because otherwise the status would reveal it."""
 
 _WORSE = {

@@ -8,11 +8,11 @@ alone. `answer` does the same and returns an error instead of raising it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from itertools import chain, product
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -23,11 +23,11 @@ from fairaudit.base.masking import mask_all
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import CountsOrError, Engine
-from fairaudit.counting.counts import Counts
+from fairaudit.counting.counts import Counts, add_notices
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.sources import Frame
 from fairaudit.counting.sources.dialects import Database
-from fairaudit.counting.sources.files import Files, find_files, name_files
+from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.cube import Grouping, Marks
 from fairaudit.evidence import correct_families, extend_family
 from fairaudit.judge import (
@@ -45,12 +45,12 @@ from fairaudit.judge import (
     list_without_outcome,
 )
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.entries import find_passed_over
+from fairaudit.judge.entries import find_opposite_strata, find_passed_over
 from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
 from fairaudit.judge.left_out import LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Evaluation, GroupMetric, Metric, Requirement, find_metric
-from fairaudit.metrics.terms import MetricOptions
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, Requirement, find_metric
+from fairaudit.metrics.terms import NO_MINIMUM, POOLED, MetricOptions
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
@@ -65,11 +65,9 @@ from fairaudit.pipeline.excluded_rows import (
     find_idle_roles,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
-from fairaudit.pipeline.spreads import index_rows
 from fairaudit.pipeline.tables import tabulate
 from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.pipeline.tables.notices import find_missing_side
-from fairaudit.pipeline.tables.rates import rates
 from fairaudit.result import AuditResult, ResultOrError
 from fairaudit.spec import MissingPolicy
 
@@ -101,10 +99,6 @@ class Judge:
     def find_all(self) -> tuple[Finding, ...]:
         """The findings of the checks to judge, after waivers and the comparison with a baseline."""
         task, findings = self._audit.task, []
-        burdens = tuple(one.name for one in self._spec.outcomes if not one.favourable)
-        now = index_rows(
-            rates(self._tables, self._spec.requests) if task.baseline is not None else ()
-        )
         for check in task.checks:
             finding = self._judge(check)
             assert finding is not None
@@ -112,9 +106,13 @@ class Judge:
             if waivers := self._list_waivers(check):
                 finding = waiving.waive(finding, waivers, rejudge)
             if task.baseline is not None:
-                finding = baselines.compare(
-                    finding, task.baseline, rejudge, now, burdens, self._failing
-                )
+                judged = set[baselines.Place]()
+                if isinstance(check, Check):
+                    evaluation = evaluate_check(check, self._tables)
+                    groups, strata = evaluation.table.groups, evaluation.table.strata
+                    places = np.argwhere(evaluation.takes_part).tolist()
+                    judged = {(frozenset(groups[g]), frozenset(strata[z])) for z, g in places}
+                finding = baselines.compare(finding, task.baseline, rejudge, judged, self._failing)
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
@@ -225,6 +223,7 @@ class Judge:
         doubts = doubt_left_out(check, people, proof) if has_value else []
         if isinstance(check, Check):
             doubts += doubt_unknown_sizes(check, evaluate_check(check, self._tables, exclusion))
+            doubts += self._find_opposite_levels(check)
         if self._audit.cubes.cube.masked:
             is_bounded = isinstance(check, Check) and (
                 self._audit.cubes.cube.possible is None
@@ -243,6 +242,19 @@ class Judge:
         if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
             doubts.append(HIDDEN_DOUBT)
         return doubts
+
+    def _find_opposite_levels(self, check: Check) -> Iterator[NotEvaluated]:
+        """The pairs whose gaps turn between the levels that `--for-each` audits together."""
+        column, metric, limit = self._spec.pooled, check.metric, check.fail or check.warn
+        if column is None or column in {*check.by, *check.strata} or check.terms.average:
+            return
+        if not isinstance(metric, Disparity) or metric.fitted or metric.averages or check.against:
+            return
+        if limit and not any(gap.contrast or gap.exact_in_strata for _, gap in metric.parts):
+            terms = replace(check.terms, average=POOLED, minimum=NO_MINIMUM)
+            place = (check.by, (*check.strata, column), check.of)
+            evaluation = self._tables.evaluate(metric, place, terms)
+            yield from find_opposite_strata(limit, evaluation, self._evidence[check.id])
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
         """The groupings of a check with their strata; for a search, also all people as one."""
@@ -355,25 +367,25 @@ def answer_specs(
     return [next(answers) if isinstance(item, AuditTask) else item for item in tasks]
 
 
-def count_each(
-    task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = polars_engine
-) -> Mapping[str, CountsOrError | None]:
-    """The counts of each file, or its error, from one scan of all files.
+CountedFile: TypeAlias = tuple[str, CountsOrError]
+"""A file of several by its name in reports, with its counts or its error."""
 
-    None if cuts or models are fitted to each file: such a file is counted when it is judged.
-    """
-    if task.depends_on_data:
-        return dict.fromkeys(name_files([data], Path()))
-    outcomes = engine.count_each(watch_sentinels(task.plan), Files((data,)), progress)
-    return {name: task.locate(outcome) for name, outcome in outcomes.items()}
+
+def count_files(
+    task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = polars_engine
+) -> Iterator[CountedFile]:
+    """The counts of each file that a folder or a glob names, file by file."""
+    paths, left_out = find_files([data], Path())
+    for path in paths:
+        ((_, counts),) = _count_all([task], path, progress, engine)
+        yield name_file(path), add_notices(counts, left_out)
 
 
 def judge_file(
-    task: AuditTask, name: str, counts: CountsOrError | None, engine: Engine = polars_engine
+    task: AuditTask, counted: CountedFile, engine: Engine = polars_engine
 ) -> ResultOrError:
-    """The answer for a file, from its entry in the result of `count_each`."""
-    if counts is None:
-        return answer_all([task], name, SILENT, engine)[0]
+    """The answer for a file of several."""
+    name, counts = counted
     return answer(task, counts, locate_in(task, name, engine))
 
 

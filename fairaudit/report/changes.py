@@ -252,7 +252,7 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
         text += f"; newly over its limit: {finding_facts.breaches(check.newly_beyond)}"
     if check.behind:
         behind = [*map(names.describe_group, check.behind)]
-        text += f"; newly over its limit: {numbers.first_few(behind, _FEW_GROUPS, '; ')}"
+        text += f"; newly or farther over its limit: {numbers.first_few(behind, _FEW_GROUPS, '; ')}"
     if check.unjudged:
         unjudged = [*map(names.describe_group, check.unjudged)]
         text += f"; no longer judged: {numbers.first_few(unjudged, _FEW_GROUPS, '; ')}"

@@ -15,7 +15,6 @@ from fairaudit.metrics import Disparity, GroupMetric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
 from fairaudit.metrics.reasons import describe_people
-from fairaudit.pipeline.spreads import compares_each_group
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 
 MISLEADING_RATE = 0.1
@@ -293,7 +292,9 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
         if only_warned or before.status in _NO_FAILURE:
             return f"before: {before.status}, {created(before.earlier)}"
         unknown = (
-            "a group is farther over the limit than before" if finding.spread else "no value before"
+            "a group is farther over the limit than before"
+            if finding.departures is not None
+            else "no value before"
         )
         earlier = [
             unknown if value is None else f"{numbers.number(value)} before"
@@ -321,8 +322,6 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     if abs(farther) > _ROUNDING:
         how = f"worse than before by {numbers.number(farther)}, within the tolerance"
         how = how if farther > 0 else "better than before"
-    if finding.spread and not compares_each_group(finding):
-        moved += "; groups behind this pair are not compared with the baseline"
     return f"{how}: {both} {_when(before)}{worst}{moved}"
 
 

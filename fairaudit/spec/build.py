@@ -32,13 +32,7 @@ from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, add_modelled_strata, read_columns
 from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import read_waivers, validate
-from fairaudit.spec.key_schema import (
-    REFERENCES,
-    Defaults,
-    ModelColumns,
-    OutcomeColumn,
-    Positive,
-)
+from fairaudit.spec.key_schema import REFERENCES, Defaults, ModelColumns, OutcomeColumn, Positive
 from fairaudit.spec.model import MetricRequest, Spec, needed_quantiles
 from fairaudit.spec.reading import NO_REPLICATES
 from fairaudit.spec.schema import Missing, MissingPolicy

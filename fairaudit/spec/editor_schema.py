@@ -209,8 +209,14 @@ def markdown() -> str:
             shown = sorted(members, key=lambda key: key not in required)
         rows = ["| key | what it says | default | example |", "|---|---|---|---|"]
         for key in shown:
-            member = members[key]
-            says = " ".join(filter(None, (member["description"], _choices(member, tree))))
+            member, says = members[key], members[key]["description"]
+            # The words that a key takes, where they are few.
+            for form in (member, *member.get("anyOf", ())):
+                name = form.get("$ref", "").removeprefix("#/$defs/")
+                known = tree["$defs"].get(name, form).get("enum", ())
+                if 1 < len(known) <= 20 and all(isinstance(word, str) for word in known):
+                    says += f" One of {', '.join(f'`{word}`' for word in known)}."
+                    break
             examples = ", ".join(f"`{_written(example)}`" for example in member["examples"])
             default = member.get("default")
             written = "" if default in (None, []) or isinstance(default, dict) else default
@@ -225,17 +231,6 @@ def markdown() -> str:
                     rows.append(f"| `{key}.{name}` | {says} | | `{_written(example)}` |")
         parts.append(f"## {title}\n\n" + "\n".join(rows))
     return "\n\n".join(part.strip() for part in parts) + "\n"
-
-
-def _choices(member: Mapping[str, Any], tree: Mapping[str, Any]) -> str:
-    """The words that a key takes, where they are few."""
-    forms = [member, *member.get("anyOf", ())]
-    for form in forms:
-        name = form.get("$ref", "").removeprefix("#/$defs/")
-        words = tree["$defs"].get(name, form).get("enum", ())
-        if 1 < len(words) <= 20 and all(isinstance(word, str) for word in words):
-            return "One of " + ", ".join(f"`{word}`" for word in words) + "."
-    return ""
 
 
 def _written(value: object) -> str:

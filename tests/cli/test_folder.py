@@ -236,9 +236,9 @@ def test_a_spec_that_changes_under_way_gives_no_verdict(
 
     def change(*arguments: Any, **options: Any) -> Any:
         (place / "spec.yaml").write_text(json.dumps({**SPEC, "title": "another one"}))
-        return pipeline.count_each(*arguments, **options)
+        return pipeline.count_files(*arguments, **options)
 
-    monkeypatch.setattr("fairaudit.pipeline.batch.count_each", change)
+    monkeypatch.setattr("fairaudit.pipeline.batch.count_files", change)
     with Workers(2) as workers:
         answers = batch.answer([Path("spec.yaml")], "*.csv", workers=workers)
     assert [str(answer.result) for answer in answers] == [

@@ -157,3 +157,47 @@ def test_rows_without_a_level_are_undecided_in_no_audit_of_a_level(tmp_path: Pat
     done = run("run", tmp_path / "spec.yaml", "--for-each", "job")
     assert done.returncode == 0, done.stderr
     assert "cannot decide" not in done.stdout + done.stderr
+
+
+def test_each_audit_accounts_for_the_rows_of_its_level(tmp_path: Path) -> None:
+    rows = write(tmp_path)
+    run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
+        folder=tmp_path)  # fmt: skip
+    index = json.loads((tmp_path / "out" / "index.json").read_text())
+    small = {"Guard", "Pilot"}
+    for answer in index["audits"]:
+        report = json.loads((tmp_path / "out" / answer["reports"]["json"]).read_text())
+        name = answer["data"].removeprefix("job=")
+        levels = {"job: 2 small levels": small, "job: unknown": {""}}.get(name, {name})
+        own = [row for row in rows if row["job"] in levels]
+        of_2023 = sum(row["year"] == "2023" for row in own)
+        ledger, read = report["ledger"], report["provenance"]["rows"]
+        assert (ledger["read"], ledger["filtered"], read) == (len(own), of_2023, len(own))
+
+
+@pytest.mark.parametrize(("metric", "turned", "code"), [
+    ("impact_ratio", True, 3),
+    ("demographic_parity_ratio", True, 3),
+    ("impact_ratio", False, 0),
+])  # fmt: skip
+def test_opposite_gaps_of_small_levels_do_not_cancel(
+    tmp_path: Path, metric: str, turned: bool, code: int
+) -> None:
+    jobs = {"Guard": (8, 1), "Pilot": (1, 8), "Guide": (8, 1), "Nurse": (1, 8)}
+    hits = {(job, g): k for job, both in jobs.items() for g, k in zip("ab", both, strict=True)}
+    hits = hits if turned else dict.fromkeys(hits, 5)
+    cells = [(g, d, job) for (job, g), k in hits.items() for d in [1] * k + [0] * (9 - k)]
+    cells += [(g, d, "Clerk") for g in "ab" for d in (0, 1) for _ in range(50)]
+    lines = [f"{g},{d},{job},2024" for g, d, job in cells]
+    (tmp_path / "data.csv").write_text("\n".join(["g,d,job,year", *lines, ""]))
+    spec = SPEC.replace("impact_ratio", metric)
+    (tmp_path / "spec.yaml").write_text(spec.replace(", strata: [job]", ""))
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", folder=tmp_path)
+    assert done.returncode == code, done.stderr
+    if turned:
+        done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
+                   folder=tmp_path)  # fmt: skip
+        index = json.loads((tmp_path / "out" / "index.json").read_text())
+        (answer,) = (one for one in index["audits"] if one["data"] == "job: 4 small levels")
+        report = json.loads((tmp_path / "out" / answer["reports"]["json"]).read_text())
+        assert "have opposite directions in job=" in report["checks"][0]["why"]

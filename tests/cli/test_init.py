@@ -252,6 +252,17 @@ def test_the_signs_of_numbers_are_guessed_where_they_are_clear(
     assert (form.decimal, form.thousands) == expected
 
 
+@pytest.mark.parametrize(
+    ("value", "accounting"),
+    [("(12)", True), ("($1,200.50)", True), ("(F1)", False), ("(3rd)", False)],
+)
+def test_parentheses_around_a_number_make_it_negative_and_a_code_is_none(
+    value: str, accounting: bool, tmp_path: Path
+) -> None:
+    (tmp_path / "d.csv").write_text(f'g,x\na,"{value}"\nb,7\n')
+    assert guess_format(tmp_path / "d.csv").accounting is accounting
+
+
 def test_a_point_before_three_digits_is_asked_for(tmp_path: Path) -> None:
     """A count of 2.000 is two people or two thousand; it comes after the first 20 lines."""
     file = tmp_path / "counts.csv"

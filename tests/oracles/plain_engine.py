@@ -46,9 +46,6 @@ class PlainEngine:
     def count(self, plans: Sequence[Plan], data: Data, _progress: Progress) -> list[CountsOrError]:
         return [_count(plan, _paths(data)) for plan in plans]
 
-    def count_each(self, plan: Plan, files: Files, _progress: Progress) -> dict[str, CountsOrError]:
-        return {name_file(path): _count(plan, [path]) for path in _paths(files)}
-
     def locate_error(self, error: DataError, _plan: Plan, _data: Data) -> DataError:
         return error
 

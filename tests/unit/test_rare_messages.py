@@ -251,7 +251,8 @@ def test_a_spec_that_changes_while_processes_judge(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text("columns: {protected: [sex], decision: d}\nmetrics: [selection_rate]\n")
     sha256 = hashlib.sha256(b"as it was").hexdigest()
-    error = batch._judge_elsewhere(spec, sha256, NO_OPTIONS, ("data.csv", None))
+    counted = ("data.csv", NothingToAudit("no rows are left to audit", ""))
+    error = batch._judge_elsewhere(spec, sha256, NO_OPTIONS, counted)
     assert str(error) == f"{spec} was changed during the run\n  hint: run again"
 
 

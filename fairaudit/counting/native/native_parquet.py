@@ -93,7 +93,7 @@ _Job: TypeAlias = tuple[_File, int]
 
 def count(
     kernel: ModuleType, files: Mapping[str, SourceFile], plan: Plan, progress: Progress
-) -> dict[str, list[PartialCounts]]:
+) -> dict[str, PartialCounts]:
     """The counts of those Parquet files that the kernel serves, by name."""
     if not _serves(plan):
         return {}
@@ -110,7 +110,7 @@ def count(
         return {}
     refused = _count_groups(kernel, jobs, progress, is_weighted=plan.weight is not None)
     return {
-        file.name: [file.counted(plan)]
+        file.name: file.counted(plan)
         for file in served
         # Weights that are all tiny are added up in a finer fixed point.
         if file.name not in refused and not (plan.weight and file.cells.table.largest < TINY)

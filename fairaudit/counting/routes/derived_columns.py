@@ -29,10 +29,7 @@ from fairaudit.counting.columns import (
 from fairaudit.counting.plan import Plan, is_finite_number
 from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, in_utc, is_text
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, UNKNOWN_LEVEL, Batch, own
-from fairaudit.counting.strata_models import (
-    SCORE_DECIMALS,
-    PropensityModel,
-)
+from fairaudit.counting.strata_models import SCORE_DECIMALS, PropensityModel
 
 Key = TypeVar("Key", int, str)
 
@@ -181,8 +178,7 @@ def _split(batch: Batch, plan: Plan) -> Batch:
     )
     count = str(plan.count)
     kept = [name for name in batch.schema if name != count]
-    files = [own("file")] if batch.apart else []
-    index = [*kept, *files, *levels]
+    index = [*kept, *levels]
     frame = frame.select(*index, *names)
     frame = frame.unpivot(names, index=index, variable_name=_PART, value_name=count)
     is_part = [pl.col(_PART) == name for name in names]

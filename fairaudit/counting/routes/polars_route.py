@@ -30,11 +30,8 @@ _HALF = 30
 """Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
 
 
-def count(numbers: Numbers, progress: Progress) -> dict[str, PartialCounts | DataError]:
-    """Every combination of the plan's keys in each file of a batch, with its counts.
-
-    If the files are not distinguished, all counts belong to the first file.
-    """
+def count(numbers: Numbers, progress: Progress) -> PartialCounts:
+    """Every combination of the plan's keys in a batch, with its counts."""
     batch, plan = numbers.batch, numbers.plan
     frame = batch.frame.select(*_columns(numbers), *numbers.filtered)
     if not progress.silent:
@@ -54,33 +51,19 @@ def count(numbers: Numbers, progress: Progress) -> dict[str, PartialCounts | Dat
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
-    by += [own("file")] if batch.apart else []
     # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
     are_kept = numbers.rule is None and bool(by) and not batch.is_split
     grouped = frame.group_by(by if are_kept else [*by, own("kept")]).agg(*_measures(numbers))
     if are_kept:
         grouped = grouped.with_columns(pl.lit(1, pl.Int8).alias(own("kept")))
     cells = collect(grouped, batch)
-    if batch.apart:
-        # The counts of each file; a file without a row has none, one with a bad row its error.
-        parts = cells.partition_by(own("file"), as_dict=True)
-        counted: dict[str, PartialCounts | DataError] = {}
-        for path, name in zip(numbers.batch.paths, numbers.batch.names, strict=True):
-            part = parts.get((path,), cells.clear())
-            try:
-                numbers.refuse(part)
-                counted[name] = _counted(part, numbers.plan)
-            except DataError as error:
-                counted[name] = error
-        return counted
     numbers.refuse(cells)
     counts = _counted(cells, plan)
-    counts = replace(
+    return replace(
         counts,
         scores={column: counter.closed(counts.keys) for column, counter in scores.items()},
         tables=() if tables is None else tables.closed(),
     )
-    return {batch.names[0]: counts}
 
 
 def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
@@ -115,8 +98,6 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
         yield numbers.value(column).cast(pl.Float64).alias(own(f"score{number}"))
     for name in plan.adding.columns:
         yield numbers.fixed(name).alias(own(f"fixed {name}"))
-    if batch.apart:
-        yield pl.col(own("file"))
 
 
 def _measures(numbers: Numbers) -> list[pl.Expr]:
@@ -185,7 +166,7 @@ def _counted_by(
             for key, categories in known.items()
         }
         with lock:
-            # Levels only grow, so their order is the same in each chunk.
+            # Polars forgets codes that no series uses, so they may differ from chunk to chunk.
             columns: dict[Key, Column] = {}
             for key, name in names.items():
                 if key.edges is not None:

@@ -16,29 +16,22 @@ from fairaudit.base.names import is_like_total, quoted
 from fairaudit.counting.columns import CsvFormat, Repeats
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes.derived_columns import prepare
-from fairaudit.counting.routes.polars_numbers import (
-    as_text,
-)
+from fairaudit.counting.routes.polars_numbers import as_text
 from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
+from fairaudit.counting.sources.csv_reader import FIRST_ROWS
 
 _ID, _PLACE = own("id"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
-_MOST = 100_000
-"""The number of rows that are searched for people who count several times."""
 _LIKE_TOTAL = r"(?i)total|overall|all"
 _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
-def leave_out(
-    ready: Sequence[SourceFile], plan: Plan, repeats: Repeats, *, apart: bool
-) -> list[SourceFile]:
-    """The files with the rows that repeat a person, in any of them or, if `apart`, in the same one.
+def leave_out(ready: Sequence[SourceFile], plan: Plan, repeats: Repeats) -> list[SourceFile]:
+    """The files with the rows that repeat a person in any of them.
 
     Raises `DataError` for rows without an id, and for repeats where the spec allows none.
     """
-    if apart:
-        return [leave_out([file], plan, repeats, apart=False)[0] for file in ready]
     if any(file.repeated is not None for file in ready):
         return [*ready]
     separator = plan.format.separator
@@ -163,7 +156,7 @@ def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iter
 
 
 def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:
-    return pl.concat([batch.frame.select(columns) for batch in data]).head(_MOST)
+    return pl.concat([batch.frame.select(columns) for batch in data]).head(FIRST_ROWS)
 
 
 def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
@@ -180,10 +173,10 @@ def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]
         # All columns are read only where an id repeats.
         whole = _read_first(data, pl.struct(pl.all()).hash())
         equal = people - collect(whole.select(pl.all().n_unique()), data[0]).item()
-        repeat = "row repeats" if again == 1 else "rows repeat"
-        first = "the first " if people == _MOST else ""
+        repeat = "repeats" if again == 1 else "repeat"
+        first = "the first " if people == FIRST_ROWS else ""
         yield Notice(
-            f"{again:,} of {first}{people:,} {repeat} a value of {quoted(name)}"
+            f"{again:,} of {first}{people:,} rows {repeat} a value of {quoted(name)}"
             f"{f', {equal:,} of them in all columns' if equal else ''}: if it names people, they "
             f"count several times; declare `columns: {{id: {name}}}`",
             Subjects.NEVER,

@@ -21,9 +21,7 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING, MOST_LEVELS, RowPlan
 from fairaudit.counting.raw_rows import Hashes, RawRows, choose_halvings, is_below, most_entries
 from fairaudit.counting.routes.derived_columns import category, prepare
-from fairaudit.counting.routes.polars_numbers import (
-    as_text,
-)
+from fairaudit.counting.routes.polars_numbers import as_text
 from fairaudit.counting.routes.polars_route import interval
 from fairaudit.counting.sources.batches import Batch, collect, own
 from fairaudit.cube.rows import Features

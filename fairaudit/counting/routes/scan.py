@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
+from fairaudit.base.errors import PlanError, PlanFault, Seek
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import SILENT, Progress
@@ -14,10 +14,7 @@ from fairaudit.counting.counts import PartialCounts
 from fairaudit.counting.plan import MOST_LEVELS, Plan
 from fairaudit.counting.routes import polars_route
 from fairaudit.counting.routes.derived_columns import prepare
-from fairaudit.counting.routes.polars_numbers import (
-    UNREAD,
-    as_text,
-)
+from fairaudit.counting.routes.polars_numbers import UNREAD, as_text
 from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, own
 
@@ -25,20 +22,14 @@ _SAMPLE = 200_000
 _FIRST = 50_000
 
 
-def count(
-    sources: Sequence[SourceFile], plan: Plan, progress: Progress, *, apart: bool
-) -> dict[str, PartialCounts | DataError]:
-    """The counts of sources by name; under the first name of a batch if not distinguished."""
-    counted: dict[str, PartialCounts | DataError] = {}
-    for batch in batches(sources, plan.format.separator, apart=apart):
-        counted |= count_batch(batch, plan, progress)
-    return counted
+def count(sources: Sequence[SourceFile], plan: Plan, progress: Progress) -> list[PartialCounts]:
+    """The counts of sources, those of one schema together."""
+    read = batches(sources, plan.format.separator)
+    return [count_batch(batch, plan, progress) for batch in read]
 
 
-def count_batch(
-    batch: Batch, plan: Plan, progress: Progress = SILENT
-) -> dict[str, PartialCounts | DataError]:
-    """The counts of the files of a batch by name.
+def count_batch(batch: Batch, plan: Plan, progress: Progress = SILENT) -> PartialCounts:
+    """The counts of a batch.
 
     Raises `PlanError` where the first rows alone have more levels than there may be groups.
     """
@@ -140,9 +131,6 @@ def estimated_cells(file: SourceFile, plan: Plan) -> float:
     """
     (batch,) = batches([file], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
-    (counted,) = count_batch(sample, replace(plan, tables=())).values()
-    if isinstance(counted, DataError):
-        raise counted
-    rows = counted.rows
+    rows = count_batch(sample, replace(plan, tables=())).rows
     once, twice = (int((rows == times).sum()) for times in (1, 2))
     return len(rows) + once * (once - 1) / (2 * (twice + 1))

@@ -121,10 +121,8 @@ class Reader(Protocol):
     def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:
         """The columns of a file with their types."""
 
-    def scan_files(
-        self, paths: Sequence[Path], separator: str, path_column: str | None
-    ) -> pl.LazyFrame:
-        """Files of one schema as a lazy frame, with a column of their paths where it is named."""
+    def scan_files(self, paths: Sequence[Path], separator: str) -> pl.LazyFrame:
+        """Files of one schema as a lazy frame."""
 
     def find_line(self, file: SourceFile, form: CsvFormat, row: int) -> int | None:
         """The line on which a row (from 1) begins, None where the format has no lines."""

@@ -29,7 +29,7 @@ OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
 
 
 class Batch(Frozen):
-    """Files of one schema as one lazy frame, with their paths if they are kept `apart`.
+    """Files of one schema as one lazy frame.
 
     If rows were grouped before, the column `times` says how many rows each of them represents. If
     rows `is_split` by masked counts, the column `kind` says what people a part has.
@@ -38,8 +38,6 @@ class Batch(Frozen):
     frame: pl.LazyFrame
     schema: Mapping[str, pl.DataType]
     names: tuple[str, ...]
-    paths: tuple[str, ...] = ()
-    apart: bool = False
     times: str | None = None
     is_split: bool = False
 
@@ -49,7 +47,7 @@ class Batch(Frozen):
         return pl.lit(1, pl.Int64) if self.times is None else pl.col(self.times).cast(pl.Int64)
 
 
-def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = False) -> list[Batch]:
+def batches(sources: Sequence[SourceFile], separator: str) -> list[Batch]:
     """One batch for each schema: files that differ in columns or types are scanned apart."""
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for file in sources:
@@ -63,13 +61,10 @@ def batches(sources: Sequence[SourceFile], separator: str, *, apart: bool = Fals
         files, schema = [file for file, _ in group], group[0][1]
         # Polars takes `~/` and `file:` at the start of a path for more than a name.
         paths = [file.path.absolute() for file in files]
-        frame = reader_of(files[0].form).scan_files(
-            paths, separator, own("file") if apart else None
-        )
+        frame = reader_of(files[0].form).scan_files(paths, separator)
         if files[0].repeated:
             frame = leave_out_rows(frame, files[0].repeated)
-        names = tuple(file.file.path for file in files)
-        read.append(Batch(frame, schema, names, tuple(map(str, paths)), apart))
+        read.append(Batch(frame, schema, tuple(file.file.path for file in files)))
     return read
 
 

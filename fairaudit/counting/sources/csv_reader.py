@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 4_000_000
 _BELOW_BYTES = 50_000
+FIRST_ROWS = 100_000
+"""The number of rows that are searched for people who count several times."""
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 QUOTED = r'"(?:[^"\r]|"")*"'
@@ -179,6 +181,26 @@ def is_title(row: Sequence[str], width: int) -> bool:
     return width > 1 and (
         not any(row[1:]) or (width > 2 and sum(map(bool, row)) < 2) or len(row) < width - 1
     )
+
+
+def may_repeat(files: Sequence[SourceFile], names: Sequence[str], separator: str) -> bool:
+    """Whether a text may occur twice in one of these columns of checked files, near the start."""
+    rows_left, seen = FIRST_ROWS, [set[str]() for _ in names]
+    for file in files:
+        places = [file.header.index(name) for name in names]
+        with io.TextIOWrapper(open_bytes(file.path), encoding="utf-8-sig", newline="") as text:
+            try:
+                rows = islice(csv.reader(text, delimiter=separator), 1, rows_left + 1)
+                texts = [[row[place] for place in places] for row in rows if row]
+            except (csv.Error, IndexError):  # a field of great length, or rows of one column
+                return True
+        rows_left -= len(texts)
+        for place, known in enumerate(seen):
+            count = len(known) + len(texts)
+            known.update(text[place] for text in texts)
+            if len(known) < count:
+                return True
+    return False
 
 
 def is_utf8(form: CsvFormat) -> bool:
@@ -351,7 +373,7 @@ def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
     return dict.fromkeys(file.header, pl.String())
 
 
-def scan_files(paths: Sequence[Path], separator: str, path_column: str | None) -> pl.LazyFrame:
+def scan_files(paths: Sequence[Path], separator: str) -> pl.LazyFrame:
     """Files of one header as a lazy frame of texts."""
     import polars as pl
 
@@ -361,7 +383,6 @@ def scan_files(paths: Sequence[Path], separator: str, path_column: str | None) -
         infer_schema=False,
         glob=False,
         raise_if_empty=False,
-        include_file_paths=path_column,
         # Polars leaves inner quotes doubled.
         with_column_names=lambda names: [name.replace('""', '"') for name in names],
     )

@@ -129,11 +129,11 @@ def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
         raise DataError.unreadable(file.file.path, why) from error
 
 
-def scan_files(paths: Sequence[Path], _separator: str, path_column: str | None) -> pl.LazyFrame:
+def scan_files(paths: Sequence[Path], _separator: str) -> pl.LazyFrame:
     """Files of one schema as a lazy frame."""
     import polars as pl
 
-    return pl.scan_parquet([*paths], glob=False, include_file_paths=path_column)
+    return pl.scan_parquet([*paths], glob=False)
 
 
 def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:

@@ -69,7 +69,7 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
             raise UsageError(f"{path}: the draws file does not exist", hint)
         with Copies() as copies:
             file = open_file(path, CsvFormat(",", ".", "utf-8", multiline=False), copies)
-            scanned = reader_of(file.form).scan_files([file.path.absolute()], ",", None)
+            scanned = reader_of(file.form).scan_files([file.path.absolute()], ",")
             frame = scanned.collect()
     except (pl.exceptions.PolarsError, OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or str(error).split("\n", maxsplit=1)[0]

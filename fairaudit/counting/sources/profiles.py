@@ -26,18 +26,13 @@ from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.counting.sources.batches import batches, collect, own, read_date, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
-from fairaudit.counting.sources.csv_reader import (
-    count_titles,
-    find_separator,
-    find_width,
-    is_title,
-)
+from fairaudit.counting.sources.csv_reader import count_titles, find_separator, find_width, is_title
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
 _SIGN_LINES = 500
 _ONLY_WINDOWS = re.compile(rb"[\x80-\x9f]")
-_ACCOUNTING = re.compile(r"\([^()\d]{0,3}\d[\d.,'’\s]*[^()\d]{0,3}\)")
+_ACCOUNTING = re.compile(r"\([^\w()]{0,3}\d[\d.,'’\s]*[^\w()]{0,3}\)")
 _SYMBOL = re.compile(r"[+-]?\(?\s*([$€£¥])?\s*\d[\d.,'’\s]*(%|[$€£¥])?\)?-?")
 _AROUND = "$€£¥%() "
 _SEPARATORS = (",", ";", "\t", "|", " ")

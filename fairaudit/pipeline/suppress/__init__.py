@@ -15,14 +15,15 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.ledger import Ledger, LedgerLine, PublishedLedger, PublishedLine
 from fairaudit.cube.histogram import median_bin
 from fairaudit.evidence.records import ComparisonPart, Side
-from fairaudit.judge import Check, Finding, NotEvaluated
+from fairaudit.judge import Check, Finding, NotEvaluated, Status, leave_open
 from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.simpson.scanning import list_apart
 from fairaudit.judge.waivers import WaiverOutcome, WaiverState
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import HIDDEN, Estimate
 from fairaudit.metrics.terms import NO_MINIMUM
-from fairaudit.pipeline.excluded_rows import PUBLISHED_DOUBTS
+from fairaudit.pipeline.baseline import PROVEN
+from fairaudit.pipeline.excluded_rows import BASELINE_DOUBT, PUBLISHED_DOUBTS
 from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, protect
@@ -318,6 +319,10 @@ class Redaction:
                 and self._drop_borrowed_interval(finding.estimate, values),
                 parts=self._redact_parts(finding.parts, values),
             )
+        all_reversals = self._list_reversals(finding.reversals)
+        reversals = self.redact_reversals(finding.reversals)
+        if not is_shown or len(reversals) < len(all_reversals):
+            finding = _ignore_baseline(finding)
         left_out = []
         for part in finding.not_evaluated:
             if self._may_print_not_evaluated(finding, part, is_shown=is_shown):
@@ -329,7 +334,7 @@ class Redaction:
             finding,
             is_shown=is_shown,
             not_evaluated=tuple(left_out),
-            reversals=self.redact_reversals(finding.reversals),
+            reversals=reversals,
             waived=tuple(self.redact_row(waived, is_shown=is_shown) for waived in finding.waived),
             before=finding.before and redact(finding.before, self.published_subjects()),
             left_out=redact(people, ()) if people is not None and people.is_notable else None,
@@ -338,8 +343,7 @@ class Redaction:
             redacted = replace(redacted, estimate=HIDDEN)
         reasons = {part.reason for part in finding.not_evaluated}
         is_whole = is_shown and not {part.reason for part in left_out} < reasons
-        all_reversals = self._list_reversals(finding.reversals)
-        if is_whole and len(redacted.reversals) == len(all_reversals):
+        if is_whole and len(reversals) == len(all_reversals):
             return redacted
         also = [part.reason for part in left_out if part in PUBLISHED_DOUBTS]
         return replace(redacted, why="; ".join([self.reason, *also]))
@@ -563,6 +567,22 @@ class Redaction:
                     "whole: there are too many to prove cell by cell; ask for fewer with `by`",
                     Subjects.NOBODY,
                 )
+
+
+def _ignore_baseline(finding: Finding) -> Finding:
+    """A finding of hidden numbers as without a baseline, whose effect would reveal more.
+
+    A check that was over its limit before and is not now is open: a group may be gone.
+    """
+    before, limit = finding.before, finding.check.fail
+    if before is None:
+        return finding
+    crosses = bool(finding.crossed or finding.reversals) and finding.status is not Status.WAIVED
+    if limit is not None and crosses and finding.limit == limit and finding.backing in PROVEN:
+        finding = replace(finding, status=Status.FAIL)
+    elif before.status == Status.PASS:
+        return finding
+    return leave_open(finding, [BASELINE_DOUBT], {Status.FAIL})
 
 
 def _sides(parts: Iterable[ComparisonPart]) -> list[Estimate]:

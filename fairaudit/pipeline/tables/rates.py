@@ -109,26 +109,21 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
                 reference = _find_reference(request, named.get((rate.id, request.of, by)), table)
                 rows = _rate_rows(rate, request, table, reference)
                 yield from rows
-                if rows:
-                    empty = tables.list_empty(by, given, request.of)
-                    yield from (_empty_row(rows[0], rate, group) for group in empty)
-
-
-def _empty_row(row: RateRow, rate: GroupMetric, group: Group) -> RateRow:
-    """The row of a declared group without people, from the row of another group."""
-    if isinstance(rate, PeopleCount) and not rate.cell:
-        estimate = Estimate(0.0, n=0, exact=Fraction(0), no_interval=f"none: {rate.no_interval}")
-    else:
-        reason = f"{rate.id}: no people in {describe_group(group)}"
-        estimate = Estimate(math.nan, n=0, reason=reason)
-    return replace(
-        row,
-        group=group,
-        estimate=estimate,
-        standing=Eligibility.EMPTY,
-        difference=math.nan,
-        ratio=math.nan,
-    )
+                # Declared groups without people.
+                for group in tables.list_empty(by, given, request.of) if rows else ():
+                    reason = f"{rate.id}: no people in {describe_group(group)}"
+                    estimate = Estimate(math.nan, n=0, reason=reason)
+                    if isinstance(rate, PeopleCount) and not rate.cell:
+                        why = f"none: {rate.no_interval}"
+                        estimate = Estimate(0.0, n=0, exact=Fraction(0), no_interval=why)
+                    yield replace(
+                        rows[0],
+                        group=group,
+                        estimate=estimate,
+                        standing=Eligibility.EMPTY,
+                        difference=math.nan,
+                        ratio=math.nan,
+                    )
 
 
 def _rate_rows(

@@ -18,7 +18,7 @@ from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import SCHEMA_VERSION, AuditResult, GroupRow, RateRow, Summary
-from fairaudit.tools.compare.checks import compare_checks
+from fairaudit.tools.compare.checks import compare_checks, list_behind
 from fairaudit.tools.compare.measuring import ChangeTerms
 from fairaudit.tools.compare.rates import (
     compare_notices,
@@ -156,12 +156,13 @@ def _compare_results(
     # The changes of all groups of all checks are one family.
     tested = iter(_correct([change for check in compared for change in check.tested], inference))
     both = [_with_changes(check, [next(tested) for _ in check.tested]) for check in compared]
+    changes = _correct([rate.change for rate in rates], inference)
+    corrected = [*map(lambda rate, change: replace(rate, change=change), rates, changes)]
+    both = [replace(check, behind=list_behind(check, corrected, terms)) for check in both]
 
     def rank(check: CheckChange) -> tuple[int, _Rank]:
         return 0 if check.is_worse else 1 if check.is_better else 2, min(map(_rank, check.tested))
 
-    changes = _correct([rate.change for rate in rates], inference)
-    corrected = map(lambda rate, change: replace(rate, change=change), rates, changes)
     return Changes(
         before=_describe_result(before, outcomes[0]),
         after=_describe_result(after, outcomes[1]),

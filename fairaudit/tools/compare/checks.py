@@ -13,20 +13,18 @@ from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.base.names import describe_group
 from fairaudit.cube import Group
 from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
-from fairaudit.judge import (
-    AnyCheck,
-    Check,
-    Finding,
-    Limit,
-    ReversalCheck,
-    Status,
-    SubgroupCheck,
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, ReversalCheck, Status, SubgroupCheck
+from fairaudit.judge.departures import find_fallen
+from fairaudit.metrics import (
+    Disparity,
+    Eligibility,
+    GroupMetric,
+    TableMetric,
+    find_comparison_id,
 )
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, find_comparison_id
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import ReferencePolicy
-from fairaudit.pipeline import spreads
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 from fairaudit.tools.compare.measuring import (
     ChangeTerms,
@@ -42,6 +40,7 @@ from fairaudit.tools.compare.records import (
     Direction,
     GroupChange,
     GroupKey,
+    RateChange,
     Scale,
     group_key,
 )
@@ -153,25 +152,37 @@ def _compare_findings(
     judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
     gone = judged[0].keys() - judged[1] if judged[1] else ()
     unjudged = tuple(sorted(judged[0][key] for key in gone))
-    behind = _list_behind((was, then.result), (finding, now.result))
-    listed = tuple(groups)
-    return CheckChange(
-        was, finding, change, lost=lost, unjudged=unjudged, groups=listed, behind=behind
-    )
+    return CheckChange(was, finding, change, lost=lost, unjudged=unjudged, groups=tuple(groups))
 
 
-def _list_behind(*sides: tuple[Finding, AuditResult]) -> tuple[Group, ...]:
-    """The groups, with their stratum, that a failing spread has over its limit only afterwards."""
-    if not all(finding.status is Status.FAIL for finding, _ in sides):
+def list_behind(
+    change: CheckChange, rates: Iterable[RateChange], terms: ChangeTerms
+) -> tuple[Group, ...]:
+    """The groups, with their stratum, that a check that fails both times has newly over its limit.
+
+    Groups that are farther over it are among them if the people are the same, or if their rate
+    changed significantly and is not better.
+    """
+    check, fallen = change.check, find_fallen(change.before, change.after, 0)
+    both_fail = change.before.status is change.after.status is Status.FAIL
+    if not (fallen and both_fail and isinstance(check, Check)):
         return ()
-    then, now = (
-        spreads.list_departures(finding, spreads.index_rows(result.rates), result.burdens)
-        for finding, result in sides
-    )
-    if then is None or now is None:
-        return ()
-    new = {(*sorted(group), *sorted(where)) for _, _, where, group in now.keys() - then.keys()}
-    return tuple(sorted(new))
+    averaged = {*check.given} if check.terms.average else set()
+    any_rate = isinstance(check.metric, TableMetric)  # no rate belongs to ε
+    moved = {
+        ("" if any_rate else rate.metric, group_key(rate.group, rate.stratum))
+        for rate in rates
+        if rate.of == check.of and {*rate.averaged} == averaged
+        if rate.change.significant and rate.change.way is not Direction.BETTER
+    }
+    behind = {
+        (*sorted(row.group), *sorted(row.stratum))
+        for row, value in fallen.items()
+        if value is None
+        or terms.same_people
+        or {(part, group_key(row.group, row.stratum)) for part in (row.part, "")} & moved
+    }
+    return tuple(sorted(behind))
 
 
 def _without_test(change: Change, why: str) -> Change:

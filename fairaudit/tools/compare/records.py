@@ -125,8 +125,8 @@ class CheckChange(Frozen):
     empty, the results do not list them, and `change` is tested. `lost` are groups that decided the
     check before and are not compared after: without them, its value may be nearer to the limit
     although no decision changed. `unjudged` are all groups that it judged before and does not judge
-    after, with their stratum. `behind` are the groups, with their stratum, that are newly over the
-    limit of a spread that fails both times.
+    after, with their stratum. `behind` are the groups, with their stratum, that are newly or
+    farther over the limit of a spread that fails both times.
     """
 
     before: Finding = field(name="finding_before")

@@ -75,8 +75,8 @@ class JsonLines(ModuleType):
         return dict.fromkeys(file.header, pl.String())
 
     @staticmethod
-    def scan_files(paths: Sequence[Path], _separator: str, column: str | None) -> pl.LazyFrame:
-        return pl.scan_ndjson([*paths], include_file_paths=column)
+    def scan_files(paths: Sequence[Path], _separator: str) -> pl.LazyFrame:
+        return pl.scan_ndjson([*paths])
 
     @staticmethod
     def find_line(_file: SourceFile, _form: CsvFormat, row: int) -> int | None:

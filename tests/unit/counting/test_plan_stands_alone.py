@@ -1,9 +1,10 @@
-"""A plan, and all of counting, is loaded without the packages above it."""
+"""A plan, and all of counting, is loaded without the packages above it; a gate without Polars."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -30,3 +31,25 @@ def test_counting_loads_nothing_that_stands_above_it(module: str) -> None:
 def test_a_plan_loads_a_dozen_modules_at_most() -> None:
     own = {name for name in loaded_by("fairaudit.counting.plan") if name.startswith("fairaudit.")}
     assert len(own) <= 12, own
+
+
+@pytest.mark.parametrize(("repeated", "needs_polars"), [(0, False), (1, True)])
+def test_a_csv_file_without_repeated_ids_is_audited_without_polars(
+    tmp_path: Path, repeated: int, needs_polars: bool
+) -> None:
+    rows = [f"{'ab'[n % 2]},{n % 3 % 2},c{n}" for n in range(60)]
+    rows += rows[:repeated]
+    (tmp_path / "people.csv").write_text("\n".join(["g,d,candidate_id", *rows, ""]))
+    (tmp_path / "spec.yaml").write_text(
+        "version: 1\ndata: people.csv\ncolumns: {protected: [g], decision: "
+        "{column: d, positive: 1, negative: 0}}\nmetrics: [selection_rate]\n"
+    )
+    code = (
+        "import sys; from fairaudit.cli import main; main(['run', 'spec.yaml']); "
+        "print('polars' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.splitlines()[-1] == str(needs_polars)
+    assert ("1 of 61 rows repeats" in "".join(done.stdout.split("\n"))) == bool(repeated)

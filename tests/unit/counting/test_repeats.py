@@ -346,7 +346,7 @@ def test_an_undeclared_id_that_repeats_has_a_notice(tmp_path: Path, seed: int) -
 def test_the_first_rows_of_a_large_file_are_searched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repeats, "_MOST", 50)
+    monkeypatch.setattr(repeats, "FIRST_ROWS", 50)
     ids = [f"c{n}" for n in range(47)] + ["c0", "c1", "c0"] + ["c2"] * 20
     rows = [
         {"g": "ab"[n % 2], "d": str(n % 3 % 2), "candidate_id": one} for n, one in enumerate(ids)

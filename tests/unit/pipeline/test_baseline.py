@@ -489,6 +489,128 @@ def test_a_group_that_leaves_a_stratum_of_another_entry_opens_no_check(audited: 
     assert only(audited(data("x"), metrics, more=more, baseline=before)).status is Status.WARN
 
 
+def labelled(cells: dict[str, tuple[int, int]]) -> str:
+    """Of 100 people of either label in each group, so many are selected."""
+    lines = [
+        f"{race},{z},{y},{k if y else 100 - k}"
+        for race, both in cells.items()
+        for z, k in zip((1, 0), both, strict=True)
+        for y in (1, 0)
+    ]
+    return "\n".join(["race,z,y,n", *lines, ""])
+
+
+def in_towns(rates: dict[str, int]) -> str:
+    """Of 100 people in either of two towns, so many are selected; 10 more in the second one."""
+    lines = [
+        f"{race},{town},{y},{k + more if y else 100 - k - more}"
+        for race, k in rates.items()
+        for town, more in (("x", 0), ("y", 10))
+        for y in (1, 0)
+    ]
+    return "\n".join(["race,town,y,n", *lines, ""])
+
+
+def of_classes(rates: dict[str, int]) -> str:
+    """Three outcomes of 100 people: so many have `hired`, 20 `asked`, and the others `no`."""
+    lines = [
+        f"{race},{y},{n}"
+        for race, k in rates.items()
+        for y, n in (("hired", k), ("asked", 20), ("no", 80 - k))
+    ]
+    return "\n".join(["race,y,n", *lines, ""])
+
+
+LABEL = {"columns": COLUMNS | {"label": {"column": "z", "positive": 1, "negative": 0}}}
+TOWNS = {"columns": COLUMNS | {"strata": ["town"]}}
+CLASSES = {"columns": COLUMNS | {"decision": "y"}}
+ONE_NUMBER: list[tuple[dict[str, Any], Callable[[dict[str, int]], str], dict[str, Any]]] = [
+    ({"metric": "differential_fairness", "fail": {"above": 0.3}}, rows, {}),
+    ({"metric": "differential_fairness", "fail": {"above": 0.3}}, of_classes, CLASSES),
+    (
+        {"metric": "demographic_parity_difference", "given": "town", "average": "pooled"}
+        | {"fail": {"above": 0.1}},
+        *(in_towns, TOWNS),
+    ),
+    (
+        {"metric": "demographic_parity_difference", "class": "macro", "fail": {"above": 0.05}},
+        *(of_classes, CLASSES),
+    ),
+    (
+        {"metric": "demographic_parity_difference", "class": "hired", "fail": {"above": 0.05}},
+        *(of_classes, CLASSES),
+    ),
+    (
+        {"metric": "selection_rate", "compare": "difference", "reference": "a"}
+        | {"aggregate": "max", "fail": {"above": 0.1}},
+        *(rows, {}),
+    ),
+    (
+        {"metric": "selection_rate", "compare": "ratio", "reference": "a"}
+        | {"aggregate": "min", "fail": {"below": 0.8}},
+        *(rows, {}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("metric", "data", "more"), ONE_NUMBER)
+@pytest.mark.parametrize(
+    ("now", "status"),
+    [
+        ({"a": 50, "b": 25, "c": 40}, Status.WARN),
+        ({"a": 50, "b": 25, "c": 26}, Status.FAIL),
+        ({"a": 50, "b": 25, "d": 40, "c": 26}, Status.FAIL),
+        ({"a": 50, "b": 40, "c": 25}, Status.FAIL),
+    ],
+)
+def test_a_number_of_all_groups_hides_no_group_that_falls(
+    audited: Audited,
+    metric: dict[str, Any],
+    data: Callable[[dict[str, int]], str],
+    more: dict[str, Any],
+    now: dict[str, int],
+    status: Status,
+) -> None:
+    entry = {"by": "race", **metric}
+    before = written(audited(data({"a": 50, "b": 25, "c": 40}), entry, more=more))
+    result = audited(data(now), entry, more=more, baseline=before)
+    assert only(result).status is status
+    # An older report does not have the groups behind the number.
+    (check,) = before["checks"]
+    assert check.pop("departures")
+    result = audited(data(now), entry, more=more, baseline=before)
+    assert only(result).status in {Status.INCONCLUSIVE, Status.FAIL}
+
+
+def test_two_groups_hide_nobody(audited: Audited) -> None:
+    metric = {"metric": "differential_fairness", "by": "race", "fail": {"above": 0.3}}
+    before = written(audited({"a": 50, "b": 25}, metric))
+    del before["checks"][0]["departures"]
+    assert only(audited({"a": 50, "b": 25}, metric, baseline=before)).status is Status.WARN
+    result = audited({"a": 50, "b": 25, "c": 26}, metric, baseline=before)
+    assert only(result).status is Status.INCONCLUSIVE
+    assert "which the baseline does not show: create a new one" in text_of(result)
+
+
+@pytest.mark.parametrize(("wrongly", "status"), [(12, Status.WARN), (45, Status.FAIL)])
+def test_another_rate_behind_a_maximum_for_each_group_fails(
+    audited: Audited, wrongly: int, status: Status
+) -> None:
+    metric = {"metric": "fairmlhealth_equal_odds_difference", "by": "race", "reference": "a"}
+    limited = {**metric, "fail": {"outside": [-0.2, 0.2]}}
+    before = written(audited(labelled({"a": (80, 10), "b": (30, 10)}), limited, more=LABEL))
+    now = labelled({"a": (80, 10), "b": (30, wrongly)})
+    result = audited(now, limited, more=LABEL, baseline=before)
+    assert only(result).status is status
+    assert ("a group is farther over the limit than before" in text_of(result)) == (wrongly > 20)
+
+
+def test_a_group_of_epsilon_that_is_gone_keeps_the_check_open(audited: Audited) -> None:
+    metric = {"metric": "differential_fairness", "by": "race", "fail": {"above": 0.3}}
+    before = written(audited({"a": 50, "b": 25, "c": 30}, metric))
+    assert only(audited({"a": 50, "b": 25}, metric, baseline=before)).status is Status.INCONCLUSIVE
+
+
 RATIO: dict[str, Any] = {"metric": "selection_rate", "compare": "ratio", "by": "race"}
 OWN = [
     # Of 100 people each: a 40 and b 76 and c 37 then, a 40 and b 60 and c 87 now.
@@ -549,6 +671,37 @@ def test_a_suppressed_report_tells_no_earlier_value(audited: Audited) -> None:
     assert found is not None
     assert (found.value, found.own, found.own_worse, found.worse_by) == (None, None, (), None)
     assert (found.decided_by, found.stratum) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("metric", "then"),
+    [
+        (FLOOR, {"a": 50, "b": 20, "c": 50}),
+        (FLOOR, {"a": 50, "b": 20, "c": 40}),
+        ({"metric": "demographic_parity_difference", "fail": {"above": 0.1}}, {"a": 70, "b": 20}),
+        ({"metric": "differential_fairness", "fail": {"above": 0.3}}, {"a": 70, "b": 20}),
+    ],
+)
+@pytest.mark.parametrize("selected", [0, 1, 2, 3, 4, 6])
+def test_a_status_of_hidden_numbers_does_not_depend_on_the_baseline(
+    audited: Audited, metric: dict[str, Any], then: dict[str, int], selected: int
+) -> None:
+    """Of ten people in b, so many are selected: a reader could find out how many."""
+    entry = {"by": "race", **metric}
+    before = written(audited(rows(then), entry))
+    data = rows({"a": 60, "c": 55}) + f"b,1,{selected}\nb,0,{10 - selected}\n"
+    hidden = {"suppress_below": 11}
+    whole = audited(data, entry, baseline=before)
+    alone, published = (
+        audited(data, entry, more=hidden, **options) for options in ({}, {"baseline": before})
+    )
+    found = only(published).estimate
+    assert found is not None
+    assert found.suppressed
+    assert published.exit_code >= alone.exit_code
+    assert published.exit_code == (alone.exit_code or 3)
+    assert bool(published.exit_code) >= bool(whole.exit_code)
+    assert "not compared with the baseline" in only(published).why
 
 
 @pytest.mark.parametrize(("b", "c", "then"), [(20, 60, (30, 20)), (60, 70, (30, 60))])

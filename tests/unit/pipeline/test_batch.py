@@ -157,14 +157,14 @@ def test_a_number_that_is_none_stops_only_the_spec_that_needs_it(tmp_path: Path)
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("name", SPECS)
-def test_many_files_have_one_pass_and_a_result_each(
+def test_many_files_have_a_pass_and_a_result_each(
     tmp_path: Path, passes: list[int], kind: str, name: str
 ) -> None:
     paths = [tmp_path / f"{at}.{kind}" for at in range(7)]
     for at, path in enumerate(paths):
         write(path, {key: values[at % 2 :] for key, values in ROWS.items()})
     each = audit_each(SPECS[name], tmp_path)
-    assert passes == [7]
+    assert passes == [1] * 7
     alone = [audit(SPECS[name], path) for path in paths]
     assert [said(one) for one in each.values()] == [said(one) for one in alone]
 
@@ -181,7 +181,7 @@ def spoilt(folder: Path) -> Iterator[tuple[str, type[FairauditError]]]:
     yield "6.csv", DataError
 
 
-def test_a_broken_file_stops_no_other(tmp_path: Path, passes: list[int]) -> None:
+def test_a_broken_file_stops_no_other(tmp_path: Path) -> None:
     for at in range(3):
         write(tmp_path / f"{at}.csv")
     bad = dict(spoilt(tmp_path))
@@ -190,7 +190,6 @@ def test_a_broken_file_stops_no_other(tmp_path: Path, passes: list[int]) -> None
     assert {name: type(found[name]) for name in bad} == bad
     assert "6.csv:2" in str(found["6.csv"])
     assert said(found["0.csv"])["groups"] == said(audit(SPECS["cut"], tmp_path / "0.csv"))["groups"]
-    assert passes[0] == 5
 
 
 def test_our_own_crash_over_one_file_stops_no_other(

@@ -172,6 +172,54 @@ def test_a_table_of_rates_has_the_range_over_all_completions(
     assert not result.reversals
 
 
+@pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
+@pytest.mark.parametrize("seed", range(6))
+def test_both_sides_of_a_comparison_have_the_range_over_all_completions(
+    tmp_path: Path, seed: int, columns: Mapping[str, Any]
+) -> None:
+    rows = draw(seed, columns)
+    file = tmp_path / "data.csv"
+    file.write_text(text_of(rows))
+    metrics: list[Any] = ["differential_fairness"]
+    metrics += [
+        {"metric": "selection_rate", "compare": "difference", "reference": crowd}
+        for crowd in ("rest", "overall")
+    ]
+    result = fairaudit.audit({**spec_of(columns), "metrics": metrics}, file)
+    completions = [*complete(rows, columns)]
+
+    def ends_of_share(counts: Sequence[tuple[int, int]]) -> Any:
+        return ends_of([hits / total for hits, total in counts])
+
+    seen = set()
+    for row in result.comparisons:
+        (part,) = row.parts
+        for side in part.sides:
+            counts = [
+                [totals[g] for g in ("a", "b")]
+                if side.crowd == "overall"
+                else [totals["ba"["ab".index(row.group[0][1])]]]
+                if side.crowd == "rest" and row.group
+                else [totals[side.group[0][1]]]
+                for totals in completions
+            ]
+            sums = [(sum(hits for hits, _ in one), sum(n for _, n in one)) for one in counts]
+            if row.metric == "differential_fairness" and part.outcome != "yes":
+                sums = [(n - hits, n) for hits, n in sums]
+            estimate = side.estimate
+            if len({*sums}) == 1:
+                continue
+            assert estimate.method == MASKED_RANGE
+            assert (estimate.low, estimate.high) == ends_of_share(sums)
+            seen.add(side.crowd or row.metric)
+            if side.crowd is None:
+                assert estimate.numerators == ends_of([hits for hits, _ in sums])
+                assert estimate.denominators == ends_of([n for _, n in sums])
+    assert (
+        seen >= {"rest", "overall", "differential_fairness"} or len({*map(str, completions)}) == 1
+    )
+
+
 def test_every_form_of_a_report_says_what_the_range_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

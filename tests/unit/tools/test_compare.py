@@ -733,6 +733,38 @@ def test_undefined_infinite_and_suppressed_values_are_told_and_not_tested() -> N
     assert check.change.way is Direction.SAME
 
 
+@pytest.mark.parametrize("metric", ["demographic_parity_difference", "differential_fairness"])
+@pytest.mark.parametrize(
+    ("c", "same", "of", "is_worse"),
+    [
+        (30, True, 100, True),
+        (30, False, 100, False),  # by chance: 38 and 30 of 100
+        (30, False, 2000, True),
+        (42, True, 100, False),
+        (42, False, 2000, False),
+    ],
+)
+def test_a_known_group_of_a_spread_that_falls_farther_makes_it_worse(
+    metric: str, c: int, same: bool, of: int, is_worse: bool
+) -> None:
+    def people(c: int) -> Rows:
+        of_100 = {"a": 50, "b": 25, "c": c}
+        return {
+            (g, 1, p): (k if p else 100 - k) * of // 100 for g, k in of_100.items() for p in (0, 1)
+        }
+
+    metrics = ["selection_rate", {"metric": metric, "fail": {"above": 0.1}}]
+    results = [audit(people(now), metrics) for now in (38, c)]
+    changes = compare(*results, same_people=same)
+    (check,) = changes.checks
+    assert check.change.way is Direction.SAME
+    if metric == "differential_fairness" and c == 42:
+        return  # ε has no better direction: c is farther from b
+    assert check.is_worse is is_worse
+    assert bool(check.behind) is is_worse
+    assert ("newly or farther over its limit: group=c" in text_of(changes)) is is_worse
+
+
 def test_a_ratio_of_nothing_changes_on_the_scale_of_differences() -> None:
     limit = [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}]
     sides = (audit(shares(500, each), limit) for each in (480, 0))
