@@ -349,10 +349,9 @@ def far_gap(errors: Sequence[Floats], sizes: Sequence[Floats], alpha: Alpha) -> 
     """The upper bound of 1 minus twice a mean of shares of errors; NaN from ⅔ z² errors on.
 
     The errors of a difference are the misses of one group and the hits of the other. MOVER's bound
-    covers .92 where two groups have an error each: it adds squares. Here the mean share has its
-    exact bound, at the size of the same variance. In groups of equal size it holds for any shares:
-    Hoeffding (1956), On the distribution of the number of successes in independent trials, Ann
-    Math Stat 27:713.
+    covers .92 of two groups with an error each. This is the exact bound of the mean share, at the
+    size of the same variance. In groups of equal size it holds for any shares: Hoeffding (1956), On
+    the distribution of the number of successes in independent trials, Ann Math Stat 27:713.
 
     >>> far_gap([np.array([0.1])] * 2, [np.array([10.0])] * 2, 0.05).round(6)
     array([0.975303])
