@@ -224,8 +224,10 @@ class AuditTask(Frozen):
             spec = apply_cuts(self.spec, cuts)
             cubes = recode(get_or_raise(counts), spec_to_fit(spec))
             if cubes.rows is None:
-                what = "a model needs rows, which cannot be read from this source"
-                raise UsageError(what, "remove the strata from models")
+                what = "a model makes strata from rows, and this source has no rows to read"
+                raise UsageError(
+                    what, "remove the strata that a model makes (`propensity`, `clusters`)"
+                )
             for stratum in strata:
                 if isinstance(stratum.model, PropensityStrata):
                     models[stratum.name] = _fit_propensity(stratum, stratum.model, spec, cubes)

@@ -161,7 +161,7 @@ def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Column
     for column in columns.strata:
         if column.name in protected:
             message = f"{column.name!r} is already a protected attribute"
-            hint = f"`given: {column.name}` conditions on it"
+            hint = f"`given: {column.name}` compares people with the same value in it"
             reader.faults.append(column.column.fault(f"{message}; {hint}"))
     taken = protected | {column.name for column in columns.strata}
     for column in columns.features:

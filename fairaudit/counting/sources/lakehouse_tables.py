@@ -125,7 +125,10 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
             raise
         # The message has only the kind of a library's error, whose text may quote a row.
         what = f"{name}: {form.module} cannot read this table of {form.title}"
-        hint = f"{type(error).__name__}: is it complete, and of a version that {form.module} reads?"
+        hint = (
+            f"{type(error).__name__}: check that the table is complete, and of a version that "
+            f"{form.module} reads"
+        )
         raise DataError(what, hint) from error
 
 
