@@ -259,10 +259,9 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "A Wilson interval, calculated as if the metric were a share with DeLong's variance. There "
-        "are two sides: people with a positive and with a negative label, or two groups. If a side "
-        "has few people, its part of the variance is not allowed to be smaller than a part of the "
-        "variance that is expected.",
+        "A Wilson interval, calculated as if the metric were a share with DeLong's variance. Each "
+        "of two sides (positive and negative labels, or two groups) adds a part to this variance. "
+        "In a small side, this part has a minimum, which is a fraction of its expected size.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(

@@ -198,8 +198,8 @@ DISPARITIES = (
     Disparity(
         id="unexplained_difference",
         short="d unexplained",
-        description="The part of the mean difference that remains if both groups have the same mix "
-        "of strata.",
+        description="The part of `mean_difference` that remains if both groups are distributed "
+        "over the strata in the same way.",
         caution=_FACTOR + " Only strata with people of both groups count: check how many people "
         "are in other strata.",
         source=citations.KAMIRAN,
@@ -212,8 +212,8 @@ DISPARITIES = (
     Disparity(
         id="explained_difference",
         short="d explained",
-        description="The part of the mean difference that corresponds to the different mix of "
-        "strata in the two groups.",
+        description="The part of `mean_difference` that exists because the two groups are "
+        "distributed differently over the strata.",
         caution=_FACTOR + " An explained difference is not a justified difference: that depends on "
         "the factor.",
         source=citations.KAMIRAN,

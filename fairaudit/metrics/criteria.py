@@ -543,9 +543,9 @@ DISPARITIES = (
         "a random person of the group. Equal classes count half.",
         caution=IGNORES_THE_LABEL + " The value does not show how far apart the classes are.",
         source=citations.CALDERS,
-        other_tools="For two classes, the same as `between_group_auc`. For more, the Mann–Whitney "
-        "statistic of the ranks of the classes, divided by the product of the two group sizes, "
-        "n₀n₁.",
+        other_tools="For two classes, the value is the same as `between_group_auc`. For more "
+        "classes, it is the Mann–Whitney statistic of the ranks of the classes, divided by the "
+        "product of the two group sizes, n₀n₁.",
         parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
     ),
     Disparity(

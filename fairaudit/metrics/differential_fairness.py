@@ -413,12 +413,12 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     other_tools="ε limits three things. The expected utilities of two groups differ at most by the "
     "factor e^ε, if no utility is negative (Eq. 5). If the outcome of a person becomes known, the "
     "odds that the person belongs to one group rather than the other change at most by the factor "
-    "e^ε, for every distribution in Θ (Eq. 4). A subset of the attributes has an ε of at most 2ε "
-    "(Theorem 3.2), and of at most ε for a single distribution. Smoothing: AIF360's "
+    "e^ε, for every distribution in Θ (Eq. 4). For a subset of the attributes, the value is at "
+    "most 2ε (Theorem 3.2), or at most ε if there is a single distribution. Smoothing: AIF360's "
     "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to each "
-    "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` divides this "
-    "amount in proportion to the outcomes of all groups: groups of different sizes with equal "
-    "rates then keep equal rates.",
+    "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` distributes "
+    "this amount over the outcomes in proportion to the outcomes of all groups. Groups of "
+    "different sizes with equal rates then keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

@@ -285,7 +285,7 @@ def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> 
     if missing.decision is None:
         return missing
     if reader.is_written("missing", "prediction"):
-        what = "`prediction` already decides this"
+        what = "`prediction` already decides what happens to these rows: remove one of the two"
         reader.fault(("missing", "decision"), what, key=True)
     return replace(missing, prediction=missing.decision, decision=None)
 

@@ -317,7 +317,9 @@ def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn)
     for value in sorted(conflicting):
         reader.fault(where, f"{value!r} is both positive and negative")
     if shape.order and threshold is not None:
-        reader.fault(("order",), "a threshold has two ordered classes", key=True)
+        reader.fault(
+            ("order",), "a threshold already orders its two classes: remove `order`", key=True
+        )
     if len(shape.order) == 1 or len({text.value for text in shape.order}) < len(shape.order):
         reader.fault(("order",), "list every class once, from the lowest to the highest")
     return Outcome(

@@ -158,7 +158,7 @@ def _read_disparity(
     """The disparity of a group metric and `compare`, or None and a fault."""
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
-        what = f"{metric.id} is a composition, not a rate, and cannot be compared"
+        what = f"{metric.id} describes the people of a stratum, so it cannot be compared"
         reader.fault(("compare",), what)
         return None
     if isinstance(metric, GroupMetric) and metric.instead:

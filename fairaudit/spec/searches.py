@@ -233,8 +233,8 @@ def _read_divergence(reader: SpecReader, bound: key_schema.Bound | None) -> Limi
         return None
     if bound.conclusive:
         message = (
-            "`conclusive` is not available for the most different of many subgroups: use "
-            "`significant`"
+            "`conclusive` is not available for subgroups, because the report picks the most "
+            "different one: use `significant`"
         )
         reader.fault(("conclusive",), message)
     if bound.below is not None or bound.above is None:

@@ -245,8 +245,7 @@ def copy_as_utf8(
 def _no_copy(file: SourceFile, error: OSError) -> DataError:
     return DataError(
         f"{file.file.path}: no disk space for a temporary copy of this file",
-        f"{error.strerror}: free some space, or set the environment variable TMPDIR to a folder on "
-        "another disk",
+        f"{error.strerror}: free some space, or set TMPDIR to a folder on another disk",
     )
 
 

@@ -68,10 +68,7 @@ def copy_sheet(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
         text.detach()
     except OSError as error:
         what = f"{file.file.path}: no disk space for a temporary copy of the sheet as CSV"
-        hint = (
-            f"{error.strerror}: free some space, or set the environment variable TMPDIR to a "
-            "folder on another disk"
-        )
+        hint = f"{error.strerror}: free some space, or set TMPDIR to a folder on another disk"
         raise DataError(what, hint) from error
     return replace(file, path=path, form=CSV)
 
@@ -93,8 +90,7 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
             size = sum(member.file_size for member in packed.infolist())
             if size > MOST_BYTES:
                 what = (
-                    f"{name}: the workbook has {size:,} bytes when unpacked; the limit is "
-                    f"{MOST_BYTES:,}"
+                    f"{name}: the workbook unpacks to {size:,} bytes; the limit is {MOST_BYTES:,}"
                 )
                 raise DataError(what, "save the sheet as CSV")
             for member in packed.infolist():

@@ -177,7 +177,7 @@ class _Iceberg(TableFormat):
             latest = [name for name, number in numbers.items() if number == max(numbers.values())]
         if len(latest) != 1:
             what = (
-                f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
+                f"{place.path}: it is not clear which metadata of this Iceberg table is the latest"
             )
             raise DataError(what, "export the table as Parquet from its catalog")
         options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}

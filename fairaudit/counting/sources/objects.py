@@ -82,10 +82,7 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
     except (OSError, ArrowException) as error:
         kind = _KIND.search(str(error))
         if isinstance(error, OSError) and error.strerror and kind is None:
-            hint = (
-                "free some space, or set the environment variable TMPDIR to a folder on another "
-                "disk"
-            )
+            hint = "free some space, or set TMPDIR to a folder on another disk"
             raise DataError(
                 f"{entry}: the file cannot be saved on this computer: {error.strerror}", hint
             ) from error

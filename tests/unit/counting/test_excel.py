@@ -156,7 +156,7 @@ def test_a_workbook_that_is_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(excel, "MOST_BYTES", 100)
-    with pytest.raises(DataError, match="bytes when unpacked; the limit is 100"):
+    with pytest.raises(DataError, match="bytes; the limit is 100"):
         audit(write(tmp_path / "rows.xlsx", {"Rows": ROWS}))
 
 
