@@ -114,7 +114,7 @@ def audit_each(
     with read_as_untrusted(is_on=untrusted):
         task = AuditTask.read(spec, RunOptions(fail_on, only, settings=settings))
         example = 'such as {"may": frame, "june": frame}'
-        check_type(data, str | Path | Mapping, "the data are a path or a dict of frames", example)
+        check_type(data, str | Path | Mapping, "data must be a path or a dict of frames", example)
         if not data:
             raise NothingToAudit("no data is named", "name a folder, or pass `{name: frame}`")
         if isinstance(data, Mapping):

@@ -337,7 +337,7 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
-    from fairaudit.report.checks import tally
+    from fairaudit.report.checks import tally, verdict_word
     from fairaudit.report.headlines import most_left_out
     from fairaudit.report.numbers import counted, whole
     from fairaudit.result import exit_code, list_notices
@@ -352,7 +352,8 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
         rows = f"rows={whole(result.provenance.rows)}"
         notices = counted(len(result.notices), "notice") if result.notices else ""
         checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings), notices]))
-        streams.write_line(f"{result.verdict.upper()}  {checks}  {subject} {rows} {seconds:.1f}s")
+        verdict = verdict_word(result.verdict)
+        streams.write_line(f"{verdict}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:
         from fairaudit.report.summary import verdicts, worst_verdict
 

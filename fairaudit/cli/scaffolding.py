@@ -116,7 +116,7 @@ def scaffold(  # noqa: PLR0913, PLR0917  # the options of the command
     columns = {role: name for role, name in zip(Role, named, strict=True) if name is not None}
     pairs = [text.partition("=") for text in split_names(counts or ())]
     if any(not sign for _, sign, _ in pairs):
-        hint = "--counts selected=n_selected --counts total=n"
+        hint = "for example: --counts selected=n --counts total=m"
         raise UsageError("--counts expects LEVEL=COLUMN", hint)
     choices = Choices(
         protected=split_names(protected or ()),

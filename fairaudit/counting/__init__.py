@@ -19,7 +19,7 @@ _ROUTE = "FAIRAUDIT_ROUTE"
 def refuse_other_routes(names: Sequence[str]) -> None:
     """Raises `UsageError` where the kernel alone is asked for, and does not serve these files."""
     if names and _forced_route() == "native":
-        what = f"{_ROUTE} is native, but the kernel cannot read {quoted(names[0])} as it is"
+        what = f"{_ROUTE} is set to native, but the compiled module cannot read {quoted(names[0])}"
         raise UsageError(what, f"unset {_ROUTE}")
 
 
@@ -31,13 +31,16 @@ def load_kernel() -> ModuleType | None:
         return import_module("fairaudit._kernel")  # written in C, so it imports nothing of ours
     except ImportError as error:
         if _forced_route() == "native":
-            what = f"{_ROUTE} is native, but this installation has no kernel"
-            raise UsageError(what, "install with a C compiler, or unset the variable") from error
+            what = f"{_ROUTE} is set to native, but this installation has no compiled module"
+            raise UsageError(what, "install with a C compiler, or unset FAIRAUDIT_ROUTE") from error
         return None
 
 
 def _forced_route() -> str:
     route = os.environ.get(_ROUTE, "")
     if route not in {"", "lazy", "native"}:
-        raise UsageError(f"{_ROUTE} is {quoted(route)}", "unset it, or set it to lazy or native")
+        raise UsageError(
+            f"{_ROUTE} is set to {quoted(route)}",
+            "unset it, or set it to lazy or native",
+        )
     return route

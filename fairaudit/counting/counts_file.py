@@ -101,10 +101,10 @@ def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec 
 def write(counts: Counts) -> bytes:
     """The content of a file of counts; raises `UsageError` for counts that no file may hold."""
     if counts.plan.rows is not None:
-        what = "the spec has measures of individuals, which need rows"
+        what = "the spec has measures of individuals; these need rows, and a counts file has none"
         raise UsageError(what, "remove these measures, or audit the data itself")
     if counts.plan.models:
-        what = "the spec has strata from a model, which must be fitted to all rows"
+        what = "the spec has strata that a model makes; this model must be fitted to all rows"
         raise UsageError(what, "remove `propensity` and `clusters`, or audit the data itself")
     counts = counts.compact()
     tables = [*_write_tables(counts)]
@@ -425,7 +425,8 @@ def refuse_single_people(plan: Plan) -> None:
     kept = [reason for reason in reasons.values() if reason]
     if kept:
         raise UsageError(
-            f"the spec asks for {', '.join(kept)}: --suppress cannot hide small counts there",
+            f"the spec asks for {', '.join(kept)}; --suppress cannot hide small counts in these "
+            "results",
             "remove these measures, or count without --suppress for readers who may see all counts",
         )
 

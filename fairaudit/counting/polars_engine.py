@@ -325,7 +325,10 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
             what = f"{data.name}: measures of individuals cannot be computed in a database"
             return UsageError(what, "audit an export as Parquet, or remove that metric")
         if plan.repeats is not None:
-            what = f"{data.name}: repeated people cannot be left out in a database"
+            what = (
+                f"{data.name}: the data is in a database, where fairaudit cannot leave out "
+                "repeated rows of a person"
+            )
             hint = "remove `columns.id`, and choose one row of each person in `?query=SELECT …`"
             return UsageError(what, hint)
         with _open_table(data) as table:

@@ -51,8 +51,11 @@ def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
 
 def name_interval(metric: Metric) -> str:
     """The names of the interval of a metric, or why it has none."""
+    why = explain_no_interval(metric)
+    if why and isinstance(metric, TableMetric) and metric.method:
+        return f"if there are two outcomes, {metric.method}; otherwise {why}"
     names = dict.fromkeys(found.method or found.why for found in _find_intervals(metric))
-    return explain_no_interval(metric) or "; for decisions, ".join(names)
+    return why or "; for decisions, ".join(names)
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
@@ -143,72 +146,76 @@ class Method(Frozen):
 METHODS = (
     Method(
         "Wilson",
-        "Interval of one share: all true shares that are compatible with the observed share. It "
-        "stays within 0 and 1 and suits small groups.",
+        "The interval of one share: all true shares that are compatible with the observed share. "
+        "It stays within 0 and 1 and suits small groups.",
         Citation("Wilson", 1927, "https://doi.org/10.1080/01621459.1927.10502953"),
     ),
     Method(
         "jackknife",
         "The variance follows from how much the value would change if one person at a time were "
-        "left out. Leaving a person out does not change who the neighbours of the others are. For "
-        "a share or an average precision, the interval is Wilson's, with this variance.",
+        "left out. If the metric uses neighbours, the others keep the same neighbours. The "
+        "interval of a share or of an average precision is a Wilson interval with this variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
         ("jackknife of people", "Wilson, jackknife"),
     ),
     Method(
         "Newcombe",
-        "Interval of the difference of two shares, made from the Wilson intervals of both.",
+        "The interval of a difference of two shares. It is made from the Wilson interval of each "
+        "share (all true shares that are compatible with the observed one).",
         Citation("Newcombe, Stat Med 17:873", 1998),
     ),
     Method(
         "Newcombe, paired",
-        "Interval of the difference between two models on the same people, made from the intervals "
-        "of both models. The correlation of the models makes it narrower; the delta method "
-        "estimates the correlation from the joint counts.",
+        "The interval of the difference between two models on the same people. It is made from the "
+        "intervals of both models. The correlation of the models makes it narrower; the delta "
+        "method estimates the correlation from the joint counts.",
         Citation("Newcombe, Stat Med 17:2635, method 10", 1998),
         ("MOVER, paired",),
     ),
     Method(
         "unpaired, conservative",
-        "Interval of the difference between two models whose correlation is unknown: from the "
-        "lower end of one interval minus the upper end of the other to the upper end minus the "
-        "lower end. It is valid for every correlation.",
+        "The interval of the difference between two models whose correlation is unknown. Its lower "
+        "end is the lower end of one interval minus the upper end of the other; its upper end is "
+        "the upper end of the first minus the lower end of the second. It is valid for every "
+        "correlation.",
         Citation("Dunn, JASA 56:52", 1961),
     ),
     Method(
         "Koopman",
-        "Interval of the ratio of two shares: all ratios that a chi-square test does not reject. "
+        "The interval of a ratio of two shares: all ratios that a chi-square test does not reject. "
         "It exists even if one of the shares is 0.",
         Citation("Koopman, Biometrics 40:513", 1984),
     ),
     Method(
         "Katz",
-        "Interval of the ratio of two shares, from a normal distribution of the logarithm of the "
-        "ratio. It is too narrow in small groups, so it is used only on request.",
+        "The interval of a ratio of two shares. It assumes that the logarithm of the ratio has a "
+        "normal distribution. In small groups it is too narrow, so it is used only on request.",
         Citation("Katz et al., Biometrics 34:469", 1978),
     ),
     Method(
         "MOVER",
-        "Interval of a sum, difference, ratio or mean of estimates, made from their intervals "
-        "(method of variance estimates recovery). “By each share” does this for any other "
-        "formula: one share moves to both ends of its interval while the other keeps its value.",
+        "The interval of a sum, difference, ratio or mean of estimates. It is made from the "
+        "intervals of these estimates (method of variance estimates recovery). “MOVER by each "
+        "share” is the same for any other formula: each share in turn is set to the lower and to "
+        "the upper end of its interval, and the other shares keep their values.",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
         ODDS_RATIO_INTERVAL,
-        "Interval of an odds ratio, made from the intervals of both shares on the scale of log "
-        "odds. The middle of each interval is the log odds after one half is added to hits and to "
-        "misses.",
+        "The interval of an odds ratio. It is made from the intervals of both shares on the scale "
+        "of log odds. The middle of each interval is the log odds after one half is added to hits "
+        "(the people that the share counts) and to misses (all others).",
         Citation("Gart, JRSS B 28:164", 1966),
     ),
     Method(
-        "exact if few",
-        "A share with fewer than 13 hits (people that it counts) or misses (all others) gets the "
-        "exact interval of Clopper–Pearson, and the interval of a difference, ratio or odds ratio "
-        "is made from these intervals (MOVER). Such an interval can include parity (no disparity) "
-        "although p is below .05, because it is wider than the test requires. For intervals that "
-        "hold for all pairs at the same time, the limit is 13 or 2/3 · z², "
-        "the larger of the two (z is the critical value).",
+        "exact if counts are small",
+        "Hits are the people that a share counts; misses are all others. If a share has fewer than "
+        "13 hits or fewer than 13 misses, its interval is the exact interval of Clopper–Pearson. "
+        "The interval of a difference, ratio or odds ratio is then made from the intervals of its "
+        "shares (method: MOVER). Such an interval is wider than it would have to be to agree with "
+        "the test, so it can include parity (no disparity) although p is below .05. If intervals "
+        "hold for all pairs at the same time, 13 is replaced by 2/3 · z² if that is larger; z is "
+        "the critical value, 1.96 for a single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -217,77 +224,81 @@ METHODS = (
     ),
     Method(
         "Welch",
-        "Interval and t test of the difference of two means; the groups' variances may differ.",
+        "The interval and the t test of the difference of two means. The variances of the groups "
+        "may differ.",
         Citation("Welch, Biometrika 34:28", 1947),
     ),
     Method(
         "Welch's F",
-        "Test that the means of several groups are equal; their variances may differ.",
+        "A test of whether several groups have equal means. The variances of the groups may "
+        "differ.",
         Citation("Welch, Biometrika 38:330", 1951),
     ),
     Method(
         "Student",
-        "Interval of one mean. As a test of two means it assumes equal variances of the groups.",
+        "The interval of one mean. As a test of two means, it assumes that the groups have equal "
+        "variances.",
         Citation("Student, Biometrika 6:1", 1908),
     ),
     Method(
         "HC2",
-        "Interval and t test of a coefficient of a least-squares regression. The variance may "
-        "differ between groups and between levels of the controls. It is estimated from the "
-        "squared residuals; each is divided by 1 minus the person's leverage (influence on the "
-        "fit).",
+        "The interval and the t test of a coefficient of a least-squares regression. The variance "
+        "may differ between groups and between levels of the controls. It is estimated from the "
+        "squared residuals; each is divided by 1 minus the leverage of the person (the influence "
+        "on the fit).",
         Citation("MacKinnon & White, J Econometrics 29:305", 1985),
         ("least squares t",),
     ),
     Method(
         "DeLong",
-        "Interval of an area under the ROC curve, from how each person ranks among the others.",
+        "The interval of an area under the ROC curve. It follows from how each person ranks among "
+        "the others.",
         Citation("DeLong, DeLong & Clarke-Pearson, Biometrics 44:837", 1988),
     ),
     Method(
         "DeLong, moderated",
-        "Wilson's interval, calculated as if the metric were a share with DeLong's variance. If "
-        "one of the two sides (people with a positive and with a negative label, or two groups) "
-        "has few people, what it adds to the variance has a minimum: a part of the expected "
-        "variance.",
+        "A Wilson interval, calculated as if the metric were a share with DeLong's variance. Each "
+        "of two sides (positive and negative labels, or two groups) adds a part to this variance. "
+        "In a small side, this part has a minimum, which is a fraction of its expected size.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
         "Clopper–Pearson",
-        "Exact interval of one share: in groups of any size, it contains the true share at least "
-        "as often as its confidence says.",
+        "The exact interval of one share. In groups of any size, it contains the true share at "
+        "least as often as its confidence says.",
         Citation("Clopper & Pearson, Biometrika 26:404", 1934),
     ),
     Method(
         "concentration of all bins",
-        "Interval of a calibration error. On each side, it is as wide as the error that chance can "
-        "cause in the shares of all bins together. So the interval includes the bias of the error "
-        "in small groups.",
+        "The interval of a calibration error. On each side, it is as wide as the error that chance "
+        "can cause in the shares of all bins together. So the interval allows for the bias of the "
+        "error in small groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(
         "consistency resampling",
-        "Test that a score is calibrated. Labels are drawn 9,999 times, with the scores as their "
-        "probabilities. p is the share of draws in which the error is at least as large as in the "
-        "data. The random seed is fixed.",
+        "A test of whether a score is calibrated. Labels are drawn 9,999 times, with the scores as "
+        "their probabilities. p is the share of draws in which the error is at least as large as "
+        "in the data. The random seed is fixed.",
         Citation("Bröcker & Smith", 2007, "https://doi.org/10.1175/WAF993.1"),
     ),
     Method(
         "binomial over all bins",
-        "Exact test that a score is calibrated: the probability that the share of positives is "
-        "this far from the score in any bin of any group, if the positives in each bin have a "
-        "binomial distribution.",
+        "An exact test of whether a score is calibrated. If it is, the positives in each bin have "
+        "a binomial distribution. p is the probability that, in at least one bin of one group, the "
+        "share of positives is as far from the score as in the data.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "permutations within bins",
-        "Test that groups have equal shares of positives in every bin of the score: the labels of "
-        "the people in a bin are exchanged at random 9,999 times. The random seed is fixed.",
+        "A test of whether groups have equal shares of positives in every bin of the score. The "
+        "labels of the people in a bin are exchanged at random 9,999 times. The random seed is "
+        "fixed.",
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
     ),
     Method(
         "standardised mean difference",
-        "How much the group and the reference differ in a feature: the difference of their means, "
+        "The difference between the mean of a feature in the group and its mean in the reference, "
         "in standard deviations. The difference that remains between people with equal propensity "
         "is called residual confounding.",
         Citation("Austin, Stat Med 28:3083", 2009),
@@ -295,49 +306,50 @@ METHODS = (
     ),
     Method(
         "Wald",
-        "Interval of a coefficient that is estimated by maximum likelihood: with 95 % confidence, "
-        "1.96 standard errors on each side. As a test: z is the distance from the best value, in "
-        "standard errors.",
+        "The interval of a coefficient that is estimated by maximum likelihood: with 95 % "
+        "confidence, 1.96 standard errors on each side. As a test: z is the distance from the "
+        "coefficient to its best value (1 for a calibration slope, 0 for a calibration intercept), "
+        "in standard errors.",
         Citation("Wald, Trans Am Math Soc 54:426", 1943),
     ),
     Method(
         "credible",
-        "Interval of the values that are plausible according to a model and the data (the "
-        "posterior distribution), with the same probability outside on both sides. The name of the "
-        "model follows: partial pooling or draws. “All groups together”: the intervals of all "
-        "groups hold at the same time.",
+        "The interval of the values that are plausible according to a model and the data (the "
+        "posterior distribution). The values below the interval have the same probability as the "
+        "values above it. The name of the model follows: partial pooling or draws. “All groups "
+        "together” means that the intervals of all groups hold at the same time.",
         Citation("Foulds, Islam, Keya & Pan", 2020, "https://arxiv.org/abs/1811.07255"),
         ("credible, all groups together",),
     ),
     Method(
         "Sato",
-        "Interval of a difference that is averaged over strata. It is valid both for a few large "
-        "strata and for many small strata.",
+        "The interval of a difference that is averaged over strata. It is valid both for a few "
+        "large strata and for many small strata.",
         Citation("Sato, Biometrics 45:1323", 1989),
     ),
     Method(
         "Robins–Breslow–Greenland",
-        "Interval of the Mantel–Haenszel odds ratio. It is valid both for a few large strata and "
-        "for many small strata.",
+        "The interval of the Mantel–Haenszel odds ratio. It is valid both for a few large strata "
+        "and for many small strata.",
         Citation("Robins, Breslow & Greenland, Biometrics 42:311", 1986),
         ("Robins, Breslow & Greenland",),
     ),
     Method(
         "Greenland–Robins",
-        "Interval of a ratio of shares that are averaged over strata, made for strata of few "
-        "people.",
+        "The interval of a ratio of shares that are averaged over strata. It is made for strata "
+        "with few people.",
         Citation("Greenland & Robins, Biometrics 41:55", 1985),
     ),
     Method(
         "Fieller",
-        "Interval of the ratio of two estimates that may depend on each other. It has no upper end "
-        "if the divisor may be 0.",
+        "The interval of a ratio of two estimates that may depend on each other. It has no upper "
+        "end if the divisor could be 0.",
         Citation("Fieller, JRSS B 16:175", 1954),
     ),
     Method(
         "delta",
-        "Interval from a normal distribution. The variance follows from how much the metric "
-        "changes if one of the averages in its formula changes.",
+        "An interval that assumes a normal distribution. The variance follows from how much the "
+        "metric changes if one of the averages in its formula changes.",
         Citation("Oehlert, Am Stat 46:27", 1992),
         ("delta method",),
     ),
@@ -349,146 +361,151 @@ METHODS = (
     ),
     Method(
         "both rates together",
-        "The intervals of both rates hold at the same time, so you can select the larger value. "
-        "Each interval has a higher confidence (Šidák).",
+        "The intervals of both rates hold at the same time. So the interval stays valid if the "
+        "larger of the two values is chosen after looking at the data. Each interval has a higher "
+        "confidence (Šidák).",
         Citation("Šidák, JASA 62:626", 1967),
         ("all classes together",),
     ),
     Method(
         "simultaneous over pairs",
-        "The intervals of all pairs of groups are valid at the same time, so you can select the "
-        "widest one.",
+        "The intervals of all pairs of groups are valid at the same time. So the interval stays "
+        "valid if the pair with the largest gap is chosen after looking at the data.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "z",
-        "Test that two shares are equal: their difference divided by its standard error, compared "
-        "with the normal distribution. The standard error is calculated from the share of both "
-        "groups together (pooled) or, if the name says “unpooled”, from the share of each group.",
+        "A test of whether two shares are equal. It divides their difference by its standard error "
+        "and compares the result with the normal distribution. The standard error is calculated "
+        "from the share of both groups together (pooled). If the report calls the test “unpooled”, "
+        "the standard error is calculated from the share of each group.",
         Citation("Fleiss, Levin & Paik, Statistical Methods for Rates and Proportions, 3.2", 2003),
         ("z test", "unpooled"),
     ),
     Method(
         "Fisher",
-        "Exact test that two shares are equal, from the probabilities of all tables of counts with "
-        "the same totals. It replaces z in two cases: an expected count (if both shares were "
-        "equal) is below 5, or the p-value of z is below .025 and more than 10 % wrong. How wrong "
-        "the p-value of z is follows from a more exact formula (saddle point; Barndorff-Nielsen, "
-        "Biometrika 73:307).",
+        "An exact test of whether two shares are equal. It uses the probabilities of all tables of "
+        "counts that have the same totals as the observed table. It replaces z in two cases: a "
+        "count that would be expected if both shares were equal is below 5; or the p-value of z is "
+        "below .025 and more than 10 % too high or too low. A more exact formula shows how wrong "
+        "the p-value of z is (saddle point; Barndorff-Nielsen, Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),
     Method(
         "mid-p",
-        "A variant of Fisher's test, used by default: tables exactly as likely as the observed one "
-        "get only half the weight.",
+        "A variant of Fisher's test, used by default: tables that are exactly as likely as the "
+        "observed table get only half the weight.",
         Citation("Lancaster, JASA 56:223", 1961),
     ),
     Method(
         "χ²",
-        "Test that the shares of several groups, or their outcomes, are equal: it compares the "
-        "observed counts with the counts expected if all groups were equal. If the p-value of χ² "
-        "is below .01 and the p-value of G is more than twice as large, G is used instead.",
+        "A test of whether several groups have equal shares, or equal outcomes. It compares the "
+        "observed counts with the counts that would be expected if all groups were equal. If the "
+        "p-value of χ² is below .01 and the p-value of G is more than twice as large, G is used "
+        "instead.",
         Citation("Pearson, Phil Mag 50:157", 1900),
         ("chi-square", "chi-squared", "chi2", "Pearson"),
     ),
     Method(
         "G",
-        "Likelihood-ratio test of the same question as χ². Its statistic is 2 · people · mutual "
-        "information (how much the group says about the outcome).",
+        "A likelihood-ratio test. It answers the same question as χ². Its statistic is 2 times the "
+        "number of people times the mutual information (how much the group says about the "
+        "outcome).",
         Citation("Wilks, Ann Math Stat 9:60", 1938),
         ("G test",),
     ),
     Method(
         "permutations",
-        "Groups of the same sizes are drawn at random from all people. p is the share of draws in "
-        "which the groups differ at least as much as in the data. This test is used if expected "
-        "counts are small.",
+        "A test by random groups: groups of the same sizes are drawn from all people. p is the "
+        "share of draws in which the groups differ at least as much as in the data. This test is "
+        "used if expected counts are small.",
         Citation("Phipson & Smyth", 2010, "https://doi.org/10.2202/1544-6115.1585"),
         ("permutation",),
     ),
     Method(
         "McNemar",
-        "Test of two decisions on the same people: whether as many people change in one direction "
-        "as in the other. For two groups: whether the rates of both groups change by the same "
-        "amount, or by the same factor.",
+        "A test of two decisions on the same people: whether as many people change in one "
+        "direction as in the other. For two groups, it tests whether the rates of both groups "
+        "change by the same amount, or by the same factor.",
         Citation("McNemar, Psychometrika 12:153", 1947),
     ),
     Method(
         "Cochran–Mantel–Haenszel",
-        "Test that group and outcome are not related within the strata: that the odds ratio is 1 "
-        "in every stratum. The test can also be read as one of the average gap: that the mean of "
-        "the gaps, with the weights of Mantel and Haenszel, is 0.",
+        "A test of whether group and outcome are related within the strata. Without a relation, "
+        "the odds ratio is 1 in every stratum. The test is also a test of the average gap: whether "
+        "the mean of the gaps, with the weights of Mantel and Haenszel, is 0.",
         Citation("Mantel & Haenszel, J Natl Cancer Inst 22:719", 1959),
         ("CMH", "Mantel–Haenszel"),
     ),
     Method(
         "Breslow–Day",
-        "Test that the odds ratio is the same in all strata.",
+        "A test of whether the odds ratio is the same in all strata.",
         Citation("Breslow & Day, Statistical Methods in Cancer Research I", 1980),
     ),
     Method(
         "Gail–Simon",
-        "Test that the gaps of all strata have the same direction.",
+        "A test of whether the gaps of all strata have the same direction.",
         Citation("Gail & Simon, Biometrics 41:361", 1985),
     ),
     Method(
         "Mann–Whitney",
-        "Test of scores by ranks: whether a person of one group has the higher score as often as a "
-        "person of the other group.",
+        "A test of scores by ranks: whether a person of one group has the higher score as often as "
+        "a person of the other group.",
         Citation("Mann & Whitney, Ann Math Stat 18:50", 1947),
         ("Wilcoxon",),
     ),
     Method(
         "Šidák",
-        "Correction for selecting the smallest of several p-values or the widest of several "
-        "intervals. It is exact if the tests, or intervals, are independent.",
+        "A correction for choosing the smallest of several p-values, or one of several intervals, "
+        "after looking at the data. It is exact if the tests, or intervals, are independent.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
         "Holm",
-        "Correction of several p-values: the probability of one or more false alarms among them is "
-        "at most alpha (the accepted rate of false alarms, .05 by default), however the tests "
-        "depend on each other.",
+        "A correction of several p-values. After it, the probability of one or more false alarms "
+        "among them is at most alpha (the accepted rate of false alarms, .05 by default), however "
+        "the tests depend on each other.",
         Citation("Holm, Scand J Stat 6:65", 1979),
     ),
     Method(
         "over pairs",
-        "Correction for selecting the pair of groups with the smallest p-value. It uses the "
+        "A correction for choosing the pair of groups with the smallest p-value. It uses the "
         "studentized range, or Bonferroni if that gives a smaller p-value.",
         Citation("Kramer, Biometrics 12:307", 1956),
         ("Tukey–Kramer",),
     ),
     Method(
         "pairs",
-        "If some groups are small, the joint test covers only the large groups, and every pair of "
-        "groups is tested as well. So a very small group can neither cause nor hide a "
-        "difference. Alpha (the accepted rate of false alarms) is divided: the joint test has nine "
-        "tenths, the tests of pairs have one tenth.",
+        "If some groups are small, the test for all groups together covers only the large groups. "
+        "Every pair of groups is then tested as well. So a very small group alone cannot make the "
+        "joint test significant, and it cannot hide a difference between the large groups. Alpha "
+        "(the accepted rate of false alarms) is divided: the joint test gets nine tenths, the "
+        "tests of pairs get one tenth.",
         Citation("Genovese, Roeder & Wasserman, Biometrika 93:509", 2006),
         ("and pairs", "every pair"),
     ),
     Method(
         "its interval",
-        "A test made from the interval: the confidence is raised until the interval just reaches "
-        "the value at parity; p is 1 minus that confidence.",
+        "A test that is made from the interval. The confidence is raised until the interval just "
+        "reaches the value at parity; p is 1 minus that confidence.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
     ),
     Method(
         "effective counts",
         "With survey weights, the sample size of a share is the number of people without weights "
-        "that would give the same (linearised) variance. This is right even if the weights depend "
+        "that would give the same (linearised) variance. It is correct even if the weights depend "
         "on the outcome. Fisher's test rounds this number, which is an approximation.",
         Citation("Särndal, Swensson & Wretman, Model Assisted Survey Sampling, 5.7", 1992),
         ("linearised variance",),
     ),
     Method(
         "cluster-robust",
-        "Interval or test with a variance from the differences between clusters (rows that belong "
-        "together), within declared strata if there are any. CR2 corrects the variance by the "
-        "largest leverage of a cluster (its influence on the value). The degrees of freedom are "
-        "the effective number of clusters minus 1; this number is n² / Σ n_c², with n_c people in "
-        "cluster c.",
+        "An interval or a test whose variance follows from the differences between clusters (rows "
+        "that belong together), within declared strata if there are any. CR2 corrects the variance "
+        "by the largest leverage of a cluster (its influence on the value). The degrees of freedom "
+        "are the effective number of clusters minus 1. The effective number is n² / Σ n_c², with "
+        "n_c people in cluster c.",
         Citation("Carter, Schnepel & Steigerwald, Rev Econ Stat 99:698", 2017),
         ("CR2",),
     ),
@@ -500,8 +517,8 @@ METHODS = (
     ),
     Method(
         "Benjamini–Hochberg",
-        "Correction of several p-values: among those called significant, the expected share of "
-        "false alarms is at most alpha (.05 by default).",
+        "A correction of several p-values. After it, the expected share of false alarms among the "
+        "significant results is at most alpha (.05 by default).",
         Citation("Benjamini & Hochberg, JRSS B 57:289", 1995),
         ("BH", "FDR correction"),
     ),

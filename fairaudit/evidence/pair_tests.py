@@ -35,7 +35,7 @@ LARGE_GROUP = 10
 
 FEW_EXPECTED = (
     f"if an expected count is below {LEAST_EXPECTED}, or the p-value of z is below .025 and more "
-    "than 10 % wrong"
+    "than 10 % too high or too low"
 )
 FEW_GROUPS = (
     f"for all groups together. If a group has an expected count below {LEAST_EXPECTED}, every pair "

@@ -40,7 +40,9 @@ MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
 MASKED_COUNTS = "masked counts hide people of a group, and not by chance"
 TOO_LITTLE_VARIATION = "none: too little variation to test"
-EXTREME_IS_CHOSEN = "the extreme group is chosen from the same data"
+EXTREME_IS_CHOSEN = (
+    "the extreme group is chosen from the same data, and no interval here takes that into account"
+)
 ONE_GROUP = "a test compares two groups, and this is the value of one group"
 
 
@@ -359,7 +361,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
         return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
-    # The metric of the catalogue, not its option for these data.
+    # The metric of the catalogue, not its option for this data.
     listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(

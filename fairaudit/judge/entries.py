@@ -19,14 +19,7 @@ from fairaudit.evidence.records import find_parts
 from fairaudit.judge.checks import NEAR, Check, Limit
 from fairaudit.judge.departures import list_departures
 from fairaudit.judge.findings import NotEvaluated
-from fairaudit.metrics import (
-    Disparity,
-    Eligibility,
-    Evaluation,
-    GroupMetric,
-    Requirement,
-    evaluate,
-)
+from fairaudit.metrics import Disparity, Eligibility, Evaluation, GroupMetric, Requirement, evaluate
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.eligibility import find_group
 from fairaudit.metrics.evaluate import evaluate_against

@@ -203,8 +203,7 @@ def judge(
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"
-    if evidence is None:
-        evidence = correct_families({check.id: (evaluation, check.fails)})[check.id]
+    evidence = evidence or correct_families({check.id: (evaluation, check.fails)})[check.id]
     entries, not_evaluated = collect_entries(check, evaluation)
     not_evaluated += left_out
     outcome = apply_limits(check.fail, check.warn, entries, evidence)

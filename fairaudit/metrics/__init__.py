@@ -131,11 +131,11 @@ def suggest(name: str) -> str:
     for comparison in _COMPARISONS:
         rate = find_metric(name.removesuffix(f"_{comparison}"))
         if name.endswith(f"_{comparison}") and isinstance(rate, GroupMetric):
-            return f": say `metric: {rate.id}, compare: {comparison}`"
+            return f": write `metric: {rate.id}, compare: {comparison}`"
     family = [record.id for record in CATALOGUE if record.id.startswith(f"{name}_")]
     if family:
         listed = " or ".join(quoted(record) for record in family)
-        return f"; say which: {listed}" if len(family) > 1 else f"; did you mean {listed}?"
+        return f"; choose one: {listed}" if len(family) > 1 else f"; did you mean {listed}?"
 
     def specific(text: str) -> str:
         """A name without the words that many names share, unless it has no others."""

@@ -142,7 +142,7 @@ TABLE_METRICS = (
         id="mutual_information",
         title="Mutual information of outcome and group",
         short="MI",
-        description="How much the outcome says about the group, in bits.",
+        description="How much information the outcome contains about the group, in bits.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " It has no sign and does not show which group "
         "is worse off. A disparity of middle size has a small value.",
         **_OF_CLASSES,
@@ -171,7 +171,8 @@ TABLE_METRICS = (
         title="Mutual information of score and group",
         short="MI of score",
         aliases=("numeric_mutual_information",),
-        description="How much the score, in bins, says about the group, in bits of information.",
+        description="How much information the score (in ranges, called bins) contains about the "
+        "group, in bits.",
         caution=IGNORES_THE_LABEL + " " + _BIASED + " A score with more than twenty values is cut "
         "into tenths of the people: finer bins contain more information, but also more bias.",
         **_OF_SCORES,
@@ -199,9 +200,10 @@ TABLE_METRICS = (
         id="eta_neutrality",
         title="η-neutrality",
         short="η",
-        description="How over-represented the most over-represented combination of an outcome and "
-        "a group is: its share, divided by the share that it would have if outcome and group were "
-        "independent, minus 1.",
+        description="For a combination of an outcome and a group: its share of all people, divided "
+        "by the share that it would have if outcome and group were independent, minus 1. The value "
+        "is the largest of these numbers, so it shows how over-represented the most "
+        "over-represented combination is.",
         caution=IGNORES_THE_LABEL + " The value can be large if an outcome or a group is rare. It "
         "does not show combinations that occur too rarely.",
         **_OF_CLASSES,
@@ -231,7 +233,8 @@ TABLE_METRICS = (
         description="The share of people whose outcome is guessed correctly without any "
         "information.",
         caution="The value does not measure a disparity: it is the baseline for `predictability`.",
-        no_interval="the most common outcome is chosen from the same data",
+        no_interval="the most common outcome is chosen from the same data, and no interval here "
+        "takes that into account",
         source=citations.ZLIOBAITE,
         formula="people with the most common outcome / people",
         parity="any value, because groups are not compared",
@@ -321,28 +324,28 @@ TOTAL_VARIATION = TableMetric(
     id="total_variation",
     title="Total variation distance",
     short="TV",
-    description="The largest share of one group's outcomes that would have to change to match the "
-    "distribution of another group.",
-    caution="By chance alone, the value grows with the number of groups and of classes.",
+    description="For two groups: the share of the outcomes of one group that would have to change "
+    "to match the distribution of the other group. The value is the largest such share over all "
+    "pairs of groups.",
+    caution="By chance alone, the value is larger if there are more groups or more outcomes.",
     source=citations.LEVIN,
     other_tools=(
         "For two outcomes, the value equals `demographic_parity_difference`. SageMaker Clarify's "
         "TVD is the same for two groups."
     ),
-    instead="demographic_parity_difference, which is the same number of two outcomes",
+    instead="demographic_parity_difference, which is the same number if there are two outcomes",
     formula="max over groups g, h of ½ Σ over classes y of |P(y|g) - P(y|h)|",
     bounds=(0, 1),
     value_of=_total_variation,
-    **_OF_CLASSES
-    | {
-        "no_interval": f"with more than two outcomes, {BIASED_BY_CHANCE}; with two, "
-        f"{GAP_INTERVAL}, simultaneous over pairs"
-    },
+    method=f"{GAP_INTERVAL}, simultaneous over pairs",
+    **_OF_CLASSES,
 )
 
 
 _UNDEFINED = "a number that never varies, in the attribute or the outcome"
-_OF_THE_NUMBER = "The numbers themselves are used, not bins, and one attribute at a time."
+_OF_THE_NUMBER = (
+    "The measure uses the numbers themselves, not their bins, and one attribute at a time."
+)
 
 
 class _Line(Frozen):
@@ -437,7 +440,7 @@ def _test_trend(table: GroupTable, terms: MetricOptions) -> Floats:
 
 _OF_A_LINE: dict[str, Any] = {
     "family": "independence",
-    "caution": "The measure assumes a straight line, and misses a rate that first rises and then "
+    "caution": "The measure assumes a straight line, so it misses a rate that first rises and then "
     "falls. " + _OF_THE_NUMBER,
     "source": citations.ZLIOBAITE,
     "requirements": frozenset({Requirement.NUMERIC_ATTRIBUTE}),
@@ -485,15 +488,15 @@ TREND = TableMetric(
     caution="The value grows with the number of people: it measures evidence, not the size of the "
     "trend. " + _OF_THE_NUMBER,
     source=citations.ARMITAGE,
-    other_tools="The square root of the statistic of R's `prop.trend.test`, with a sign. "
-    "statsmodels divides by people - 1.",
+    other_tools="The value is the square root of the statistic of R's `prop.trend.test`, with a "
+    "sign. statsmodels divides by people - 1.",
     formula="Σ (s - mean s)(y - r) / √(r (1 - r) Σ (s - mean s)²), attribute s, outcome y with "
     "rate r",
     bounds=(None, None),
     requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,
     value_of=_find_trend,
-    no_interval="it is a test statistic",
+    no_interval="the value is a test statistic, not an estimate",
     hypothesis="no trend",
     test=IS_TEST,
     p_of=lambda *asked: distributions.normal_two_sided(_find_trend(*asked).value),

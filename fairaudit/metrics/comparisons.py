@@ -105,9 +105,9 @@ def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
 DIFFERENCE = Comparison(
     id="difference",
     title="Difference to the reference",
-    sentence="The group's {} minus the reference's.",
-    description="The group's value minus the reference's; 0 at parity, positive if the group has "
-    "more.",
+    sentence="The {0} of the group minus the {0} of the reference.",
+    description="The value of the group minus the value of the reference; 0 at parity, positive if "
+    "the group has more.",
     caution="A positive difference means a higher rate, and a higher rate is not always better for "
     "the group.",
     source=citations.ZLIOBAITE,
@@ -121,10 +121,10 @@ DIFFERENCE = Comparison(
 RATIO = Comparison(
     id="ratio",
     title="Ratio to the reference",
-    sentence="The group's {} divided by the reference's.",
-    description="The group's value divided by the reference's; 1 at parity.",
+    sentence="The {0} of the group divided by the {0} of the reference.",
+    description="The value of the group divided by the value of the reference; 1 at parity.",
     caution="A ratio looks large if rates are small: 2 % and 1 % have a ratio of 2, but differ by "
-    "1 point only.",
+    "only 1 percentage point.",
     source=citations.MLHEALTH,
     other_tools="For x/0, Aequitas prints 10 and aif360.sklearn 0; here the ratio is infinite. For "
     "0/0, other tools print 0; here the ratio is undefined.",
@@ -137,8 +137,8 @@ RATIO = Comparison(
 GAP = Comparison(
     id="gap",
     title="Gap between the highest and the lowest group",
-    sentence="The highest {} of any group minus the lowest.",
-    description="The highest value of any group minus the lowest; 0 at parity.",
+    sentence="The highest {0} of any group minus the lowest {0}.",
+    description="The highest value of any group minus the lowest value; 0 at parity.",
     caution="By chance alone the gap is larger if there are more groups: look at the sizes of the "
     "two groups.",
     source=citations.FAIRLEARN,
@@ -152,8 +152,9 @@ GAP = Comparison(
 MIN_RATIO = Comparison(
     id="min_ratio",
     title="Ratio of the lowest to the highest group",
-    sentence="The lowest {} of any group divided by the highest.",
-    description="The lowest value of any group divided by the highest; 1 at parity, never above 1.",
+    sentence="The lowest {0} of any group divided by the highest {0}.",
+    description="The lowest value of any group divided by the highest value; 1 at parity, never "
+    "above 1.",
     caution="By chance alone the ratio is lower if there are more groups. It looks extreme if "
     "rates are small.",
     source=citations.FAIRLEARN,
@@ -170,8 +171,8 @@ MIN_RATIO = Comparison(
 LOG_RATIO = Comparison(
     id="log_ratio",
     title="Log-ratio to the reference",
-    description="The natural logarithm of the group's value divided by the reference's; 0 at "
-    "parity.",
+    description="The natural logarithm of this ratio: the value of the group divided by the value "
+    "of the reference; 0 at parity.",
     caution="The log-ratio is infinite if one of the two values is zero. Limits are compared with "
     "its rounded value (a floating-point number).",
     source=citations.FOULDS,
@@ -188,7 +189,7 @@ LOG_RATIO = Comparison(
 ODDS_RATIO = Comparison(
     id="odds_ratio",
     title="Odds ratio to the reference",
-    description="The group's odds divided by the reference's; 1 at parity.",
+    description="The odds of the group divided by the odds of the reference; 1 at parity.",
     caution="The odds ratio is farther from 1 than the ratio of the rates, and does not show how "
     "many people are affected.",
     source=citations.ZLIOBAITE,
@@ -268,9 +269,9 @@ COHENS_H = Comparison(
 SHORTFALL = Comparison(
     id="shortfall",
     title="Difference to the reference, the survey's sign",
-    sentence="The reference's {} minus the group's.",
-    description="The reference's value minus the group's; 0 at parity, positive if the group has "
-    "less.",
+    sentence="The {0} of the reference minus the {0} of the group.",
+    description="The value of the reference minus the value of the group; 0 at parity, positive if "
+    "the group has less.",
     caution="The sign is opposite to that of `difference`.",
     source=citations.ZLIOBAITE,
     formula="reference - group",
@@ -300,7 +301,8 @@ RANKED = Comparison(
     title="Chance that the reference is ranked higher",
     description="The probability that a person of the reference has the higher value, plus half of "
     "the ties.",
-    caution="½ at parity; does not show how far apart the values are.",
+    caution="The value is ½ at parity. It does not show how far apart the values of the two people "
+    "are.",
     source=citations.ZLIOBAITE,
     other_tools="Žliobaitė's rank formula lacks the division by n₀n₁; this is the area itself.",
     formula="½ + (reference - group) / 2",
@@ -315,7 +317,8 @@ CORRELATION = Comparison(
     id="correlation",
     title="Correlation with membership",
     description="Pearson's correlation with belonging to the group, against the rest.",
-    caution="Shrinks with the size of the smaller side; undefined if the outcome does not vary.",
+    caution="The value is small if one side is small. It is undefined if the outcome does not "
+    "vary.",
     no_interval=HIGHER_POWERS,
     source=citations.ZLIOBAITE,
     formula="Pearson's r of the outcome and membership in the group (1 or 0)",
@@ -330,7 +333,8 @@ DIVERGENCE = Comparison(
     title="Kullback–Leibler divergence from the reference",
     description="The information lost if the reference's distribution of outcomes is used for the "
     "group.",
-    caution="Not symmetric; infinite if the group has an outcome that the reference does not have.",
+    caution="If group and reference are swapped, the value is another number. It is infinite if "
+    "the group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
     source=citations.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
@@ -357,7 +361,8 @@ HIGHEST = Comparison(
     sentence="The largest {} of any group.",
     description="The highest value of any group.",
     caution="Small groups reach high values by chance alone.",
-    no_interval="the extreme group is chosen from the same data",
+    no_interval="the extreme group is chosen from the same data, and no interval here takes that "
+    "into account",
     source=citations.FAIRLEARN,
     formula="highest",
     is_max_min=True,

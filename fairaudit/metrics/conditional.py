@@ -143,10 +143,10 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     title="Difference at equal propensity",
     short="d propensity",
     aliases=("propensity_measure",),
-    description="The reference's selection rate minus the group's, among people with similar "
-    "propensity. The propensity is the probability that a person with these features belongs to "
-    "the group. People with similar propensity form a stratum, and both rates are averaged over "
-    "the same strata.",
+    description="The selection rate of the reference minus the selection rate of the group, among "
+    "people with similar propensity. The propensity is the probability that a person with these "
+    "features belongs to the group. People with similar propensity form a stratum, and both rates "
+    "are averaged over the same strata.",
     caution=_FACTOR + " A person without a comparable person in the other group is left out; the "
     "report says how many people this concerns. People with equal propensity need not have equal "
     "merit: check which features the propensity uses.",
@@ -167,15 +167,16 @@ DISPARITIES = (
         title="Conditional equality of opportunity, gap",
         short="cond. FPR diff.",
         aliases=("conditional_equality_gap",),
-        description="The group's false positive rate minus the reference's, both averaged over the "
-        "same strata with the same weights (equal weights unless `average` is set).",
+        description="The false positive rate of the group minus the false positive rate of the "
+        "reference. Both rates are averaged over the same strata with the same weights (equal "
+        "weights unless `average` is set).",
         caution=_FACTOR + " With equal weights, a small stratum counts as much as a large one.",
         source=citations.BEUTEL,
-        other_tools="With `average: group`, the weight of a stratum is the number of the group's "
-        "people with a negative label in the stratum, P(a | s, y-); with `average: group_people`, "
-        "the number of all its people there, P(a | s). `reference` and `reference_people` use the "
-        "people of the reference instead. Beutel et al. use all people of the subgroup, too (their "
-        "P(A = a | s = 0)).",
+        other_tools="With `average: group`, the weight of a stratum is the number of people of the "
+        "group with a negative label in the stratum, P(a | s, y-). With `average: group_people`, "
+        "it is the number of all people of the group in the stratum, P(a | s). `reference` and "
+        "`reference_people` use the people of the reference instead. Beutel et al. use all people "
+        "of the subgroup, too (their P(A = a | s = 0)).",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,
@@ -185,8 +186,9 @@ DISPARITIES = (
         title="Conditional equality of opportunity, ratio",
         short="cond. FPR ratio",
         aliases=("conditional_equality_ratio",),
-        description="The group's false positive rate divided by the reference's, both averaged "
-        "over the same strata with the same weights.",
+        description="The false positive rate of the group divided by the false positive rate of "
+        "the reference. Both rates are averaged over the same strata with the same weights (equal "
+        "weights unless `average` is set).",
         caution=_FACTOR + " The value is a ratio of averages, not an average of ratios.",
         source=citations.BEUTEL,
         parts=((r.FALSE_POSITIVE_RATE, RATIO),),
@@ -196,8 +198,8 @@ DISPARITIES = (
     Disparity(
         id="unexplained_difference",
         short="d unexplained",
-        description="The part of the mean difference that remains if both groups have the same mix "
-        "of strata.",
+        description="The part of `mean_difference` that remains if both groups are distributed "
+        "over the strata in the same way.",
         caution=_FACTOR + " Only strata with people of both groups count: check how many people "
         "are in other strata.",
         source=citations.KAMIRAN,
@@ -210,8 +212,8 @@ DISPARITIES = (
     Disparity(
         id="explained_difference",
         short="d explained",
-        description="The part of the mean difference that corresponds to the different mix of "
-        "strata in the two groups.",
+        description="The part of `mean_difference` that exists because the two groups are "
+        "distributed differently over the strata.",
         caution=_FACTOR + " An explained difference is not a justified difference: that depends on "
         "the factor.",
         source=citations.KAMIRAN,
@@ -228,8 +230,8 @@ DISPARITIES = (
         title="Mantel–Haenszel odds ratio",
         short="MH odds ratio",
         aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
-        description="The group's odds of being selected divided by the reference's, among people "
-        "in the same stratum; 1 at parity.",
+        description="The odds of being selected in the group divided by the odds in the reference, "
+        "among people in the same stratum; 1 at parity.",
         caution=_FACTOR + " The value is one number for all strata: if the odds ratios of the "
         "strata differ, it describes no single stratum, and if they have opposite directions, it "
         "can be 1. The report also prints the two rates with the same mix of strata; the odds "
@@ -245,9 +247,9 @@ DISPARITIES = (
     Disparity(
         id="conditional_demographic_disparity",
         short="CDD",
-        description="In each stratum: the group's share of the rejected minus its share of the "
-        "selected. The value is the mean over the strata, weighted by people. Strata with only one "
-        "group are left out.",
+        description="In each stratum, the group has a share of the rejected people and a share of "
+        "the selected people. The value is the mean over the strata of the first share minus the "
+        "second, weighted by people. Strata with only one group are left out.",
         caution=_FACTOR + " Strata in which no one or everyone is selected contain no information.",
         source=citations.WACHTER,
         other_tools="SageMaker Clarify prints the same number if every stratum has both outcomes. "
@@ -264,8 +266,8 @@ DISPARITIES = (
         title="Extended lift within a stratum",
         short="belift",
         aliases=("bayesian_elift",),
-        description="The group's selection rate in the stratum divided by the rate of all people "
-        "in the stratum.",
+        description="The selection rate of the group in the stratum divided by the selection rate "
+        "of all people in the stratum.",
         caution=_FACTOR
         + " A large group pulls the overall rate towards its own. A variable that correlates with "
         "the group explains nothing here unless it defines the strata.",
@@ -281,8 +283,8 @@ DISPARITIES = (
         id="belift_overall",
         title="Extended lift of a group and stratum over everybody",
         short="belift, all",
-        description="The group's selection rate in the stratum divided by the rate of all people "
-        "in all strata.",
+        description="The selection rate of the group in the stratum divided by the selection rate "
+        "of all people in all strata.",
         caution="The value mixes the effects of stratum and group, because the rates of strata "
         "differ for all people.",
         source=citations.ZLIOBAITE,

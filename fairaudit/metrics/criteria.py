@@ -48,7 +48,10 @@ from fairaudit.metrics.group_metrics import GroupMetric, ValueKind
 from fairaudit.metrics.terms import Parameters, ReferencePolicy
 from fairaudit.stats import sample_sizes
 
-_FEW_CASES = "The value is undefined if the denominator of a group is 0: check the denominators."
+_FEW_CASES = (
+    "The value is undefined if one of its rates counts no people in a group, for example "
+    "if no one in the group is selected: check these numbers of people."
+)
 _BASE_RATES = (
     "Groups with different base rates cannot have the same predictive values and also the same "
     "true and false positive rates, unless one kind of error never occurs (Chouldechova 2017; "
@@ -115,8 +118,8 @@ CRITERIA = (
         id="equalized_odds_difference",
         short="equalized odds",
         aliases=("conditional_procedure_accuracy_equality",),
-        description="The gap between groups in true positive rate or in false positive rate, the "
-        "larger of the two.",
+        description="There are two gaps between groups: in true positive rate and in false "
+        "positive rate. The value is the larger gap.",
         source=citations.HARDT,
         other_tools="Fairlearn prints the same number if no denominator is 0. AIF360's measure "
         "with this name compares a group with the reference.",
@@ -139,8 +142,8 @@ CRITERIA = (
     Disparity(
         id="equalized_odds_ratio",
         short="eq. odds ratio",
-        description="The ratio of true positive rates or of false positive rates (lowest group to "
-        "highest), the smaller of the two.",
+        description="There are two ratios of the lowest group to the highest group: of true "
+        "positive rates and of false positive rates. The value is the smaller ratio.",
         source=citations.FAIRLEARN,
         other_tools="Fairlearn prints the same number if no denominator is 0 and no ratio is 0/0. "
         "Fairlearn leaves out a ratio of 0/0.",
@@ -151,7 +154,8 @@ CRITERIA = (
         id="predictive_equality",
         short="FPR gap",
         source=citations.CORBETT,
-        other_tools="A definition by true negative rates has the same gap.",
+        other_tools="If the metric is defined with true negative rates instead, the gap is the "
+        "same.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
     Disparity(
@@ -171,8 +175,8 @@ CRITERIA = (
     Disparity(
         id="conditional_use_accuracy_equality",
         short="PPV, NPV gap",
-        description="The gap between groups in positive predictive value or in negative predictive "
-        "value, the larger of the two.",
+        description="There are two gaps between groups: in positive predictive value and in "
+        "negative predictive value. The value is the larger gap.",
         caution=_BASE_RATES + " " + _FEW_CASES,
         source=citations.BERK,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
@@ -181,8 +185,8 @@ CRITERIA = (
     Disparity(
         id="overall_accuracy_equality",
         short="accuracy gap",
-        caution="A missed and a false selection have the same weight, and so have a true negative "
-        "and a true positive.",
+        caution="A missed selection has the same weight as a false selection, and a true negative "
+        "has the same weight as a true positive.",
         source=citations.BERK,
         parts=((r.ACCURACY, GAP),),
     ),
@@ -236,8 +240,8 @@ CRITERIA = (
     Disparity(
         id="average_odds_difference",
         short="avg odds diff.",
-        description="The mean of two differences from the reference: in false positive rate and in "
-        "true positive rate.",
+        description="There are two differences from the reference: in false positive rate and in "
+        "true positive rate. The value is the mean of the two.",
         caution=TRUSTS_THE_LABEL + " Differences in opposite directions cancel each other.",
         source=citations.AIF360,
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -247,8 +251,8 @@ CRITERIA = (
         id="average_odds_error",
         short="avg odds error",
         aliases=("average_abs_odds_difference",),
-        description="The mean of two differences from the reference, both without their signs: "
-        "in false positive rate and in true positive rate.",
+        description="There are two differences from the reference: in false positive rate and in "
+        "true positive rate. The value is the mean of the two, both without their signs.",
         source=citations.AIF360,
         other_tools="The same as AIF360's `average_abs_odds_difference`.",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE), (r.TRUE_POSITIVE_RATE, DIFFERENCE)),
@@ -257,8 +261,8 @@ CRITERIA = (
     Disparity(
         id="treatment_equality",
         short="fn/fp ratio",
-        description="The number of the group's false negatives for each false positive, divided by "
-        "that of the reference.",
+        description="The number of false negatives for each false positive in the group, divided "
+        "by the same number of the reference.",
         source=citations.BERK,
         parts=((r.ERROR_TYPE_RATIO, RATIO),),
     ),
@@ -291,8 +295,8 @@ CRITERIA = (
         title="Equal odds ratio as fairMLHealth prints it",
         short="odds ratio (min)",
         aliases=("equalized_odds_ratio_min", "equalised_odds_ratio_min", "equal_odds_ratio_min"),
-        description="The ratio of true positive rates or of false positive rates (group to "
-        "reference), the smaller of the two.",
+        description="There are two ratios to the reference: of true positive rates and of false "
+        "positive rates. The value is the smaller ratio.",
         caution=TRUSTS_THE_LABEL + " If one ratio is above 1 and the other below 1, the one above "
         "1 is hidden.",
         source=citations.MLHEALTH,
@@ -306,7 +310,8 @@ CRITERIA = (
         id="impact_ratio",
         short="impact ratio",
         aliases=("four_fifths_ratio", "adverse_impact_ratio"),
-        description="The group's selection rate divided by the highest rate of any group.",
+        description="The selection rate of the group divided by the selection rate of the group "
+        "with the highest rate.",
         caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
         "alone is not evidence, and the ratio of a small group varies a lot by chance.",
         source=citations.UGESP,
@@ -319,7 +324,8 @@ CRITERIA = (
     Disparity(
         id="scoring_impact_ratio",
         short="scoring impact",
-        description="The group's scoring rate divided by the highest rate of any group.",
+        description="The scoring rate of the group divided by the scoring rate of the group with "
+        "the highest rate.",
         caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
         "alone is not evidence, and the ratio of a small group varies a lot by chance.",
         source=citations.LL144,
@@ -356,8 +362,8 @@ CRITERIA = (
         short="worst ECE",
         aliases=("calibration_within_groups",),
         source=citations.KLEINBERG,
-        other_tools="A calibration error is a mean over bins, and can hide one bin with a large "
-        "error. `multicalibration` is the largest error of any bin.",
+        other_tools="A calibration error is a mean over ranges of the score (bins), so it can hide "
+        "one bin with a large error. `multicalibration` is the largest error of any bin.",
         instead="calibration_error or multicalibration",
         parts=((s.CALIBRATION_ERROR, HIGHEST),),
     ),
@@ -425,8 +431,8 @@ KL_DIVERGENCE = Disparity(
     title="Kullback–Leibler divergence",
     short="KL",
     aliases=("kullback_leibler_divergence",),
-    description="How far the group's distribution over outcomes is from the reference's, in nats "
-    "(bits · ln 2).",
+    description="How far the distribution of outcomes in the group is from the distribution in the "
+    "reference, in nats (1 nat is 1.44 bits).",
     caution="If group and reference are swapped, the value is another number. It is infinite if "
     "the group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
@@ -452,19 +458,20 @@ DISPARITIES = (
         title="Mean difference of a number",
         short="mean diff.",
         family="independence",
-        description="The reference's mean minus the group's.",
-        caution=IGNORES_THE_LABEL + " A positive value means that the group has less; its unit is "
-        "that of the number.",
+        description="The mean of the reference minus the mean of the group.",
+        caution=IGNORES_THE_LABEL + " A positive value means that the group has less. The value "
+        "has the unit of the number.",
         source=citations.ZLIOBAITE,
-        other_tools="This is `mean_difference` for a numeric outcome, and "
+        other_tools="The same as `mean_difference` for a numeric outcome, and as "
         "`mean_prediction_difference` with the opposite sign.",
         parts=((means_and_errors.MEAN_PREDICTION, SHORTFALL),),
     ),
     Disparity(
         id="normalized_difference",
         short="norm. diff.",
-        description="The reference's selection rate minus the group's, divided by the largest "
-        "difference possible if as many people are selected.",
+        description="The selection rate of the reference minus the selection rate of the group, "
+        "divided by the largest difference that is possible if the same number of people is "
+        "selected.",
         caution=IGNORES_THE_LABEL + " The value is undefined if no one or everyone is selected.",
         source=citations.ZLIOBAITE,
         other_tools="Žliobaitė gives the divisor only for a positive difference: min(p(+) / "
@@ -478,7 +485,7 @@ DISPARITIES = (
         id="selection_odds_ratio",
         title="Odds ratio of selection",
         short="odds ratio",
-        description="The group's odds of being selected divided by the reference's.",
+        description="The odds of being selected in the group divided by the odds in the reference.",
         caution=IGNORES_THE_LABEL + " The odds ratio is farther from 1 than the ratio of the "
         "rates.",
         source=citations.ZLIOBAITE,
@@ -491,7 +498,7 @@ DISPARITIES = (
         title="Extended lift",
         short="elift",
         aliases=("elift_ratio",),
-        description="The group's selection rate divided by the rate of all people.",
+        description="The selection rate of the group divided by the selection rate of all people.",
         caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
         source=citations.PEDRESCHI,
         other_tools="In the survey of Žliobaitė (2015), the formula has all people in the "
@@ -506,10 +513,11 @@ DISPARITIES = (
         title="Area under the curve between groups",
         short="AUC between",
         aliases=("area_under_curve",),
-        description="The probability that, of a random person of the reference and a random person "
-        "of the group, only the first is selected. Pairs with the same outcome count half.",
-        caution=IGNORES_THE_LABEL + " The value is ½ plus half of the mean difference, and says no "
-        "more than the mean difference.",
+        description="Take a random person of the reference and a random person of the group. The "
+        "value is the probability that only the person of the reference is selected. Pairs with "
+        "the same outcome count half.",
+        caution=IGNORES_THE_LABEL + " The value is ½ plus half of the mean difference, so it "
+        "contains the same information as the mean difference.",
         source=citations.CALDERS,
         other_tools="Žliobaitė's rank formula lacks the division by the product of the two group "
         "sizes.",
@@ -535,16 +543,17 @@ DISPARITIES = (
         "a random person of the group. Equal classes count half.",
         caution=IGNORES_THE_LABEL + " The value does not show how far apart the classes are.",
         source=citations.CALDERS,
-        other_tools="For two classes, the same as `between_group_auc`. For more, the Mann–Whitney "
-        "statistic of the ranks of the classes, divided by the product of the two group sizes, "
-        "n₀n₁.",
+        other_tools="For two classes, the value is the same as `between_group_auc`. For more "
+        "classes, it is the Mann–Whitney statistic of the ranks of the classes, divided by the "
+        "product of the two group sizes, n₀n₁.",
         parts=((_ORDERED_CLASSES, s.RANKED_SCORES),),
     ),
     Disparity(
         id="balanced_residuals",
         short="residuals",
-        description="The group's mean residual (label minus prediction) minus the reference's: "
-        "above 0 if the predictions for the group are too low compared with the reference.",
+        description="The mean residual (label minus prediction) of the group minus the mean "
+        "residual of the reference. It is above 0 if the predictions for the group are too low "
+        "compared with the reference.",
         caution=TRUSTS_THE_LABEL + " Balanced residuals do not show discrimination in the data.",
         source=citations.CALDERS,
         parts=((means_and_errors.MEAN_RESIDUAL, DIFFERENCE),),
@@ -555,8 +564,8 @@ DISPARITIES = (
         short="correlation",
         aliases=("pearson_correlation",),
         family="independence",
-        description="Pearson's correlation between membership in the group and the score (without "
-        "a score: the number or the decision).",
+        description="Pearson's correlation between membership in the group (1 or 0) and the score. "
+        "Without a score, the number or the decision is used.",
         caution=IGNORES_THE_LABEL + " The correlation is small for every small group, however "
         "large the disparity is.",
         source=citations.ZLIOBAITE,
@@ -569,9 +578,9 @@ DISPARITIES = (
         short="slope, contr.",
         aliases=("least_squares_slope",),
         family="conditional",
-        description="The group's mean minus the reference's (of a score, a numeric column or the "
-        "decision), among people with the same values in the columns of `controls`. The "
-        "difference is estimated by one least-squares regression of all groups.",
+        description="The mean of the group minus the mean of the reference, among people with the "
+        "same values in the columns of `controls`. It is the mean of a score, a numeric column or "
+        "the decision. The difference is estimated by one least-squares regression of all groups.",
         caution="A control that is itself a result of the disparity hides it. The regression "
         "assumes that the effects of the controls add up, so it misses an effect that only a "
         "combination of controls has. People with a missing value in a control are left out.",
@@ -588,7 +597,7 @@ DISPARITIES = (
         aliases=("conditional_correlation",),
         family="separation",
         description="Among people with a negative label, Pearson's correlation between membership "
-        "in the group and the score (without a score: the prediction).",
+        "in the group (1 or 0) and the score. Without a score, the prediction is used.",
         caution="Relies on the label. The correlation is small for every small group, however "
         "large the disparity is.",
         source=citations.BEUTEL,

@@ -40,12 +40,12 @@ class Family(Frozen):
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {
         "data": Family(
-            "The make-up of the data: how many people each group has, and which labels and "
+            "The composition of the data: how many people each group has, and which labels and "
             "decisions they have.",
-            "Look at these numbers first: they show what the data say about the groups.",
+            "Look at these numbers first: they show who is in the data.",
         ),
         "independence": Family(
-            "Who is selected, independent of the label.",
+            "Who is selected, regardless of the label.",
             "When groups should have equal outcomes, or when the label cannot be trusted.",
         ),
         "separation": Family(
@@ -66,7 +66,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             "yet.",
         ),
         "inequality": Family(
-            "How unequally benefit is distributed over people.",
+            "How unequally the benefit of a decision (what it is worth to a person) is distributed "
+            "over people.",
             "When individuals, not only groups, should have similar outcomes.",
         ),
         "individual": Family(
@@ -97,10 +98,13 @@ TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this meas
 """Cautions of many records."""
 
 BIASED_BY_CHANCE = (
-    "chance alone moves the value away from parity, most of all if groups are almost equal"
+    "even if the groups are equal, chance alone moves the value away from parity, and no interval "
+    "here takes that into account"
 )
 """The reason why a metric that is never below parity has no interval."""
-HIGHER_POWERS = "this would need sums of third and fourth powers, which fairaudit does not collect"
+HIGHER_POWERS = (
+    "its variance needs sums of third and fourth powers, which fairaudit does not collect"
+)
 """The reason why a measure of squares, or in standard deviations, has no interval."""
 
 

@@ -406,22 +406,22 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     short="ε",
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),
     family="independence",
-    description="How far apart two groups are in the probability of an outcome, as the natural "
-    "logarithm of the ratio. ε is the largest of these log-ratios, over all outcomes and pairs of "
-    "groups.",
-    caution="A small group in which an outcome is missing makes ε infinite; smoothing hides this, "
-    "and the report says so. A small ε is not a guarantee: read the interval and the strata. ε "
-    "does not show why groups differ.",
+    description="For two groups and one outcome: the natural logarithm of the ratio of their "
+    "probabilities of this outcome (log-ratio). ε is the largest of these log-ratios, over all "
+    "outcomes and all pairs of groups.",
+    caution="A small group in which an outcome does not occur makes ε infinite; smoothing hides "
+    "this, and the report says so. A small ε is not a guarantee: read the interval and the strata. "
+    "ε does not show why groups differ.",
     source=citations.FOULDS,
     other_tools="ε limits three things. The expected utilities of two groups differ at most by the "
-    "factor e^ε, if no utility is negative (Eq. 5). To know a person's outcome changes the odds "
-    "that the person belongs to one group rather than the other at most by the factor e^ε, for "
-    "every distribution in Θ (Eq. 4). A subset of the attributes has an ε of at most 2ε (Theorem "
-    "3.2), and of at most ε for a single distribution. Smoothing: AIF360's "
+    "factor e^ε, if no utility is negative (Eq. 5). If the outcome of a person becomes known, the "
+    "odds that the person belongs to one group rather than the other change at most by the factor "
+    "e^ε, for every distribution in Θ (Eq. 4). For a subset of the attributes, the value is at "
+    "most 2ε (Theorem 3.2), or at most ε if there is a single distribution. Smoothing: AIF360's "
     "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to each "
-    "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` divides this "
-    "amount in proportion to the outcomes of all groups: groups of different sizes with equal "
-    "rates then keep equal rates.",
+    "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` distributes "
+    "this amount over the outcomes in proportion to the outcomes of all groups. Groups of "
+    "different sizes with equal rates then keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,
@@ -441,8 +441,9 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    description="ε of the prediction minus ε of the label; ε is the largest log-ratio between two "
-    "groups. The group that is worse off by the prediction need not be worse off by the label.",
+    description="ε of the prediction minus ε of the label. ε is the largest log-ratio of the "
+    "probability of an outcome between two groups. The group that is worse off by the prediction "
+    "need not be worse off by the label.",
     caution="The value is 0 for a model that repeats the disparity of the label, and also for a "
     "model that reverses it.",
     source=citations.FOULDS,
@@ -464,11 +465,13 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    description="ε of the prediction (the largest log-ratio between two groups) among people with "
-    "the same label.",
-    caution="Relies on the label. A small group in which an outcome is missing makes ε infinite.",
+    description="ε of the prediction (the largest log-ratio of the probability of an outcome "
+    "between two groups) among people with the same label.",
+    caution="Relies on the label. A small group in which an outcome does not occur makes ε "
+    "infinite.",
     source=citations.FOULDS,
-    other_tools="The conditional variant of Foulds & Pan §7: equalized odds by log-ratios.",
+    other_tools="This is the conditional variant of Foulds & Pan §7: equalized odds, but with "
+    "log-ratios instead of differences.",
     value_of=_within_labels,
     formula="max over labels c, outcomes y, groups g, h of |ln P(y|g, c) - ln P(y|h, c)|",
     requirements=_BOTH_OUTCOMES,
@@ -486,9 +489,10 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     id="differential_equal_opportunity",
     title="Differential equal opportunity",
     short="ε given +",
-    description="ε of the prediction (the largest log-ratio between two groups) among people with "
-    "a positive label.",
-    other_tools="The conditional variant of Foulds & Pan §7: equal opportunity by log-ratios.",
+    description="ε of the prediction (the largest log-ratio of the probability of an outcome "
+    "between two groups) among people with a positive label.",
+    other_tools="This is the conditional variant of Foulds & Pan §7: equal opportunity, but with "
+    "log-ratios instead of differences.",
     value_of=_within_positives,
     formula="max over outcomes y, groups g, h of |ln P(y|g, positive) - ln P(y|h, positive)|",
     interval=_interval_of(_positives),

@@ -78,7 +78,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @property
     def kinds(self) -> tuple[ValueKind, ...]:
-        """The kinds of number that it can be, by what the data have."""
+        """The kinds of number that it can be, by what the data has."""
         return (self.kind,)
 
     @property

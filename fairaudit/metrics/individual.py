@@ -178,13 +178,14 @@ CONSISTENCY = Formula(
     short="consistency",
     aliases=("consistency_score", "ynn"),
     family="individual",
-    description="How close a person's outcome (1 or 0) is to the mean outcome of their "
-    f"`k` nearest neighbours (default {NEIGHBOURS}): 1 minus the mean distance between the two.",
-    caution="The features define who is near; each feature counts in units of its standard "
-    "deviation. Consistency is also high if all neighbours of a person belong to the same group, "
-    "even if outcomes differ between groups. It is necessary for fairness, but not sufficient. The "
-    "value depends on `k`. Irrelevant features, a large number of features, and missing values "
-    "distort it.",
+    description="How close the outcome of a person (1 or 0) is to the mean outcome of the `k` "
+    f"people with the most similar features (`k` is {NEIGHBOURS} by default). The value is 1 minus "
+    "the mean distance between these two numbers.",
+    caution="The features define who is similar. The distance in each feature is divided by the "
+    "standard deviation of the feature. Consistency is also high if all neighbours of a person "
+    "belong to the same group, even if outcomes differ between groups. High consistency is "
+    "necessary for fairness, but not sufficient. The value depends on `k`. Irrelevant features, a "
+    "large number of features, and missing values distort it.",
     source=citations.ZEMEL,
     other_tools="AIF360 counts each person as their own neighbour, does not standardise numbers, "
     "and treats categories as numbers. fairMLHealth prints AIF360's value.",
@@ -203,10 +204,11 @@ UNAWARENESS_VIOLATIONS = Formula(
     short="unaware. viol.",
     family="individual",
     description="Among pairs of people who are equal in every feature, the share of pairs with "
-    "different outcomes. No rule that uses only the features gives the two people of such a pair "
-    "different outcomes.",
-    caution="The value is 0 for every model that uses only the features. It is undefined if no two "
-    "people are equal in every feature: bin the features first.",
+    "different outcomes. A rule that uses only the features gives both people of such a pair the "
+    "same outcome.",
+    caution="The value is 0 for every model that uses only the features. The value is undefined if "
+    "no two people are equal in every feature. In that case, first group the values of the "
+    "features into ranges (bins).",
     source=citations.GAJANE,
     better=Better.LOWER,
     formula="(pairs with equal features and different outcomes) / (pairs with equal features)",
@@ -222,12 +224,12 @@ LIPSCHITZ_VIOLATIONS = Formula(
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
-    description="The share of pairs of people whose scores differ too much for their distance: by "
-    "more than `lipschitz` (default 1) times the distance. The distance is measured in standard "
-    "deviations of the features. Without a score, selected counts as 1 and not selected as 0.",
-    caution="The features and `lipschitz` define which people are near. Two people who are far "
-    f"apart can hardly count as a violation. With more than {MOST_IN_PAIRS:,} people, only a "
-    "sample of the pairs is compared.",
+    description="The share of pairs of people whose scores differ by more than `lipschitz` times "
+    "their distance (`lipschitz` is 1 by default). The distance is measured in standard deviations "
+    "of the features. Without a score, selected counts as 1 and not selected as 0.",
+    caution="The features and `lipschitz` define which people are near. Two people whose features "
+    f"are very different can hardly be a violation. With more than {MOST_IN_PAIRS:,} people, only "
+    "a sample of the pairs is compared.",
     source=citations.DWORK,
     better=Better.LOWER,
     formula="(pairs with a difference of scores > lipschitz · distance) / pairs",
@@ -245,12 +247,14 @@ CAUSAL_DISCRIMINATION = TableMetric(
     family="individual",
     description="Among pairs of people from different groups who are equal in every feature, the "
     "share of pairs with different outcomes.",
-    caution="Outcomes may differ as often within one group: compare with `unawareness_violations`. "
-    "The value shows a causal effect only if the features contain all other causes of the outcome.",
+    caution="Outcomes can differ just as often between people of the same group: compare with "
+    "`unawareness_violations`. The value shows a causal effect only if the features contain all "
+    "other causes of the outcome.",
     source=citations.GALHOTRA,
     other_tools="Galhotra et al. ask a model for the same input with another value of the "
     "attribute. Here both people are in the data, so only existing pairs count.",
-    formula="share with different outcomes, of pairs with equal features and different groups",
+    formula="(pairs with equal features, different groups and different outcomes) / (pairs with "
+    "equal features and different groups)",
     bounds=(0, 1),
     requirements=FEATURES,
     undefined=f"no two people of different groups are equal in every feature{TOO_FEW}",

@@ -143,8 +143,8 @@ GENERALIZED_ENTROPY = Formula(
     id="generalized_entropy",
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
-    description="How unequally the benefit of the decisions is distributed over the people of the "
-    "group.",
+    description="How unequally the benefit of the decisions (what a decision is worth to a person) "
+    "is distributed over the people of the group.",
     caution=_CAUTION,
     source=citations.SPEICHER,
     other_tools="AIF360's `generalized_entropy_index` always uses b = prediction - label + 1. At α "
@@ -199,8 +199,8 @@ ATKINSON = Formula(
     id="atkinson",
     title="Atkinson index of benefit",
     short="Atkinson",
-    description="The share of the total benefit that could be given up if the rest were "
-    "distributed equally.",
+    description="The share of the total benefit that could be given up without a loss of welfare "
+    "if the rest were distributed equally.",
     caution="If α is 1 or more, the index is 1 as soon as one person has a benefit of 0 (a false "
     "negative; for a burden, a false positive).",
     source=citations.ATKINSON,
@@ -224,8 +224,8 @@ EXPECTED_UTILITY = mean_of_cells(
     id="expected_utility",
     short="utility",
     family="inequality",
-    description="The mean utility of the decisions to the people of the group, with the utilities "
-    "that the spec declares.",
+    description="The mean utility of the decisions for the people of the group. The spec declares "
+    "the utility of each of the four outcomes (tp, fp, fn, tn).",
     caution="The value is only as good as the four utilities, and these are a value judgement.",
     source=citations.HEIDARI,
     better=Better.HIGHER,
@@ -257,14 +257,16 @@ BETWEEN_GROUPS = TableMetric(
     short="GE between",
     aliases=("between_all_groups_generalized_entropy_index",),
     family="inequality",
-    description="The part of the inequality of benefit that lies between groups.",
-    caution="The inequality within groups is usually much larger than the part between groups, so "
-    "a small value does not prove fairness.",
+    description="The part of the inequality of benefit (what a decision is worth to a person) that "
+    "comes from differences between groups.",
+    caution="The inequality within groups is usually much larger than the inequality between "
+    "groups, so a small value does not prove fairness.",
     no_interval=BIASED_BY_CHANCE,
     source=citations.SPEICHER,
-    other_tools="The same as AIF360's `between_all_groups_generalized_entropy_index`.",
-    formula="`generalized_entropy` with the mean benefit of the group for each person; the part "
-    "within groups is the total minus this part",
+    other_tools="The same as AIF360's `between_all_groups_generalized_entropy_index`. The "
+    "inequality within groups is the inequality of all people minus this value.",
+    formula="`generalized_entropy`, computed as if every person had the mean benefit of their "
+    "group",
     requirements=_BOTH,
     parameters=("alpha",),
     value_of=_between,

@@ -54,7 +54,7 @@ def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
 
 
 class FirstOf(GroupMetric, kw_only=True):
-    """The first of several group metrics that the data have."""
+    """The first of several group metrics that the data has."""
 
     options: tuple[GroupMetric, ...]
     formula: str
@@ -73,7 +73,7 @@ class FirstOf(GroupMetric, kw_only=True):
         )
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The values of the metric that the data have."""
+        """The values of the metric that the data has."""
         return self._chosen(counts).compute(counts, parameters)
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
@@ -165,7 +165,8 @@ MAE = _mean_of(
     family="accuracy",
     description="The mean distance between label and prediction, whether the prediction is too "
     "high or too low.",
-    caution=TRUSTS_THE_LABEL + " Errors are in the unit of the label.",
+    caution=TRUSTS_THE_LABEL,
+    other_tools="The value has the unit of the label.",
     source=citations.MLHEALTH,
     better=Better.LOWER,
     bounds=(0, None),

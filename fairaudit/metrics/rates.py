@@ -15,8 +15,8 @@ from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind,
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 _BASE_RATES = (
-    "If base rates differ, two groups cannot be equal in {}, true positive rate and false positive "
-    "rate, unless one kind of error never occurs."
+    "If base rates differ, two groups can be equal in at most two of these three rates: {}, true "
+    "positive rate and false positive rate. The exception is that one kind of error never occurs."
 )
 
 BASE_RATE = Rate(
@@ -25,7 +25,8 @@ BASE_RATE = Rate(
     aliases=("prevalence",),
     family="data",
     description="The share of the group whose label is positive.",
-    caution="Describes the label, not the decision; history or measurement can cause a difference.",
+    caution="The base rate describes the label, not the decision. History or the way of measuring "
+    "can cause a difference.",
     source=citations.MLHEALTH,
     over=("positives",),
     under=("positives", "negatives"),
@@ -158,7 +159,7 @@ ERROR_RATE = Rate(
     aliases=("zero_one_loss", "misclassification_rate"),
     family="accuracy",
     description="The share of the group whose prediction differs from the label.",
-    caution="A missed and a false selection have the same weight.",
+    caution="A missed selection has the same weight as a false selection.",
     source=citations.VERMA,
     better=Better.LOWER,
     over=("fp", "fn"),
@@ -169,8 +170,7 @@ BALANCED_ACCURACY = Mean(
     short="balanced acc.",
     family="accuracy",
     description="The mean of the true positive and the true negative rate.",
-    caution="Balanced accuracy is a mean of two rates and not a share of people, so it does not "
-    "have Wilson's interval.",
+    caution="Balanced accuracy is a mean of two rates and not a share of people.",
     source=citations.BRODERSEN,
     better=Better.HIGHER,
     parts=(TRUE_POSITIVE_RATE, TRUE_NEGATIVE_RATE),
@@ -214,7 +214,8 @@ SELECTED_SHARE = Rate(
     title="Share of the selected",
     short="of selected",
     family="independence",
-    description="The group's share of all selected people.",
+    description="The number of selected people in the group divided by the number of all selected "
+    "people.",
     caution="The share depends on the size of the group: compare it with the group's share of all "
     "people.",
     source=citations.AEQUITAS,
@@ -263,7 +264,7 @@ class PeopleCount(GroupMetric, kw_only=True):
     cell: str = ""
     bounds: Bounds = (0, None)
     family: str = "data"
-    no_interval: str = "it is a count of these people, not an estimate"
+    no_interval: str = "the value is a count of these people, not an estimate"
 
     @property
     def requirements(self) -> frozenset[Requirement]:

@@ -107,7 +107,7 @@ class Fit(Frozen, eq=False):
     def combined(self, rows: Floats) -> Floats:
         """Each of K sums of coefficients with the factors `rows` [K, P], [K].
 
-        NaN if the data do not determine the sum (see `left_open`), so that it does not depend on
+        NaN if the data does not determine the sum (see `left_open`), so that it does not depend on
         the order of the columns.
         """
         unknown = self.left_open(rows).any(axis=1)

@@ -227,7 +227,10 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     )
 
 
-_PICKED = "the threshold or bin with the largest value is chosen from the same data"
+_PICKED = (
+    "the threshold with the largest value is chosen from the same data, and no interval here "
+    "takes that into account"
+)
 
 SCORE_PARITY = TableMetric(
     id="score_parity",
@@ -259,7 +262,8 @@ SCORE_PARITY_GAP = TableMetric(
     "value larger.",
     no_interval=_PICKED,
     source=citations.BEUTEL,
-    other_tools="For two groups it is the Kolmogorov–Smirnov statistic, scipy's `ks_2samp`.",
+    other_tools="For two groups, the value is the Kolmogorov–Smirnov statistic (`ks_2samp` in "
+    "SciPy).",
     formula="max over thresholds t of (highest - lowest share of a group with score ≥ t)",
     requirements=DISTRIBUTION,
     bounds=(0, 1),
@@ -271,8 +275,9 @@ TEST_FAIRNESS = TableMetric(
     short="test fairness",
     aliases=("calibration_gap", "matching_conditional_frequencies"),
     family="sufficiency",
-    description="The largest gap between groups in the share of positives among people with the "
-    "same score.",
+    description="Among people with the same score (or with scores in the same range, called a "
+    "bin), the gap between groups in the share of positives. The value is the largest gap over all "
+    "bins.",
     caution="Bins with few people have wide gaps by chance, so a limit that requires no evidence "
     "fails even equal groups: add `significant` or `conclusive` to the limit. `min_size` applies "
     "to each bin.",
@@ -300,10 +305,10 @@ MULTICALIBRATION = TableMetric(
     "`min_size` applies to each bin.",
     hypothesis="perfect calibration",
     source=citations.HEBERT_JOHNSON,
-    other_tools="Hébert-Johnson et al. require small distances for every group of a rich class of "
-    "groups, and allow a small exception in each group. Here, the groups can be those of all "
-    "subsets of the attributes. `well_calibration` takes the mean over the bins of each group "
-    "instead.",
+    other_tools="Hébert-Johnson et al. require small distances in every group of a large "
+    "collection of groups, and allow a small exception in each group. Here, the groups can be "
+    "those of all subsets of the attributes. `well_calibration` takes the mean over the bins of "
+    "each group instead.",
     formula="max over groups and bins of |mean label - mean score|; ten bins of [0, 1], or one for "
     "each value if there are at most twenty",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -320,8 +325,8 @@ TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION
 
 
 _EXACT = (
-    "The value is exact if each bin of the score holds a single score; otherwise, the report says "
-    "how far off it can be."
+    "The value is exact if each bin (range) of the score contains only one score; otherwise, the "
+    "report says how far from exact the value can be."
 )
 
 
@@ -404,7 +409,7 @@ CALIBRATION_SLOPE = Ranked(
     f"the logit of the score. {_EXACT}",
     bounds=(None, None),
     best=1,
-    formula="b in logit(probability of a positive label) = a + b · logit(score)",
+    formula="the number b in: logit(probability of a positive label) = a + b · logit(score)",
     undefined="labels that are all equal or that a cut on the score separates, a score of 0 or 1, "
     "or no people",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -418,16 +423,17 @@ CALIBRATION_INTERCEPT = Ranked(
     short="calib. intercept",
     aliases=("cox_intercept",),
     family="sufficiency",
-    description="How much too low the logit (log odds) of the score is on average: 0 for a "
-    "calibrated score, above 0 if there are more positives than the scores predict. The slope is "
-    "fixed at 1.",
+    description="The amount by which the logit (log odds) of the score is too low on average. It "
+    "is 0 for a calibrated score, and above 0 if there are more positives than the scores predict. "
+    "It is the intercept of a logistic regression of the label on the logit of the score, with the "
+    "slope fixed at 1.",
     caution="Relies on the label. Scores that are too high and scores that are too low cancel each "
     "other: see `calibration_slope`.",
     source=citations.COX,
-    other_tools="The same as a logistic regression on a constant with the logit of the score as "
-    f"offset (calibration in the large on the scale of odds). {_EXACT}",
+    other_tools="The logit of the score is the offset of the regression. The value is also called "
+    f"calibration in the large on the scale of odds. {_EXACT}",
     bounds=(None, None),
-    formula="a in logit(probability of a positive label) = a + logit(score)",
+    formula="the number a in: logit(probability of a positive label) = a + logit(score)",
     undefined="labels that are all equal, a score of 0 or 1, or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     hypothesis="an intercept of 0",
@@ -441,12 +447,13 @@ HOSMER_LEMESHOW = Ranked(
     short="Hosmer–L. χ²",
     aliases=("hosmer_lemeshow_test",),
     family="sufficiency",
-    description="A test statistic: how far the number of positives is from the number that the "
-    "scores predict, in ten parts of the group from the lowest to the highest scores.",
+    description="A test statistic. The group is divided into ten parts, from the lowest to the "
+    "highest scores. The value shows how far the numbers of positives in the parts are from the "
+    "numbers that the scores predict.",
     caution="Relies on the label. The value grows with the number of people: in a large group, "
     "small departures are significant; in a small group, even large departures are not. Write a "
     "limit as `fail: {above: 0, significant: true}`.",
-    no_interval="it is a test statistic",
+    no_interval="the value is a test statistic, not an estimate",
     hypothesis="perfect calibration",
     source=citations.HOSMER,
     other_tools="R's `hoslem.test` subtracts two degrees of freedom, because it expects scores "

@@ -159,11 +159,12 @@ AVERAGE_PRECISION = Ranked(
     short="PR AUC",
     aliases=("pr_auc", "average_precision_score"),
     family="accuracy",
-    description="The area under the stepwise precision-recall curve: for each person with a "
-    "positive label, the precision among the people of the group who score at least as high, and "
-    "then the mean of these precisions.",
-    caution="A score that says nothing about the label has the base rate as its value. So groups "
-    "with different base rates have different values even if the scores are equally good for them.",
+    description="For each person with a positive label: the share of positive labels (precision) "
+    "among the people of the group who score at least as high. The value is the mean of these "
+    "shares. It is the area under the stepwise precision-recall curve.",
+    caution="For a score that contains no information about the label, the value is the base rate. "
+    "So groups with different base rates have different values even if the scores are equally good "
+    "for them.",
     source=citations.BOYD,
     other_tools="The same as scikit-learn's `average_precision_score`, except that scikit-learn "
     "prints 0 for a group without positives. fairMLHealth's PR AUC connects the same points by "
@@ -358,8 +359,9 @@ CALIBRATION_ERROR = Ranked(
     short="ECE",
     aliases=("expected_calibration_error",),
     family="sufficiency",
-    description="The mean distance, over bins of the score, between the share of positives and the "
-    "mean score of the people in the bin.",
+    description="People are put into bins (ranges) of the score. In each bin, the share of "
+    "positives has a distance from the mean score. The value is the mean of these distances, "
+    "weighted by people.",
     caution="The error is too high in small groups: even a perfect model has an error of .137 with "
     "50 people, .032 with 1,000 and .010 with 10,000. A limit that requires no evidence fails even "
     "perfect scores by chance: add `significant` or `conclusive` to the limit.",

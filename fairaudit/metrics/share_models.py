@@ -226,22 +226,24 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    description="An upper bound of ε: the largest log-ratio that a distribution in the credible "
-    "region has. This region (Θ of Definition 3.1) holds the distributions that are plausible "
-    "given the data, with the confidence of the audit.",
+    description="An upper bound of ε (the largest log-ratio of the probability of an outcome "
+    "between two groups): the largest ε of all distributions in the credible region. This region "
+    "contains the distributions that are plausible given the data, at the confidence of the audit. "
+    "It is the Θ in Definition 3.1 of the source.",
     caution="The upper bound grows with the number of groups, and is large if groups are small. It "
     "is not an interval of ε, and not a test.",
     source=citations.FOULDS,
-    other_tools="A percentile interval of random draws of ε is not given, because such an interval "
-    "never contains 0, even if groups are equal.",
+    other_tools="An interval of randomly drawn values of ε would never contain 0, even if groups "
+    "are equal. So the report does not give such an interval.",
     value_of=_credible,
-    formula="max over outcomes y, groups g ≠ h of ln U(y, g) - ln L(y, h): U and L are the ends of "
-    "Beta intervals with error rate 1 - confidence^(1 / groups), divided by the number of classes "
-    "if there are more than two; pseudo-count ½ by default",
+    formula="max over outcomes y, groups g ≠ h of ln U(y, g) - ln L(y, h). U and L are the ends of "
+    "Beta intervals. The error rate of an interval is 1 - confidence^(1 / groups); with more than "
+    "two classes, this error rate is divided by the number of classes. The pseudo-count is ½ by "
+    "default.",
     parameters=PSEUDO_COUNTS,
     judges_all_attributes=True,
     version=2,
-    no_interval="it is the end of a credible region",
+    no_interval="the value is itself the end of a credible region",
 )
 
 
@@ -311,17 +313,17 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     short="ε of the draws",
     aliases=("epsilon_draws",),
     family="independence",
-    description="The largest log-ratio between two groups in any draw (ε of Definition 3.1). A "
-    "draw is a random set of the groups' probabilities from your own model, for example in Stan or "
-    "PyMC; `draws:` or `--draws` names the file.",
-    caution="The value is only as good as the model of the draws. It grows with the number of "
-    "draws; `differential_fairness_posterior_mean` is the mean over draws.",
+    description="The largest ε of all draws (ε is the largest log-ratio of the probability of an "
+    "outcome between two groups). A draw is a random set of probabilities, one for each group, "
+    "from your own model, for example in Stan or PyMC. `draws:` or `--draws` names the file.",
+    caution="The value is only as good as the model that made the draws. It grows with the number "
+    "of draws; `differential_fairness_posterior_mean` is the mean over draws.",
     source=citations.FOULDS,
     other_tools=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
     value_of=_largest_of_draws,
     formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
     undefined="draws for other attributes, or fewer than two groups",
-    no_interval="it is already the largest value of all draws",
+    no_interval="the value is already the largest of all draws",
     judges_all_attributes=True,
     requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
 )
@@ -332,8 +334,9 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     title="Differential fairness ε, mean over given draws",
     short="mean ε of draws",
     family="independence",
-    description="The mean of ε over random draws of the groups' probabilities from your own model "
-    "(`draws:` or `--draws`). The interval leaves out the same share of draws on both sides.",
+    description="The mean of ε over random draws from your own model (`draws:` or `--draws` names "
+    "the file). A draw is a random set of probabilities, one for each group. The interval leaves "
+    "out the same share of draws at both ends.",
     caution="ε of a draw is never 0, even for equal groups: the interval is not a test of "
     "equality.",
     source=citations.FOULDS_BAYES,

@@ -182,8 +182,8 @@ def _of_twins(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval
 
 
 _BY_CHANCE = (
-    "chance alone makes the share larger than 0, because the rates of few neighbours differ in "
-    "both directions"
+    "chance alone makes the share larger than 0, because the rates of a few neighbours differ by "
+    "chance, and no interval here takes that into account"
 )
 _WORSE = Comparison(
     id="worse_off",
@@ -236,27 +236,28 @@ _TWINS = Comparison(
     undefined=f"no one has a twin in the reference{TOO_FEW}",
 )
 _GAP = (
-    "The gap of a person is the positive rate of the `k` nearest neighbours in the reference minus "
-    f"that of the `k` nearest neighbours in the person's own group (default {NEIGHBOURS}; for a "
-    "burden, with the opposite sign)."
+    "The gap of a person is a difference of two positive rates: the rate of the `k` most similar "
+    "people in the reference minus the rate of the `k` most similar people in the person's own "
+    f"group (`k` is {NEIGHBOURS} by default). For a burden, the gap has the opposite sign."
 )
 _TAKEN = (
-    "By chance alone some people have a gap this large, in both directions, and more people if `k` "
-    "is small. So compare `situation_testing` with `situation_testing_reversed`, and set `k` to 16 "
-    "or more: the default is small."
+    "By chance alone, some people have a gap this large, in either direction, and a small `k` "
+    "makes such gaps more frequent. So compare `situation_testing` with "
+    "`situation_testing_reversed`, and set `k` to 16 or more: the default is small."
 )
 TWIN_TEST = Disparity(
     id="twin_test",
     short="twins",
     description="A twin of a person is a person of the reference who is equal in every feature. "
-    "The value is the mean outcome of a person's twins minus the person's own outcome, averaged "
-    "over the people in the group who have a twin (for a burden, with the opposite sign). The test "
-    "is passed at 0; above 0, the twins have better outcomes.",
+    "For each person in the group who has a twin, the outcome of the person is subtracted from the "
+    "mean outcome of the twins. The value is the mean of these differences (for a burden, with the "
+    "opposite sign). It is 0 if the outcomes are equal on average, and above 0 if the twins have "
+    "better outcomes.",
     caution="People without a twin are not covered, and they may be the majority: a notice states "
     "how many people have a twin. Twins can differ in everything that is not a feature.",
     source=citations.ZLIOBAITE,
-    other_tools="Žliobaitė (§2) calls this difference direct discrimination. In statistics, the "
-    "method is exact matching on the treated, and the treated are the group.",
+    other_tools="Žliobaitė (§2) calls this difference direct discrimination. Statistics calls the "
+    "method exact matching on the treated; here, the group takes the place of the treated.",
     parts=((_TWINS_RATE, _TWINS),),
 )
 DISPARITIES = (
@@ -266,7 +267,7 @@ DISPARITIES = (
         short="situation",
         aliases=("situation_test",),
         description="The share of people in the group for whom similar people in the reference "
-        f"fare better, by a gap of at least `t` (default {THRESHOLD}). {_GAP}",
+        f"fare better, by a gap of at least `t` ({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Žliobaitė (§3.4.1) prints the same share, but compares one protected group "
@@ -279,7 +280,7 @@ DISPARITIES = (
         title="Situation testing, better off",
         short="situation, rev.",
         description="The share of people in the group for whom similar people in the reference "
-        f"fare worse, by a gap of `t` or more in this direction (default {THRESHOLD}). {_GAP}",
+        f"fare worse, by a gap of at least `t` in this direction ({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Žliobaitė (§3.4.1) also counts the people who are better off separately from "

@@ -205,7 +205,7 @@ class AuditTask(Frozen):
 
     def find_plan(self, data: Data, progress: Progress, engine: Engine) -> Plan:
         """The plan to count with, after quantiles and models are fitted to the data."""
-        if not self.depends_on_data:
+        if not (self.quantiles or self.spec.modelled):
             return self.plan
         cuts: Mapping[Quantile, Cut] = {}
         if self.quantiles:
@@ -224,8 +224,10 @@ class AuditTask(Frozen):
             spec = apply_cuts(self.spec, cuts)
             cubes = recode(get_or_raise(counts), spec_to_fit(spec))
             if cubes.rows is None:
-                what = "a model needs rows, which cannot be read from this source"
-                raise UsageError(what, "remove the strata from models")
+                what = "a model makes strata from rows, and this source has no rows to read"
+                raise UsageError(
+                    what, "remove the strata that a model makes (`propensity`, `clusters`)"
+                )
             for stratum in strata:
                 if isinstance(stratum.model, PropensityStrata):
                     models[stratum.name] = _fit_propensity(stratum, stratum.model, spec, cubes)
@@ -248,11 +250,6 @@ class AuditTask(Frozen):
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
         """The result of a pass; an error gets the places of its columns in the spec."""
         return self.spec.locate(outcome) if isinstance(outcome, FairauditError) else outcome
-
-    @property
-    def depends_on_data(self) -> bool:
-        """Whether the plan depends on quantiles of the data, or on models fitted to it."""
-        return bool(self.quantiles or self.spec.modelled)
 
 
 def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:

@@ -103,7 +103,10 @@ def _answer_levels(
         task = AuditTask.read(spec, options)
         found = task.find_data(data)
         if spec.suppress_below is not None:
-            what = "--for-each makes several reports, whose differences reveal small counts"
+            what = (
+                "--for-each makes several reports; small counts could be calculated from their "
+                "differences"
+            )
             raise UsageError(what, "remove `suppress_below`, or audit the column as a stratum")
         if isinstance(found, Files) and found.are_counts:
             what = "--for-each filters rows, and a counts file has none"

@@ -17,16 +17,7 @@ from fairaudit.counting.columns import (
     Quantile,
     SimilarityColumns,
 )
-from fairaudit.counting.plan import (
-    NO_SUMS,
-    CellSums,
-    Edge,
-    Key,
-    Plan,
-    RowPlan,
-    SumName,
-    unite_keys,
-)
+from fairaudit.counting.plan import NO_SUMS, CellSums, Edge, Key, Plan, RowPlan, SumName, unite_keys
 from fairaudit.counting.sources.column_checks import parse_filter
 from fairaudit.counting.strata_models import FittedStrata
 from fairaudit.spec import (

@@ -131,7 +131,7 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
     yield from annotations
     if result.verdict is Verdict.NONE:
         why = "the spec sets no limits"
-        yield _Annotation(Level.NOTE, "NONE", why, file=answer.spec)
+        yield _Annotation(Level.NOTE, "NO LIMITS", why, file=answer.spec)
     elif result.exit_code and all(annotation.level in _KIND for annotation in annotations):
         why = f"nothing could be evaluated: {checks.tally(result)}"
         yield _Annotation(Level.INCONCLUSIVE, "INCONCLUSIVE", why, file=answer.spec)

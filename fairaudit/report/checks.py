@@ -102,7 +102,7 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     title += "" if named in title else f", {named}"
     counts = outcome(result) if result.findings else "No limits are set"
     if result.verdict is Verdict.PASS and any(finding.waived for finding in result.findings):
-        counts = f"passed with waivers: {counts}"
+        counts = f"passed with waivers; {counts}"
     counted = result.ledger.counted
     rows = f"{numbers.whole(counted)} rows"
     if origin.rows is not None:
@@ -277,6 +277,6 @@ def _summary(result: AuditResult, words: list[str]) -> str:
         not_enough_evidence = f"; {result.not_enough_evidence} over a limit without enough evidence"
     # A check of which a waiver leaves a part has the status of that part.
     used = numbers.counted(result.waived, "check")
-    waived = f"; waivers used in {used}" if result.waived > result.tally[Status.WAIVED] else ""
+    waived = f"; a waiver applies to {used}" if result.waived > result.tally[Status.WAIVED] else ""
     changed = "; the spec is changed by --set" if result.provenance.settings else ""
     return f"{checks}: {', '.join(words)}{not_enough_evidence}{waived}{changed}"

@@ -160,7 +160,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
         if known:
             row, worst = max(known, key=lambda pair: pair[1].departure)
-            pair = checks.worst_pair(worst, " against ")
+            pair = checks.worst_pair(worst, " compared with ")
             hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
             there = "the worst published value is" if hidden else "the worst value is"
             text += f"; {there} {numbers.number(worst.estimate.value)}, by "

@@ -449,7 +449,8 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
             across = ", includes the limit" if is_across else ""
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []
-        notes += ["for all pairs"] if several and SIMULTANEOUS in (estimate.method or "") else []
+        is_of_pairs = several and SIMULTANEOUS in (estimate.method or "")
+        notes += ["for all pairs of groups"] if is_of_pairs else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
         of += f" ({'; '.join(notes)})" if notes else ""
         parts.append(f"{inference.percent} interval{of}{':' * bool(of)} {ends}{across}")
@@ -463,7 +464,8 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         method += f"; {numbers.corrected_over(test)}" if test.family > 1 else ""
         method += f"; before correction p {alone}" if alone != p else ""
         null = finding_facts.hypothesis(finding)
-        parts.append(f"p {p}: chance of such data if there were {null} ({method})")
+        unusual = "the probability of a value at least this extreme if there were"
+        parts.append(f"p {p}: {unusual} {null} ({method})")
         if finding_facts.is_of_others(finding):
             parts[-1] += ", for all groups, not for these two"
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
@@ -495,9 +497,9 @@ def _missing(finding: Finding) -> str:
         finding.status is Status.WARN and finding.check.fail is None
     )
     is_open = bounds.missing_group and not is_worst
-    same = "same verdict in these groups" if is_open else "same verdict"
-    turn = "the verdict could change" if bounds.turns else same
-    return f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}, {turn}"
+    turn = "could change" if bounds.turns else f"is the same{' in these groups' * bool(is_open)}"
+    ends = headlines.ends(finding, bounds.low, bounds.high)
+    return f"{who}: the value could be {ends}, and the verdict {turn}"
 
 
 def _people(finding: Finding) -> list[str]:
@@ -515,11 +517,11 @@ def _people(finding: Finding) -> list[str]:
 
     texts = []
     if affected.to_limit:
-        texts.append(f"{who(affected.to_limit)} would bring {worse} within the limit")
+        texts.append(f"with {who(affected.to_limit)}, {worse} would be within the limit")
     if affected.to_parity:
-        alone = f"{who(affected.to_parity)} would bring {worse}"
-        would = f"{numbers.whole(affected.to_parity)} (in total) would bring it" if texts else alone
-        texts.append(f"{would} to the rate of {better}")
+        total = f"with {numbers.whole(affected.to_parity)} in total"
+        alone = f"with {who(affected.to_parity)}, {worse} would be"
+        texts.append(f"{total if texts else alone} at the same rate as {better}")
     if affected.flips:
         texts.append("one different decision reverses the gap")
     return ["; ".join(texts)]
@@ -557,7 +559,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         return ""
     by_limits = headlines.bounds(finding)
     coarser = [
-        f"{numbers.subset(by)} "
+        f"by {numbers.subset(by)} alone "
         f"({numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)})"
         for by, estimate in values
     ]
@@ -566,9 +568,8 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         for row in result.lattice
         for appearance in row.appears
     )
-    separator = " and by " if len(coarser) == 2 else ", by "
-    text = f"within the limit by {separator.join(coarser)}"
-    return f"{text}: the gap appears only in the intersection" if first else text
+    text = f"within the limit if compared {' or '.join(coarser)}"
+    return f"{text}: the gap appears only in the combination" if first else text
 
 
 def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:

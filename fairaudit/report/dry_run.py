@@ -195,7 +195,7 @@ def _remarks(check: CheckPreview) -> Iterator[str]:
         listed = numbers.first_few([*filter(None, groups)])
         yield f"{name}: not evaluated: {listed + ': ' if listed else ''}{reason}"
     if check.finds_limit is False:
-        yield f"{name}: with this number of people, a gap over the limit may not be found"
+        yield f"{name}: in groups this small, the audit can fail to find a gap over the limit"
 
 
 _NOT_FOUND = (

@@ -313,12 +313,12 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     groups = " against ".join(map(names.describe_group, before.between))
     moved = f"; previously between other groups: {groups}" if groups else ""
     if finding.reversals:
-        return f"as before: {_when(before)}{moved}"
+        return f"not worse than before: {_when(before)}{moved}"
     now = math.nan if finding.estimate is None else finding.estimate.value
     own = math.nan if before.own is None else before.own
     worst = "" if before.between else _earlier_worst(finding, before)
-    both, farther = f"{numbers.number(now)} against {numbers.number(own)}", before.worse_by or 0
-    how = "as before"
+    both, farther = f"{numbers.number(now)} now, {numbers.number(own)}", before.worse_by or 0
+    how = "not worse than before"
     if abs(farther) > _ROUNDING:
         how = f"worse than before by {numbers.number(farther)}, within the tolerance"
         how = how if farther > 0 else "better than before"

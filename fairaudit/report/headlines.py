@@ -28,7 +28,7 @@ from fairaudit.report import checks, metric_titles, numbers, reversals
 
 _POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TURNED = {
-    ReversalKind.EVERY_STRATUM: "in every stratum of {}",
+    ReversalKind.EVERY_STRATUM: "for every value of {}",
     ReversalKind.ADJUSTED: "after adjustment for {}",
     ReversalKind.MOST_PEOPLE: "for most people given {}",
 }
@@ -43,8 +43,6 @@ _PASSED = {
 }
 """The end of "no gap …" if a check finds no reversal, by the kind that its limit names."""
 _CHANGED = {
-    ReversalKind.OPPOSITE: "has one direction for some values of {} and the opposite direction "
-    "for others",
     ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
     ReversalKind.EXPLAINED: "is mostly explained by the mix of {}",
 }
@@ -374,14 +372,20 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap of two groups in a rate, and how strata change it."""
     given = reversals.name_given(reversal)
-    first, second = map(names.name, reversal.pair)
+    first, second = (names.quoted(n) if " " in n else names.name(n) for n in reversal.pair)
+    have = "have" if _is_plural(reversal.pair[0]) else "has"
+    if reversal.kind is ReversalKind.OPPOSITE:
+        # The strata that contribute most to either direction.
+        of_weight = sorted(reversal.strata, key=lambda one: one.weight * one.difference)
+        low, high = (names.describe_group(one.stratum) for one in (of_weight[0], of_weight[-1]))
+        higher = f"{first} {have} a higher {title} than {second} for {high}"
+        return f"{higher}, but a lower {title} for {low}"
     if reversal.kind in _CHANGED:
         changed = _CHANGED[reversal.kind].format(given)
         return f"the gap in {title} between {first} and {second} {changed}"
     more, less = ("higher", "lower") if reversal.crude > 0 else ("lower", "higher")
     turned = _TURNED[reversal.kind].format(given)
-    have = "have" if _is_plural(first) else "has"
-    return f"{first} {have} a {more} {title} than {second}, but a {less} one {turned}"
+    return f"{first} {have} a {more} {title} than {second} overall, but a {less} {title} {turned}"
 
 
 def symbol(finding: Finding) -> str:

@@ -96,7 +96,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         by = dict.fromkeys(names.name(one.attribute) for one in found)
         strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
         compare = f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
-        compare += f"{' and '.join(strata)}: some gaps are unclear or reversed there."
+        compare += f"{' and '.join(strata)}: for them, some gaps are unclear or have the opposite "
+        compare += "direction."
         texts.insert(0 if adjusted else len(texts), compare)
     yield from texts
     if unsure := sum(row.finding.not_enough_evidence for row in opened):
@@ -124,7 +125,7 @@ def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
         value = headlines.value(closest.finding)
         beside = "" if value in closest.headline else f"{value}; "
         text = f"{closest.headline} ({beside}{closest.limit})"
-        text = f". Closest to its limit: {text}" if is_told else ""
+        text = f". The check closest to its limit: {text}" if is_told else ""
         yield f"{count_passes(every)}{text}"
     elif gaps := [row.finding for row in passed if finding_facts.few_people(row.finding)]:
         widest = max(gaps, key=_detectable)
@@ -146,7 +147,10 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = f"{len(open_)} of {len(limited)} pairs of a measure and a grouping have no limit"
+    text = (
+        f"{len(open_)} of {len(limited)} possible limits (of each measure, by each combination of "
+    )
+    text += "columns) are not set"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
@@ -154,7 +158,7 @@ def uncovered(result: AuditResult) -> Iterator[str]:
         row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
         is_hidden = any(entry.estimate.suppressed for _, entry in open_)
         word = "The worst published value" if is_hidden else "The worst"
-        pair = checks.worst_pair(worst, " against ")
+        pair = checks.worst_pair(worst, " compared with ")
         text += f". {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)},"
         text += f" by {numbers.subset(row.by)}{f': {pair}' if pair else ''}"
         text += describe_set_aside(open_)
@@ -186,7 +190,7 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
         return
     widest = max(evident, key=lambda reversal: reversal.swing)
     title = metric_titles.title(widest.rate, widest.of)
-    text = f"not covered by a check: {headlines.reversal_headline(widest, title)}"
+    text = f"no check covers this: {headlines.reversal_headline(widest, title)}"
     if widest.significance is not None:
         text += f", {numbers.adjusted_p(widest.significance, alpha, 'comparison')}"
     more = len(evident) - 1

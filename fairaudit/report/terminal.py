@@ -414,7 +414,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         yield from lines
         left -= len(lines)
     if more := len(tables) - shown:
-        text = f"{numbers.counted(more, 'more table')}: --full"
+        text = f"{numbers.counted(more, 'more table')} with --full"
         yield from (line(Cell(text, Tone.MUTED)), BLANK)
         left -= 2
     versions = (wrapped(_notes(gaps[:most], result), page) for most in range(len(gaps), 0, -1))

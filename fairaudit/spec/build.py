@@ -32,13 +32,7 @@ from fairaudit.spec.column_model import OutcomeKind
 from fairaudit.spec.columns import Columns, add_modelled_strata, read_columns
 from fairaudit.spec.entries import Context
 from fairaudit.spec.faults import read_waivers, validate
-from fairaudit.spec.key_schema import (
-    REFERENCES,
-    Defaults,
-    ModelColumns,
-    OutcomeColumn,
-    Positive,
-)
+from fairaudit.spec.key_schema import REFERENCES, Defaults, ModelColumns, OutcomeColumn, Positive
 from fairaudit.spec.model import MetricRequest, Spec, needed_quantiles
 from fairaudit.spec.reading import NO_REPLICATES
 from fairaudit.spec.schema import Missing, MissingPolicy
@@ -291,7 +285,7 @@ def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> 
     if missing.decision is None:
         return missing
     if reader.is_written("missing", "prediction"):
-        what = "`prediction` already decides this"
+        what = "`prediction` already decides what happens to these rows: remove one of the two"
         reader.fault(("missing", "decision"), what, key=True)
     return replace(missing, prediction=missing.decision, decision=None)
 
@@ -360,7 +354,9 @@ def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> N
     for text, ends in shape.missing.masked.items():
         where = ("missing", "masked", text)
         if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:  # the two ends
-            expected = "expected the least and the greatest count it stands for, such as [1, 9]"
+            expected = (
+                "expected the lowest and the highest count that the mask stands for, such as [1, 9]"
+            )
             reader.fault(where, expected)
         stated = MaskedCount.propose(text)
         if stated and re.search(r"\d", text) and ends[-1:] > [stated.most]:
@@ -423,8 +419,8 @@ def find_ladders(
             yield Fault(
                 f"{len(metrics)} limits judge the same counts of people by {named[counts]} "
                 f"({', '.join(dict.fromkeys(metrics))}): each verdict shows on which side of a "
-                f"limit a hidden number is. At most {_MOST_LIMITS} may do so: leave out entries or "
-                "`warn`, name one outcome with `of`, or leave out `suppress_below`",
+                f"limit a hidden number is. At most {_MOST_LIMITS} such limits are allowed: leave "
+                "out entries or `warn`, name one outcome with `of`, or leave out `suppress_below`",
                 "suppress_below",
             )
 
@@ -469,8 +465,8 @@ def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Column
         reader.fault(where, what)
     if hides and cluster is not None:
         message = (
-            "intervals with clusters reveal how similar the members of clusters are, which are "
-            "small counts: remove `cluster` or `suppress_below`"
+            "intervals with clusters reveal small counts, because they show how similar the "
+            "members of a cluster are: remove `cluster` or `suppress_below`"
         )
         reader.fault(where, message)
 
@@ -488,7 +484,10 @@ def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None
     name = shape.columns.id
     if name is None:
         if shape.repeats is not None:
-            message = "name the column that says who a row is of: `columns: {id: candidate_id}`"
+            message = (
+                "name the column that identifies the person of each row: `columns: {id: "
+                "candidate_id}`"
+            )
             reader.fault(("repeats",), message, key=True)
         return None
     if shape.columns.has_counts or shape.columns.count is not None:

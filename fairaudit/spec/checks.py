@@ -163,7 +163,7 @@ def _list_hints(
             levels = " or ".join(quoted(level.value) for level in outcome.positive)
             text = (
                 f"{levels} of {quoted(outcome.column.value)} is taken for a benefit: if it is a "
-                f"burden, say `favourable: false` in {name}"
+                f"burden, write `favourable: false` in {name}"
             )
             yield Notice(text, Subjects.NOBODY)
     label = context.outcomes.get("label")
@@ -171,7 +171,7 @@ def _list_hints(
         if outcome.favourable and outcome.kind is OutcomeKind.CLASSES:
             text = (
                 f"the positive of the label is a burden, and that of {name} is taken for a "
-                f"benefit: where it selects people for that burden, say `favourable: false` of it"
+                f"benefit: where it selects people for that burden, write `favourable: false` of it"
             )
             yield Notice(text, Subjects.NOBODY)
 
@@ -293,10 +293,11 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     is_low &= entry.reference_word not in {"highest", "lowest"}
     if bounds and is_burden and is_rate_ratio and is_low:
         what = (
-            f"the positive value is a burden, and a limit `below` on {metric.id} cannot be crossed"
+            "the positive value is a burden, and a group that has this burden more often never "
+            "crosses a limit"
         )
         remedy = "use `impact_ratio`, or `outside: [lowest, highest]`"
-        entry.fault("metric", f"{what} by a group that has it more often: {remedy}")
+        entry.fault("metric", f"{what} `below` on {metric.id}: {remedy}")
     elif bounds and is_burden and is_rate_ratio:
         warnings.append(
             f"{where}: the positive is a burden here, and {metric.id} compares the rates of "
@@ -414,8 +415,8 @@ def _expand_presets(
     """The entries with each preset replaced by its measures, and a notice for each preset.
 
     A preset applies to every model, unless `of` names one; its limit applies to its first measure.
-    If the spec declares no reference, groups are compared with the largest group. Measures without
-    the required data are left out, and the notice lists them.
+    If the spec declares no reference, groups are compared with the largest group. Measures are
+    left out if their data is missing, and the notice lists them.
     """
     entries: list[tuple[Path, key_schema.Metric]] = []
     notices = []
@@ -448,7 +449,7 @@ def _expand_presets(
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]
-            what = f"the limit of {preset.name} is on {first}, which this data does not have"
+            what = f"the limit of {preset.name} is on {first}, and the data has no columns for it"
             context.reader.fault((*path, "metric"), what)
     profiles = context.reader.document.profiles
     if left_out:

@@ -319,7 +319,11 @@ def _read_derivation(
         return Difference(column.value, shape.minus.value)
     columns = tuple(text.value for text in shape.combine or ())
     if len({*columns}) < max(2, len(columns)) or is_cut:
-        what = "cannot be cut" if is_cut else "must be two or more different columns"
+        what = (
+            "cannot have `bins`, `over` or `quantiles`"
+            if is_cut
+            else "must be two or more different columns"
+        )
         reader.fault(("combine",), f"combined columns {what}")
     return Combination(columns)
 

@@ -161,7 +161,7 @@ def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Column
     for column in columns.strata:
         if column.name in protected:
             message = f"{column.name!r} is already a protected attribute"
-            hint = f"`given: {column.name}` conditions on it"
+            hint = f"`given: {column.name}` compares people with the same value in it"
             reader.faults.append(column.column.fault(f"{message}; {hint}"))
     taken = protected | {column.name for column in columns.strata}
     for column in columns.features:
@@ -317,7 +317,9 @@ def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn)
     for value in sorted(conflicting):
         reader.fault(where, f"{value!r} is both positive and negative")
     if shape.order and threshold is not None:
-        reader.fault(("order",), "a threshold has two ordered classes", key=True)
+        reader.fault(
+            ("order",), "a threshold already orders its two classes: remove `order`", key=True
+        )
     if len(shape.order) == 1 or len({text.value for text in shape.order}) < len(shape.order):
         reader.fault(("order",), "list every class once, from the lowest to the highest")
     return Outcome(

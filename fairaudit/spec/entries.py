@@ -158,11 +158,11 @@ def _read_disparity(
     """The disparity of a group metric and `compare`, or None and a fault."""
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
-        what = f"{metric.id} is a composition, not a rate, and cannot be compared"
+        what = f"{metric.id} describes the people of a stratum, so it cannot be compared"
         reader.fault(("compare",), what)
         return None
     if isinstance(metric, GroupMetric) and metric.instead:
-        what = f"{metric.id} grows with the size of a group, so it compares no groups"
+        what = f"{metric.id} grows with the size of a group, so it does not compare groups"
         reader.fault(("compare",), f"{what}: compare {metric.instead}")
         return None
     if shape.sd is not None and comparison is not STANDARDIZED_DIFFERENCE:
@@ -173,7 +173,7 @@ def _read_disparity(
         reader.fault(("compare",), f"{metric.id} is already a comparison: remove `compare`")
         return None
     if metric.is_odds and comparison.scale is Scale.ODDS:
-        what = f"{metric.id} is odds already, and {shape.compare} compares shares: say `ratio`"
+        what = f"{metric.id} is odds already, and {shape.compare} compares shares: write `ratio`"
         reader.fault(("compare",), what)
         return None
     return build_disparity(metric, comparison)
@@ -224,7 +224,7 @@ def refuse_unmet(entry: Entry, of: str | None) -> None:
         )
     is_modelled = is_pooled(metric) or Requirement.DRAWS in entry.requirements
     if context.shape.suppress_below is not None and is_modelled:
-        what = "is of a model of all groups, hidden ones too"
+        what = "comes from a model of all groups, including hidden ones"
         entry.fault("metric", f"{metric.id} {what}: leave out `suppress_below`, or the model")
     if metric.conditional and entry.shape.given is None:
         entry.fault("metric", f"{metric.id} compares within strata: add `given:`")
@@ -234,7 +234,7 @@ def refuse_reference(entry: Entry, by: Grouping) -> None:
     """Adds the fault of a comparison without a reference."""
     name = " and ".join(by)
     if entry.shape.reference is not None:
-        message = f"this reference names no group of {name}: write {{attribute: level, …}}"
+        message = f"this reference names no group of {name}: write `{{attribute: level, …}}`"
         entry.fault("reference", message)
         return
     protected = entry.context.columns.protected
@@ -243,10 +243,10 @@ def refuse_reference(entry: Entry, by: Grouping) -> None:
     compare = entry.shape.compare
     ways = [
         f"declare `reference:` in columns.protected.{missing}",
-        "say `reference: rest` here (or largest, highest, overall …)",
+        "write `reference: rest` in this entry (or largest, highest, overall …)",
     ]
     if compare in _FARTHEST:
-        ways.insert(0, f"say `compare: {_FARTHEST[compare]}` for the two groups farthest apart")
+        ways.insert(0, f"write `compare: {_FARTHEST[compare]}` for the two groups farthest apart")
     what = f"`{compare}`" if compare in _FARTHEST else entry.shape.metric
     entry.fault(
         "compare" if compare in _FARTHEST else "metric",
@@ -307,7 +307,7 @@ def explain_score(context: Context) -> str | None:
         return None
     remedy = f"prediction: {{column: {first.score.value}, positive: {{at_least: …}}}}"
     what = f"a limit on decisions needs classes, and {first.name} has only a score"
-    return f"{what}: add `{remedy}`, or say `of: label` to judge the label"
+    return f"{what}: add `{remedy}`, or write `of: label` to judge the label"
 
 
 def is_of_label(metric: Metric) -> bool:

@@ -186,7 +186,7 @@ def _faults(
                 hint = did_you_mean(str(key), _keys_of(shape))
                 message = f"unknown key{hint or '; known here: ' + ', '.join(_keys_of(shape))}"
                 if word := next(filter(None, meant), None):
-                    message = f"unknown key; say `{word}`"
+                    message = f"unknown key; write `{word}`"
                 elif key in _keys_of(root):
                     message = "unknown key; it belongs at the top of the spec"
                 elif key in _keys_of(_record_at(("columns",), root)):
@@ -249,7 +249,7 @@ def _read_group(value: object) -> object:
     if value == "all":
         return {}
     if not isinstance(value, dict) or not value:
-        raise ValueError("expected a level for each attribute, such as {gender: F}, or `all`")
+        raise ValueError("expected a level for each attribute, such as `{gender: F}`, or `all`")
     return value
 
 
@@ -338,6 +338,7 @@ def _find_group_faults(
     by = ", ".join(check.by)
     return [
         document.fault(
-            (number, "group"), f"the check is by {by}: give one level for each of these attributes"
+            (number, "group"),
+            f"the check compares groups by {by}: give one level for each of these attributes",
         )
     ]

@@ -40,8 +40,8 @@ _EXAMPLE = "metrics[0].fail.below=0.75"
 _LONGEST = 20
 """The maximum number of steps of a path, more than the depth of any spec."""
 _ELSEWHERE = {
-    "data": "say --data",
-    "draws": "say --draws",
+    "data": "use --data",
+    "draws": "use --draws",
     "profile": "name the profile in the spec",
     "waivers": "name the file of waivers in the spec",
 }
@@ -173,8 +173,8 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
             what = f"`{here}` is {_describe(tree)}, not a list"
             raise SpecError([setting.fault(what, depth)])
         if step >= len(tree):
-            last = f"the last is `{here}[{len(tree) - 1}]`" if tree else "the list is empty"
-            raise SpecError([setting.fault(f"unknown entry: {last}", depth)])
+            last = f"the last entry is `{here}[{len(tree) - 1}]`" if tree else "the list is empty"
+            raise SpecError([setting.fault(f"this entry does not exist: {last}", depth)])
         inner = _put(tree[step], setting, value, depth + 1)
         return [*tree[:step], inner, *tree[step + 1 :]]
     if isinstance(tree, list):
@@ -183,7 +183,7 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
         hint += did_you_mean(step, [entry for entry in tree if isinstance(entry, str)])
         for number, entry in enumerate(tree):
             if step in ([*entry.values()] if isinstance(entry, Mapping) else [entry]):
-                hint = f": say `{here}[{number}]`"
+                hint = f": write `{here}[{number}]`"
                 break
         what = f"`{here}` is {_describe(tree)}{hint}"
         raise SpecError([setting.fault(what, depth)])

@@ -424,7 +424,7 @@ def expand_bound(value: object) -> object:
             hint = "; write 0.8 for 80 %"
         elif text.endswith(("significant", "conclusive")):
             word = text.rsplit(maxsplit=1)[-1]
-            hint = f"; to require evidence, use a mapping, {{below: 0.8, {word}: true}}"
+            hint = f"; to require evidence, use a mapping, `{{below: 0.8, {word}: true}}`"
         raise ValueError(f"expected a limit, `< 0.8`, `> 0.05` or `outside -0.05..0.05`{hint}")
     if limit["side"]:
         return {"below" if limit["side"] == "<" else "above": limit["bound"]}

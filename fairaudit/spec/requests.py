@@ -131,7 +131,7 @@ def _read_reference(entry: Entry) -> Reference | None:
             what += f": {entry.shape.compare} takes the highest and the lowest group, `difference` "
             what += "and `ratio` a reference"
         elif isinstance(metric, GroupMetric):
-            what += ": say `compare: difference` or `compare: ratio`, too"
+            what += ": write `compare: difference` or `compare: ratio`, too"
         entry.fault("reference", what, key_itself=True)
     elif fixed:
         entry.fault(
@@ -194,8 +194,11 @@ def _refuse_weights_of_two_sides(entry: Entry) -> None:
         return
     policy = metric.reference or entry.reference_policy
     if policy in EXTREME_REFERENCES:
-        what = f"the {policy} group is found among the averages, so it cannot define the weights"
-        entry.fault("average", f"{what}: say pooled or uniform")
+        what = (
+            f"the {policy} group is known only after the averages, so it cannot define their "
+            "weights"
+        )
+        entry.fault("average", f"{what}: use pooled or uniform")
 
 
 def _read_against(entry: Entry, of: str) -> str | None:
@@ -247,7 +250,7 @@ def read_parameters(entry: Entry) -> Parameters:
     if shape.smoothing is not None and shape.concentration is not None:
         entry.fault("concentration", "either smoothing or concentration, not both")
     if parameters.towards and not parameters.per_outcome(1):
-        entry.fault("towards", "say how many people to add, for example `smoothing: 1`")
+        entry.fault("towards", "set how many people to add, for example `smoothing: 1`")
     if "utilities" in metric.parameters and {cell for cell, _ in utilities} != set(_CELLS):
         what = f"{metric.id} takes four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
         entry.fault("metric", what)
@@ -273,7 +276,10 @@ def _read_controls(entry: Entry) -> Grouping:
         elif controls.index(name) < number:
             at.fault((number,), f"{name!r} is listed twice")
         elif shape.by is not None and any(name in grouping for grouping in groupings):
-            at.fault((number,), f"{name!r} is in `by` too: held fixed, it has no difference")
+            at.fault(
+                (number,),
+                f"{name!r} is in `by`, too: a column cannot be both compared and a control",
+            )
     if shape.by is None and all(set(grouping) & set(controls) for grouping in groupings):
         message = "every protected attribute is a control: no attribute is left to compare"
         entry.fault("controls", message)
@@ -287,7 +293,7 @@ def refuse_people_count(entry: Entry) -> None:
     shape, name = entry.shape, entry.metric.id
     if shape.compare is not None and shape.compare not in _COMPARISONS:
         what = f"{name} is a count, and {shape.compare} compares shares or means"
-        entry.fault("compare", f"{what}: say difference, ratio, gap or min_ratio")
+        entry.fault("compare", f"{what}: use difference, ratio, gap or min_ratio")
     if shape.average is not None:
         entry.fault(
             "average",
@@ -307,7 +313,10 @@ def refuse_people_count(entry: Entry) -> None:
     for side, limit in entry.shape.limits.items():
         bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
         if not isinstance(entry.metric, PeopleCount) or entry.shape.against is not None:
-            what = f"a verdict on {name} compared would reveal counts that `suppress_below` hides"
+            what = (
+                f"a verdict on a comparison of {name} would reveal counts that `suppress_below` "
+                "hides"
+            )
             entry.fault(side, f"{what}: leave out the limit")
         elif any(bound < fewest for bound in bounds):
             what = (
@@ -336,7 +345,7 @@ def refuse_row_measure(entry: Entry) -> None:
         what = "compares individuals, but a row here counts several people"
         entry.fault("metric", f"{name} {what}: leave out `{key}`, or the metric")
     if shape.suppress_below is not None:
-        what = "is made of single people, whom no small count of the report covers"
+        what = "is computed from single people, so the report cannot hide small counts in it"
         entry.fault("metric", f"{name} {what}: leave out `suppress_below`, or the metric")
     for key in _COMBINED:
         if getattr(entry.shape, key) is not None:

@@ -34,7 +34,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:
         if gated:
-            reader.fault(("scan",), "a limit needs a scan")
+            reader.fault(("scan",), "a limit on reversals needs a scan")
         return None, []
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []
@@ -52,7 +52,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     if gated and not rates:
         reader.fault((), "a gate on reversals needs a rate: `rates: [selection_rate]`")
     elif gated and not is_conditioned:
-        reader.fault((), "a second column is missing: declare strata")
+        reader.fault((), "the search for reversals needs a second column: declare strata")
     without = [name for name in by if name not in references]
     if without and shape.pairs is PairChoice.REFERENCE:
         reader.fault(("pairs",), f"{', '.join(without)} has no `reference`")
@@ -103,7 +103,8 @@ def _read_given(
             given.append(columns)
     if not 1 <= shape.together <= _MOST_TOGETHER:
         message = (
-            f"from 1 to {_MOST_TOGETHER} columns can be held fixed together: change this number"
+            f"`together` must be from 1 to {_MOST_TOGETHER}: people are compared within the values "
+            "of this number of columns"
         )
         reader.fault(("together",), message)
     alone = [names[0] for names in given if len(names) == 1]
@@ -202,8 +203,8 @@ def _refuse_search(
     for role, is_there in drops_rows.items():
         if context.columns.features and is_there and getattr(shape.missing, role) == "drop":
             message = (
-                "rows that are dropped for a column that is in none of the tables of subgroups "
-                "over `features` would be counted there: say `aside`, or leave out the features"
+                "the subgroups over `features` would count rows that are dropped because of a "
+                "column that these subgroups do not use: write `aside`, or leave out the features"
             )
             context.reader.fault(("missing", role), message)
     if not search.over:
@@ -232,8 +233,8 @@ def _read_divergence(reader: SpecReader, bound: key_schema.Bound | None) -> Limi
         return None
     if bound.conclusive:
         message = (
-            "`conclusive` is not available for the most different of many subgroups: use "
-            "`significant`"
+            "`conclusive` is not available for subgroups, because the report picks the most "
+            "different one: use `significant`"
         )
         reader.fault(("conclusive",), message)
     if bound.below is not None or bound.above is None:

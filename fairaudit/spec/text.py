@@ -203,7 +203,7 @@ class SpecReader(Frozen):
         """
         if trust.current_root() is not None:
             for name in dict.fromkeys(_ENVIRONMENT.findall(written)):
-                what = f"{trust.OPTION} refuses environment variables: ${{env.{name}}}"
+                what = f"{trust.OPTION} refuses environment variables: `${{env.{name}}}`"
                 self.fault(path, what)
             return written
         text, unset = fill_in_environment(written)
@@ -211,7 +211,7 @@ class SpecReader(Frozen):
             self.fault(path, f"the environment variable {name} is not set, or is empty")
         # As a shell writes them.
         for name in re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", written):
-            self.fault(path, f"write the environment variable {name} as ${{env.{name}}}")
+            self.fault(path, f"write the environment variable {name} as `${{env.{name}}}`")
         return text
 
 

@@ -243,9 +243,9 @@ def wilson_reach(share: Floats, size: Floats, z: Floats) -> Floats:
     return z * (spread - (1 - 2 * share) * half) / (1 + 2 * z * half)
 
 
-SHARE_INTERVAL = "Wilson, exact if few"
-GAP_INTERVAL = "Newcombe, exact if few"
-RATIO_INTERVAL = "Koopman, exact if few"
+SHARE_INTERVAL = "Wilson, exact if counts are small"
+GAP_INTERVAL = "Newcombe, exact if counts are small"
+RATIO_INTERVAL = "Koopman, exact if counts are small"
 ODDS_RATIO_INTERVAL = "MOVER of log odds"
 """The names of the intervals of shares, and of their differences, ratios and odds ratios."""
 

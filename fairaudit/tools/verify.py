@@ -203,7 +203,10 @@ def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNa
         numbers = [*map(Printed.read, cells)]
         is_second = any(pattern.search(name.lower()) for pattern in others) and any(numbers)
         if is_second or (None in {taken["n"], taken["selected"]} and cells and all(numbers)):
-            what = f"{path}: the column {names.quoted(name)} holds numbers: what are they?"
+            what = (
+                f"{path}: the column {names.quoted(name)} contains numbers, and it is not clear "
+                "what they are"
+            )
             raise UsageError(
                 what, "--n, --selected, --rate or --ratio COLUMN, or each column of groups by --by"
             )

@@ -523,7 +523,7 @@ def test_waivers_that_leave_one_group_alone_are_no_all_clear(
     found = waived({"a": 80, "b": 50, "c": 20}, [{"g": "a"}, {"g": "c"}])
     assert (only(found).status, found.exit_code) == (Status.INCONCLUSIVE, 3)
     assert "fewer than two groups are left to compare" in only(found).why
-    assert ", 1 inconclusive, 0 waived; waivers used in 1 check" in checks.tally(found)
+    assert ", 1 inconclusive, 0 waived; a waiver applies to 1 check" in checks.tally(found)
     everybody = waived({"a": 80, "b": 50, "c": 20}, ["all"])
     assert (only(everybody).status, everybody.exit_code) == (Status.WAIVED, 0)
 
@@ -534,7 +534,7 @@ def test_a_used_waiver_is_counted_whatever_the_status(
     found = waived({"a": 80, "b": 50, "c": 20}, [{"g": "c"}])
     assert only(found).status is Status.FAIL
     assert checks.tally(found).endswith(
-        "1 failed, 0 inconclusive, 0 waived; waivers used in 1 check"
+        "1 failed, 0 inconclusive, 0 waived; a waiver applies to 1 check"
     )
     counts = [int(word) for word in re.findall(r"(\d+) [a-z]+(?:,|;)", checks.tally(found))]
     assert sum(counts) == 1

@@ -86,7 +86,7 @@ def test_a_number_that_likely_means_missing_is_told(
 ) -> None:
     for result in (_audited(spec, values), _audited(spec, values, tmp_path)):
         (text,) = _told(result)
-        assert text.startswith(f"x: {told} may be missing values; if so, say `missing: ")
+        assert text.startswith(f"x: {told} may be missing values; if so, write `missing: ")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_a_date_that_likely_means_missing_has_a_notice(
     (text,) = _dated(spec, odd, tmp_path)
     assert text.startswith(f"x: {said}")
     likely = "9999-12-31" if odd.startswith("9") else "1900-01-01"
-    assert text.endswith(f'say `missing: {{tokens: ["", "{likely}"]}}`')
+    assert text.endswith(f'write `missing: {{tokens: ["", "{likely}"]}}`')
 
 
 @pytest.mark.parametrize("spec", [_AGE, _WAIT, _SINCE])

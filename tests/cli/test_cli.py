@@ -46,7 +46,7 @@ metrics:
   - {{metric: demographic_parity_ratio, warn: {{below: 0.9}}, fail: {{below: 0.8}}}}
 """
 LAST_LINE = re.compile(
-    r"(NONE  no limits are set|(PASS|FAIL|INCONCLUSIVE|NONE)  \d+ checks?: \d+ passed, "
+    r"(NO LIMITS  no limits are set|(PASS|FAIL|INCONCLUSIVE)  \d+ checks?: \d+ passed, "
     r"\d+ warned, \d+ failed, \d+ inconclusive, \d+ waived(, \d+ skipped)?(; \d+ notices?)?)"
     r"  spec=\S+ rows=[\d,]+ \d+\.\ds"
 )

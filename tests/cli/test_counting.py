@@ -69,7 +69,7 @@ def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: 
         ),
         (
             ["count", "audit_specs/loans_propensity.yaml", "-o", target],
-            "measures of individuals, which need rows",
+            "measures of individuals; these need rows",
         ),
     ]
     for arguments, words in mistakes:
@@ -97,4 +97,4 @@ def test_a_site_hides_its_small_cells(tmp_path: Path) -> None:
         assert not target.exists()
     scored = run("count", "audit_specs/compas_scores.yaml", "-o", target, "--suppress", "11")
     assert scored.returncode == 2
-    assert "--suppress cannot hide small counts there" in scored.stderr
+    assert "--suppress cannot hide small counts in these results" in scored.stderr

@@ -72,7 +72,7 @@ def round_trip(data: Path, arguments: str, folder: Path) -> str:
     assert checked.returncode == 0, checked.stderr
     done = run("run", spec, "--format", "json")
     assert done.returncode == 0, done.stderr
-    assert done.stderr.startswith("NONE  ")
+    assert done.stderr.startswith("NO LIMITS  ")
     return spec.read_text("utf-8")
 
 
@@ -122,14 +122,14 @@ def test_it_starts_with_the_schema_and_sets_no_limit() -> None:
     assert all(isinstance(metric, str) for metric in tree["metrics"])
     assert tree["data"] == "sample_data/loans.csv"
     assert [*tree["columns"]["protected"]] == ["gender"]
-    assert "    # race: {}  # found by its name and its levels" in done.stdout
+    assert "    # race: {}  # because of its name and its values" in done.stdout
 
 
 def test_protected_columns_are_not_decided_alone() -> None:
     done = run("init", "sample_data/loans.csv", "--label", "repaid", "--positive", "yes")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "gender (found by its name and its levels)" in done.stderr
-    candidates, _, columns = done.stderr.partition("; columns: ")
+    assert "gender (because of its name and its values)" in done.stderr
+    candidates, _, columns = done.stderr.partition(". All columns: ")
     assert "application_id" not in candidates
     assert "'application_id', 'gender', 'race'" in columns
 
@@ -272,7 +272,7 @@ def test_a_point_before_three_digits_is_asked_for(tmp_path: Path) -> None:
     refused = run(*line, ">=30")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "the point in 2.000 can be a decimal point or a thousands separator" in refused.stderr
-    assert "say which: --decimal . or --thousands ." in refused.stderr
+    assert "choose one: --decimal . or --thousands ." in refused.stderr
     text = run(*line, ">=30", "--thousands", ".").stdout
     assert yaml.safe_load(text)["format"] == {"separator": ";", "decimal": ",", "thousands": "."}
     assert "decimal" not in yaml.safe_load(run(*line, ">=30", "--decimal", ".").stdout)["format"]
@@ -687,7 +687,8 @@ def test_ids_are_no_groups_and_no_scores(tmp_path: Path) -> None:
     done = run("init", file, "--decision", "hired", "--positive", "1")
     assert done.returncode == 2
     assert (
-        "candidates: age (found by its name), sex (found by its name and its levels)" in done.stderr
+        "candidates: age (because of its name), sex (because of its name and its values)"
+        in done.stderr
     )
     proposed = run("init", file, "--protected", "sex", "--positive", "1").stdout
     assert "score" not in proposed

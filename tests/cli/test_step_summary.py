@@ -83,7 +83,7 @@ def test_a_summary_that_cannot_be_written_is_told_and_changes_no_verdict(
         err = capsys.readouterr().err
         assert f"the summary of the step was not written: {path}: " in err
         assert why in err
-        assert err.splitlines()[-1].startswith("NONE  ")
+        assert err.splitlines()[-1].startswith("NO LIMITS  ")
 
 
 @pytest.mark.parametrize("option", ["--data", "--baseline", "--draws"])

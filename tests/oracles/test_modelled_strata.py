@@ -420,7 +420,7 @@ def test_a_small_count_is_not_published() -> None:
     }
     for metric, what in (
         (RATE, "strata from a model reveal small counts: remove the model or "),
-        ("balanced_error_rate", "is made of single people"),
+        ("balanced_error_rate", "is computed from single people"),
     ):
         with pytest.raises(SpecError, match=what):
             fairaudit.audit({**spec, "metrics": [metric]}, draw(0))

@@ -114,7 +114,7 @@ def test_a_spec_that_asks_for_rates_alone_begins_with_a_table_of_groups(
     assert lines[5].split()[:4] == ["women", "60/200", "30.0", "%"]
     assert "0.500" in lines[5].split()
     assert lines[6].split()[-1] == "reference"
-    assert "NONE" not in "\n".join(lines)
+    assert "NO LIMITS" not in "\n".join(lines)
     table = next(block for block in markdown.head(result) if isinstance(block, Table))
     assert [cell.text for cell in table.rows[0]][:3] == ["women", "60/200", "30.0 %"]
 
@@ -154,7 +154,7 @@ def test_a_comment_has_the_first_tables_and_says_how_many_more(
     assert any(getattr(block, "text", "") == "9 more tables below." for block in blocks)
     text = printed(result, 80, monkeypatch)
     shown = text.count("Impact ratio of")
-    assert f"{15 - shown} more tables: --full" in text
+    assert f"{15 - shown} more tables with --full" in text
     assert len(text.splitlines()) <= terminal.MOST_LINES
 
 

@@ -95,7 +95,7 @@ def test_each_check_that_did_not_pass_is_annotated_on_its_line(name: str) -> Non
         for one in result.findings
         if one.status in words and (place := told[one.check.id].at) is not None
     }
-    found = [one for one in annotated(result) if one.properties["title"] != "NONE"]
+    found = [one for one in annotated(result) if one.properties["title"] != "NO LIMITS"]
     assert {
         (
             one.command,
@@ -153,7 +153,7 @@ def test_where_nothing_was_judged_it_says_so() -> None:
     (one,) = annotated(kind("none"))
     assert one == Read(
         "notice",
-        {"file": "specs/a.yaml", "title": "NONE"},
+        {"file": "specs/a.yaml", "title": "NO LIMITS"},
         "the spec sets no limits",
     )
 

@@ -130,7 +130,8 @@ def test_p_before_and_after_correction_are_in_one_line() -> None:
     p = 2 * NormalDist().cdf(-(14 / 60) / (pooled * (1 - pooled) * 2 / 60) ** 0.5)
     alone, corrected = (f"{number:.4f}"[1:] for number in (p, 2 * p))
     lines = [text for _, text in first.facts if alone in text or corrected in text]
-    words = f"p = {corrected}: chance of such data if there were no disparity (z; Holm, 2 tests; "
+    words = f"p = {corrected}: the probability of a value at least this extreme if there were "
+    words += "no disparity (z; Holm, 2 tests; "
     words += f"before correction p = {alone})"
     assert lines == [words]
 
@@ -253,7 +254,7 @@ def test_an_evident_reversal_that_no_check_names_is_told(
     told = [*remarks.ungated_reversals(result)]
     assert bool(told) == is_told
     if told:
-        assert "a has a higher selection rate than b, but a lower one in every" in told[0]
+        assert "a has a higher selection rate than b overall, but a lower" in told[0]
 
 
 @pytest.mark.parametrize("suppress", [{}, {"suppress_below": 5}])

@@ -170,14 +170,14 @@ def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str)
     assert (str(finding.status), finding.not_enough_evidence) == (word[:4], True)
     sentence = sentence_of(result, finding)
     assert "; value: 0.250, above 0.1 (" in sentence
-    assert ", p = .1098: chance of such data if there were no disparity (z); " in sentence
+    assert ", p = .1098: the probability of a value at least this extreme if there were" in sentence
     assert "; test: z, χ²(1) = 2.56" in sentence
     assert "over the limit, but not enough evidence" in sentence
     assert "these numbers are compatible with no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert (
-        "; people: 3 more people selected would bring g=a within the limit; 5 (in total) would "
-        "bring it to the rate of g=b" in sentence
+        "; people: with 3 more people selected, g=a would be within the limit; with 5 in total "
+        "at the same rate as g=b" in sentence
     )
 
 
@@ -244,14 +244,14 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     (finding,) = result.findings
     text = sentence_of(result, finding)
     assert (
-        "; people: 8 more people selected would bring g=a within the limit; 12 (in total) would "
-        "bring it to the rate of g=b" in text
+        "; people: with 8 more people selected, g=a would be within the limit; with 12 in total "
+        "at the same rate as g=b" in text
     )
     assert finding.practice is not None
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
     result = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.2}})
     text = sentence_of(result, result.findings[0])
-    assert "; people: 4 more people selected would bring g=a within the limit; " in text, (
+    assert "; people: with 4 more people selected, g=a would be within the limit; " in text, (
         ".4 of 40 are 16"
     )
 
@@ -355,7 +355,7 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     limit = {"above": 0.9} if metric.get("compare") == "gap" else {"below": 0.1}
     spec = {"columns": columns, "metrics": [{**metric, "by": "each", "fail": limit}]}
     result = fairaudit.audit(spec, pl.DataFrame(rows))
-    text, both, against = told(result), " / ".join(pair), " against ".join(pair)
+    text, both, against = told(result), " / ".join(pair), " compared with ".join(pair)
     (remark,) = remarks.uncovered(result)
     assert remark.endswith(f" among them is {value:.3f}, by t × g: {against}")
     assert f"the worst value is {value:.4f}, by t × g: {against}" in text
@@ -496,7 +496,7 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
     assert finding.missing.others
     text = sentence_of(result, finding)
     assert (
-        " people with unknown outcome: the value could be 0.111 to 0.778, the verdict could change"
+        " people with unknown outcome: the value could be 0.111 to 0.778, and the verdict could "
         in text
     )
     assert "could put" not in text
@@ -533,14 +533,14 @@ def test_a_star_names_its_family() -> None:
 
 ASKED_FOR = (
     "Wilson", "Newcombe", "Koopman", "Katz", "MOVER", "Welch", "DeLong", "MOVER of log odds",
-    "exact if few", "Student", "Fisher", "chi-square", "G", "McNemar", "Cochran-Mantel-Haenszel",
-    "Mann-Whitney", "Sidak", "Holm", "Benjamini-Hochberg", "wilson", "χ²",
-    "Cochran–Mantel–Haenszel", "ŠIDÁK",
+    "exact if counts are small", "Student", "Fisher", "chi-square", "G", "McNemar",
+    "Cochran-Mantel-Haenszel", "Mann-Whitney", "Sidak", "Holm", "Benjamini-Hochberg", "wilson",
+    "χ²", "Cochran–Mantel–Haenszel", "ŠIDÁK",
 )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ASKED_FOR)
-def test_each_name_has_at_most_three_sentences_and_its_source(name: str) -> None:
+def test_each_name_has_at_most_five_sentences_and_its_source(name: str) -> None:
     method = methods.find_method(name)
     assert method is not None
     found = run("explain", name)
@@ -548,7 +548,7 @@ def test_each_name_has_at_most_three_sentences_and_its_source(name: str) -> None
     text = " ".join(found.stdout.split())
     assert " ".join(method.means.split()) in text
     assert str(method.source.year) in text
-    assert method.means.count(". ") <= 2, "three sentences"
+    assert method.means.count(". ") <= 4, "five sentences"
 
 
 def test_no_name_has_two_entries() -> None:

@@ -22,7 +22,10 @@ def test_sites_are_found_with_their_words() -> None:
     site = next(site for site in find_sites() if "is not a count of people" in site.message)
     assert (site.file, site.kind) == ("tools/verify.py", "DataError")
     hints = {site.message: site.hint for site in find_sites() if site.hint}
-    assert hints["--counts expects LEVEL=COLUMN"] == "--counts selected=n_selected --counts total=n"
+    assert (
+        hints["--counts expects LEVEL=COLUMN"]
+        == "for example: --counts selected=n --counts total=m"
+    )
     assert hints["MLflow is not installed"] == "pip install 'fairaudit-cli[mlflow]'"
     assert len(find_sites()) > 400
 

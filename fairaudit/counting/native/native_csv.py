@@ -29,12 +29,7 @@ from fairaudit.counting.counts import PartialCounts
 from fairaudit.counting.native import CellTable
 from fairaudit.counting.plan import Key, Plan, merge_plans
 from fairaudit.counting.raw_counts import RawKey, unite_keys
-from fairaudit.counting.sources import (
-    SourceFile,
-    open_bytes,
-    run_in_threads,
-    thread_count,
-)
+from fairaudit.counting.sources import SourceFile, open_bytes, run_in_threads, thread_count
 from fairaudit.counting.sources.column_checks import columns_read, parse_filter
 from fairaudit.cube import distinct_rows
 

@@ -372,8 +372,8 @@ class Numbers:
             return f"{hint}the cells as dates" if _SERIAL.fullmatch(value) else None
         if column == plan.count and (mask := MaskedCount.propose(value)) is not None:
             return (
-                "a masked count is not 0: say which counts it may stand for, for example `missing: "
-                f'{{masked: {{"{value}": [{mask.least}, {mask.most}]}}}}`'
+                "a masked count is not 0: declare which counts it can stand for, for example "
+                f'`missing: {{masked: {{"{value}": [{mask.least}, {mask.most}]}}}}`'
             )
         form = plan.format
         symbols = [sign for sign in _SYMBOLS.findall(value) if sign not in form.symbols]

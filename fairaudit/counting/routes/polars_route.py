@@ -166,7 +166,7 @@ def _counted_by(
             for key, categories in known.items()
         }
         with lock:
-            # Levels only grow, so their order is the same in each chunk.
+            # Polars forgets codes that no series uses, so they may differ from chunk to chunk.
             columns: dict[Key, Column] = {}
             for key, name in names.items():
                 if key.edges is not None:

@@ -63,12 +63,14 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
     rows = pl.concat(read)
     lacking = rows[_ID].null_count()
     if lacking:
-        what = f"{'row has' if lacking == 1 else 'rows have'} no value in the id {repeats.id!r}"
+        what = (
+            f"{'row has' if lacking == 1 else 'rows have'} no value in the id column {repeats.id!r}"
+        )
         raise DataError(
             f"{lacking:,} {what}",
-            "complete the ids, or leave these rows out by the filter",
+            "complete the ids, or remove these rows with a filter",
             seek=Seek(repeats.id, (None, "", *plan.tokens)),
-            uncounted=f"rows have no value in the id {quoted(repeats.id)}",
+            uncounted=f"rows have no value in the id column {quoted(repeats.id)}",
         )
     rows = rows.filter(pl.col(_ID).is_duplicated()).sort(_PLACE, ROW)
     if repeats.keep == "error" and not repeats.latest and len(rows):
@@ -76,8 +78,8 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
         what = f"a person by the id {quoted(repeats.id)}"
         raise DataError(
             f"{len(again):,} {'row repeats' if len(again) == 1 else 'rows repeat'} {what}",
-            "say which row of a person counts: `repeats: first`, `repeats: last` or "
-            "`repeats: {latest: COLUMN}`",
+            "choose which row of a person counts: `repeats: first`, `repeats: last` or `repeats: "
+            "{latest: COLUMN}`",
             seek=Seek(repeats.id, (again[_ID][0],)),
             uncounted=f"rows repeat {what}",
         )

@@ -77,7 +77,10 @@ def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFa
     for name in sorted(columns_read([plan]) & {*file.header}):
         place = name if name in plan.columns else None
         if is_pattern(name):
-            what = f"a column called {quoted(name)} is not read: it is a pattern of names"
+            what = (
+                f"fairaudit cannot read a column with the name {quoted(name)}: the name is a "
+                "pattern of names"
+            )
             yield PlanFault(f"{what}{where}; rename it in the data", place)
         unread = describe_unread(name, file.types.get(name, ""))
         if unread is not None:
@@ -121,7 +124,7 @@ def describe_unread(name: str, kind: str) -> str | None:
     """The fault of a column with a type, named by Arrow, that Polars does not read."""
     if not any(word in kind for word in _UNREAD):
         return None
-    return f"the column {quoted(name)} has the type {kind}, which is not read"
+    return f"the column {quoted(name)} has the type {kind}, which fairaudit cannot read"
 
 
 def columns_read(plans: Sequence[Plan]) -> set[str]:

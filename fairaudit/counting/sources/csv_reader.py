@@ -74,7 +74,7 @@ def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> Dat
         what, hint = "a quote is not closed", "inner quotes are doubled"
     elif quotes % 2:
         what = "a quote is not closed in its line"
-        hint = "records over several lines: say `format: {multiline: true}`"
+        hint = "records over several lines: write `format: {multiline: true}`"
     elif "\r" in plain or ("\r" in text and not form.multiline):
         what, hint = "a carriage return inside the line", "end lines in LF or CRLF, all of them"
     elif quotes and not re.search(record(form.separator, "*", multiline=form.multiline), text):
@@ -104,9 +104,9 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
         packing = find_compression(file.path) or "plain file"
         raise DataError.unreadable(name, f"damaged or truncated ({packing})") from error
     if head.startswith((b"\xff\xfe\0\0", b"\0\0\xfe\xff")) and is_utf8(form):
-        raise DataError.unreadable(name, "UTF-32, not UTF-8: say `format: {encoding: utf-32}`")
+        raise DataError.unreadable(name, "UTF-32, not UTF-8: write `format: {encoding: utf-32}`")
     if head.startswith((b"\xff\xfe", b"\xfe\xff")) and is_utf8(form):
-        raise DataError.unreadable(name, "UTF-16, not UTF-8: say `format: {encoding: utf-16}`")
+        raise DataError.unreadable(name, "UTF-16, not UTF-8: write `format: {encoding: utf-16}`")
     if b"\x00" in head and is_utf8(form):
         raise DataError.unreadable(name, "NUL bytes in the first line: not a text file")
     try:
@@ -139,11 +139,13 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
         what = f"a column name of over {csv.field_size_limit():,} characters"
         raise DataError(f"{spot}: {what}", hint) from error
     if not any(row):
-        raise DataError(f"{spot}: the header is empty", "this line names the columns")
+        raise DataError(
+            f"{spot}: the header is empty", "write the names of the columns in this line"
+        )
     others = [sign for sign in ";\t|," if sign in row[0] and sign != form.separator]
     if len(row) == 1 and others:
-        hint = f"is it {others[0]!r}? say `format: {{separator: {others[0]!r}}}`"
-        raise DataError(f"{spot}: no {form.separator!r} separates the columns", hint)
+        hint = f"is it {others[0]!r}? write `format: {{separator: {others[0]!r}}}`"
+        raise DataError(f"{spot}: the header has no {form.separator!r} between columns", hint)
     return tuple(row)
 
 
@@ -242,8 +244,8 @@ def copy_as_utf8(
 
 def _no_copy(file: SourceFile, error: OSError) -> DataError:
     return DataError(
-        f"{file.file.path}: no space for a copy in UTF-8 without blank lines",
-        f"{error.strerror}: free some space, or point TMPDIR to another disk",
+        f"{file.file.path}: no disk space for a temporary copy of this file",
+        f"{error.strerror}: free some space, or set TMPDIR to a folder on another disk",
     )
 
 

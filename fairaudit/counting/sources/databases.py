@@ -256,7 +256,7 @@ class Table(Frozen):
             if types[name] == UNREAD:
                 what = f"the column {names.quoted(name)} has the type {self.schema[name].name}"
                 hint = "cast it in a query, ?query=SELECT …, or leave it out"
-                raise DataError(f"{self.data.name}: {what}, which is not read", hint)
+                raise DataError(f"{self.data.name}: {what}, which fairaudit cannot read", hint)
         frame = self.query(self._write(plan, needed, cut), on_progress)
         if frame.height > MOST_GROUPS:
             what = (

@@ -80,7 +80,10 @@ class Database(Frozen):
         refuse(found.name, "databases and queries")
         if not found._can_be_read:
             what = f"{found.name}: this is not a database address"
-            hint = "postgresql://host:5432/db?table=NAME is one; % # & behind ? are %25 %23 %26"
+            hint = (
+                "for example postgresql://host:5432/db?table=NAME; after the ?, write %25 %23 "
+                "%26 for % # &"
+            )
             raise UsageError(what, hint)
         has_secret = not _SECRETS.isdisjoint(map(str.lower, found._parameters))
         if urlsplit(found.entry).password is not None or has_secret:

@@ -67,8 +67,8 @@ def copy_sheet(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
         text.flush()
         text.detach()
     except OSError as error:
-        what = f"{file.file.path}: no space for a copy of the sheet as CSV"
-        hint = f"{error.strerror}: free some space, or point TMPDIR to another disk"
+        what = f"{file.file.path}: no disk space for a temporary copy of the sheet as CSV"
+        hint = f"{error.strerror}: free some space, or set TMPDIR to a folder on another disk"
         raise DataError(what, hint) from error
     return replace(file, path=path, form=CSV)
 
@@ -89,7 +89,9 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
         with zipfile.ZipFile(file.path) as packed:
             size = sum(member.file_size for member in packed.infolist())
             if size > MOST_BYTES:
-                what = f"{name}: it has {size:,} bytes when unpacked; the limit is {MOST_BYTES:,}"
+                what = (
+                    f"{name}: the workbook unpacks to {size:,} bytes; the limit is {MOST_BYTES:,}"
+                )
                 raise DataError(what, "save the sheet as CSV")
             for member in packed.infolist():
                 with packed.open(member) as sheet:

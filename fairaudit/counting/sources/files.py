@@ -116,7 +116,9 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
         known = [*SCHEMES, *DIALECTS, "file"]
         what = f"{mask(entry)[:200]}: no such kind of address: {address[0]}"
         near = did_you_mean(address[1] or "", known)
-        raise UsageError(f"{what}{near}", f"these are read: {', '.join(known)}; and paths of files")
+        raise UsageError(
+            f"{what}{near}", f"fairaudit reads these kinds: {', '.join(known)}; and paths of files"
+        )
     path = base / entry
     refuse_path(path)
     if path.is_file():

@@ -173,7 +173,7 @@ def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any 
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         is_sound = False
     except pl.exceptions.PanicException as error:
-        what = "values that are not read, such as a decimal of more than 38 digits"
+        what = "values that fairaudit cannot read, such as a decimal of more than 38 digits"
         raise DataError(f"the column {quoted(name)} holds {what}", READABLE) from error
     if not is_sound:
         # Python values, with None for NaN and for what pandas calls missing.

@@ -125,7 +125,10 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
             raise
         # The message has only the kind of a library's error, whose text may quote a row.
         what = f"{name}: {form.module} cannot read this table of {form.title}"
-        hint = f"{type(error).__name__}: is it complete, and of a version that {form.module} reads?"
+        hint = (
+            f"{type(error).__name__}: check that the table is complete, and of a version that "
+            f"{form.module} reads"
+        )
         raise DataError(what, hint) from error
 
 
@@ -174,7 +177,7 @@ class _Iceberg(TableFormat):
             latest = [name for name, number in numbers.items() if number == max(numbers.values())]
         if len(latest) != 1:
             what = (
-                f"{place.path}: which metadata of this table of Iceberg is the latest is not clear"
+                f"{place.path}: it is not clear which metadata of this Iceberg table is the latest"
             )
             raise DataError(what, "export the table as Parquet from its catalog")
         options = {} if place.endpoint is None else {"s3.endpoint": place.endpoint}

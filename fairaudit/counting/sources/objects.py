@@ -78,15 +78,19 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
             return [fetch_table(Place(path, f"{scheme}://{path}", store, endpoint), entry, table)]
         return [_fetch(store, scheme, found) for found in _find(store, entry, path, notices)]
     except PermissionError as error:
-        raise DataError(f"{entry}: the store refuses it", _WHO) from error
+        raise DataError(f"{entry}: the cloud storage refuses access", _WHO) from error
     except (OSError, ArrowException) as error:
         kind = _KIND.search(str(error))
         if isinstance(error, OSError) and error.strerror and kind is None:
-            hint = "free some space, or point TMPDIR to another disk"
-            raise DataError(f"{entry}: it cannot be stored here: {error.strerror}", hint) from error
+            hint = "free some space, or set TMPDIR to a folder on another disk"
+            raise DataError(
+                f"{entry}: the file cannot be saved on this computer: {error.strerror}", hint
+            ) from error
         # The message has only the kind of a store's error, whose text may quote the request.
         why = f" ({kind[1]})" if kind else ""
-        raise DataError(f"{entry}: the store does not give it{why}", _WHO) from error
+        raise DataError(
+            f"{entry}: the cloud storage does not return this file{why}", _WHO
+        ) from error
 
 
 def _split(entry: str) -> tuple[str, str, str | None]:

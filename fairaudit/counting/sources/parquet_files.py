@@ -111,8 +111,8 @@ def check_file(
     except pa.ArrowException as error:
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     except OSError as error:
-        what = f"{file.file.path}: no disk space for a copy with the columns that its folders name"
-        hint = f"{error.strerror or error}: free some space, or point TMPDIR to another disk"
+        what = f"{file.file.path}: no disk space for a temporary copy of this file"
+        hint = f"{error.strerror or error}: free some space, or set TMPDIR to another disk"
         raise DataError(what, hint) from error
     return replace(file, path=path, layout=read_layout(path, file.file.path))
 

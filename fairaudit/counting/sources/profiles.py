@@ -26,12 +26,7 @@ from fairaudit.counting.plan import is_finite_number
 from fairaudit.counting.sources import begin_pass, inspect_file, open_bytes, open_file
 from fairaudit.counting.sources.batches import batches, collect, own, read_date, read_number
 from fairaudit.counting.sources.column_checks import is_pattern
-from fairaudit.counting.sources.csv_reader import (
-    count_titles,
-    find_separator,
-    find_width,
-    is_title,
-)
+from fairaudit.counting.sources.csv_reader import count_titles, find_separator, find_width, is_title
 
 _HEAD_BYTES = 200_000
 _HEAD_LINES = 20
@@ -94,8 +89,13 @@ def guess_format(
         form = _find_other_lines(path, form)
         rows = [*filter(None, csv.reader(lines[form.skip_rows :], delimiter=separator))]
     except (csv.Error, TypeError, ValueError) as error:
-        what = f"--separator {separator!r}: the first lines of {path} cannot be split at it"
-        raise UsageError(what, "use a single character; is this a CSV file?") from error
+        what = (
+            f"the first lines of {path} cannot be split into columns with the separator "
+            f"{separator!r}"
+        )
+        raise UsageError(
+            what, "check that this is a CSV file; --separator takes a single character"
+        ) from error
     fields = [field.strip() for row in rows[1:] for field in row]
     marked = filter(None, map(_SYMBOL.fullmatch, fields))
     symbols = sorted({sign for match in marked for sign in match.groups() if sign})
@@ -154,7 +154,7 @@ def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
             return ".", ","
         if grouped:
             what = f"the {name} in {grouped[0]} can be a decimal {name} or a thousands separator"
-            raise UsageError(what, f"say which: --decimal {sign} or --thousands {sign}")
+            raise UsageError(what, f"choose one: --decimal {sign} or --thousands {sign}")
     return ".", ""
 
 

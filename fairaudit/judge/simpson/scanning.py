@@ -88,7 +88,7 @@ def scan_reversals(
                 if len(tested) < len(suspects):
                     why = f"{attribute} given {' and '.join(given)} is not looked at: a scan tests "
                     why += f"{MOST_SUSPECTS:,} pairs of groups that may turn, in {MOST_STRATA:,} "
-                    why += "strata together; say `pairs: reference`, or name fewer columns"
+                    why += "strata together; write `pairs: reference`, or name fewer columns"
                     too_many[why] = None
                     continue
                 remaining -= len(tested)
@@ -153,7 +153,7 @@ def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata:
     if scan.pairs is PairChoice.REFERENCE or large <= MOST_GROUPS:
         return None
     why = f"{attribute} has {large:,} groups: they are not compared "
-    return f"{why}pair by pair, which is done up to {MOST_GROUPS}: say `pairs: reference`"
+    return f"{why}pair by pair, which is done up to {MOST_GROUPS}: write `pairs: reference`"
 
 
 class _PairScan:

@@ -128,8 +128,8 @@ class Cells:
         if not self.stays.any() or not self.counts.people[self.stays].sum():
             dropped = sum(line.rows for line in ledger.dropped)
             raise NothingToAudit(
-                f"no rows are left to audit: {ledger.read:,} read, {ledger.filtered:,} filtered, "
-                f"{dropped:,} dropped",
+                f"no rows are left to audit: {ledger.read:,} rows were read, the filter removed "
+                f"{ledger.filtered:,}, and {dropped:,} were dropped",
                 "check the filter and `missing:` in the spec",
                 uncounted="no rows are left to audit",
             )

@@ -123,7 +123,7 @@ def _number_levels(counts: Counts, column: str, what: str, remedy: str) -> Ints:
         raise DataError(
             f"{lacking:,} {'row has' if lacking == 1 else 'rows have'} no value in the {what} "
             f"{quoted(column)}",
-            f"{remedy}, or exclude these rows with a filter",
+            f"{remedy}, or remove these rows with a filter",
             seek=Seek(column, (None, *counts.plan.tokens)),
         )
     return codes

@@ -23,11 +23,7 @@ from fairaudit.spec.key_schema import REFERENCES
 
 
 def group_axis(
-    attribute: Protected,
-    role: Role,
-    counts: Counts,
-    spec: Spec,
-    problems: Problems,
+    attribute: Protected, role: Role, counts: Counts, spec: Spec, problems: Problems
 ) -> Axis:
     """The axis of a protected attribute or a stratum."""
     rule = "protected" if role is Role.PROTECTED else "strata"
@@ -36,8 +32,7 @@ def group_axis(
         # People without a counterpart are in no stratum, and they stay in the audit.
         policy = MissingPolicy.SHOW
     names: list[str | None]
-    joined_names: list[str | None] = []
-    alike: list[list[str]] = []
+    joined_names, alike = list[str | None](), list[list[str]]()
     if attribute.bins:
         # The column is cut at the edges of all its attributes; the code after the last is missing.
         raw_key, levels = counts.cut_key(attribute.column.value), attribute.bin_labels()

@@ -106,7 +106,7 @@ def note_oddities(
     if unknown:
         line = json.dumps([*attribute.unknown, *unknown], ensure_ascii=False)
         what = f"{listing(unknown)} counts as a group like any other; if nothing is known of these "
-        remedy = f"people, say `{attribute.name}: {{unknown: {line}}}`"
+        remedy = f"people, write `{attribute.name}: {{unknown: {line}}}`"
         problems.note(attribute.name, what + remedy)
     blank = [
         level
@@ -116,7 +116,7 @@ def note_oddities(
         and level not in unknown
     ]
     if blank:
-        what = f"{listing(blank)} counts as a level like any other; if it means missing, say "
+        what = f"{listing(blank)} counts as a level like any other; if it means missing, write "
         problems.note(attribute.name, f"{what}{missing.declare(*blank)}, or name it in `unknown`")
 
 
@@ -132,7 +132,7 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
         line = json.dumps(words, ensure_ascii=False)
         joined = listing([*dict.fromkeys(folded[level] for level in unknown)])
         what = f"{listing(unknown)} counts as a part of {joined}; if nothing is known of these "
-        remedy = f"people, say instead `{attribute.name}: {{unknown: {line}}}`"
+        remedy = f"people, write instead `{attribute.name}: {{unknown: {line}}}`"
         problems.note(attribute.name, what + remedy)
 
 
@@ -171,7 +171,7 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
         if texts:
             yield Notice(
                 f"{column}: {' and '.join(texts.values())} may be missing values; if so, "
-                + ("leave them blank" if infinite else f"say {spec.missing.declare(*texts)}"),
+                + ("leave them blank" if infinite else f"write {spec.missing.declare(*texts)}"),
                 Subjects.NEVER,
             )
 
@@ -225,7 +225,7 @@ def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:
         likely = "9999-12-31" if "early" not in raw_key.levels else "1900-01-01"
         yield Notice(
             f"{columns[name]}: {rows:,} {'row has' if rows == 1 else 'rows have'} a date before "
-            f"1901 or after 2099{by_filter}; if such a date means that the date is missing, say "
+            f"1901 or after 2099{by_filter}; if such a date means that the date is missing, write "
             f"{spec.missing.declare(likely)}",
             Subjects.NEVER,
         )
@@ -428,7 +428,7 @@ class _Classes:
         looks = {*map(lookalike, listed)}
         alike = sorted(name for name in others if lookalike(name) in looks)
         line = json.dumps([*listed, *alike], ensure_ascii=False)
-        what = f"{listing(alike)} looks like a positive: if it is one, say `positive: {line}`"
+        what = f"{listing(alike)} looks like a positive: if it is one, write `positive: {line}`"
         return f"{what}; if not, rename it in the data" if alike else ""
 
 

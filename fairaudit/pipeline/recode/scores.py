@@ -264,7 +264,7 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
             if low == high and low in SENTINELS and sign * low > 0 and is_far:
                 rows = int(people[there[at]])
                 what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
-                what += f"missing values; if so, say {spec.missing.declare(f'{low:g}')}"
+                what += f"missing values; if so, write {spec.missing.declare(f'{low:g}')}"
                 yield Notice(what, Subjects.NEVER)
         outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
         if outside and 2 * outside < int(people.sum()):

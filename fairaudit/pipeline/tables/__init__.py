@@ -22,11 +22,7 @@ from fairaudit.judge.simpson import Scanned
 from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id
 from fairaudit.metrics.other_names import find_ranges
 from fairaudit.pipeline import audit_task
-from fairaudit.pipeline.tables.audit import (
-    Audit,
-    has_room_for_lattice,
-    list_rates,
-)
+from fairaudit.pipeline.tables.audit import Audit, has_room_for_lattice, list_rates
 from fairaudit.pipeline.tables.lattice import (
     curves,
     epsilons,

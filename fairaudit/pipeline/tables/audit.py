@@ -226,7 +226,9 @@ def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
         if known and n
     }
     if lacking := [group for group in counted if group not in draws.groups]:
-        what = f"{draws.path}: the draws lack {describe_group(lacking[0])}"
+        what = (
+            f"{draws.path}: the draws of the model have no values for {describe_group(lacking[0])}"
+        )
         raise DataError(what, "include every group of the data, with the levels of the spec")
     probability = draws.roll_up(table.groups, counted)
     if not draws.outcomes:
@@ -239,8 +241,11 @@ def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
         is_positive = table.positive[: len(table.classes), None]
         probability = np.where(is_positive, probability, 1 - probability)
     elif unknown := [name for name in table.classes if name not in draws.outcomes]:
-        what = f"{draws.path}: the draws lack the outcome {quoted(unknown[0])} of {table.of}"
-        raise DataError(what, f"they have {', '.join(draws.outcomes)}")
+        what = (
+            f"{draws.path}: the draws of the model have no values for the outcome "
+            f"{quoted(unknown[0])} of {table.of}"
+        )
+        raise DataError(what, f"add this outcome; the draws have {', '.join(draws.outcomes)}")
     else:
         probability = probability[:, [draws.outcomes.index(name) for name in table.classes]]
     return replace(table, draws=probability)

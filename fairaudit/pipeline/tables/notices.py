@@ -300,7 +300,7 @@ def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:
             f"Simpson's reversals: {count:,} pairs of groups whose gaps in strata may be opposite "
         )
         yield Notice(
-            f"{what}are not tested, of more than {MOST_SUSPECTS:,} in one scan: say `pairs: "
+            f"{what}are not tested, of more than {MOST_SUSPECTS:,} in one scan: write `pairs: "
             "reference`, or name fewer columns",
             Subjects.ANYBODY,
         )

@@ -327,7 +327,7 @@ _ABOUT = {
     "`x_state` says why. `x_text` next to a number `x` is the same number exactly.",
     "comparison": "The output of `fairaudit compare --format json`. If the results cannot be "
     "compared, it is an error as in the schema of results.",
-    "check": "The output of `fairaudit check --format json`. If the spec or the data have a fault, "
+    "check": "The output of `fairaudit check --format json`. If the spec or the data has a fault, "
     "it is an error as in the schema of results.",
 }
 _SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}

@@ -106,9 +106,9 @@ def find_candidates(
                 reasons.append("its name")
             values = {text.strip().casefold() for text, _ in column.values}
             if role is Role.PROTECTED and len(values & _LEVELS) > 1:
-                reasons.append("its levels")
+                reasons.append("its values")
             if reasons:
-                found.append(Candidate(column, f"found by {' and '.join(reasons)}"))
+                found.append(Candidate(column, f"because of {' and '.join(reasons)}"))
     return found
 
 
@@ -314,7 +314,7 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
         )
         raise UsageError(
             "name the protected columns, for example --protected sex,race",
-            f"candidates: {candidates or 'none by name'}; columns: {_list_columns(profile)}",
+            f"candidates: {candidates or 'none by name'}. All columns: {_list_columns(profile)}",
         )
     for name in choices.protected:
         column = find_column(profile, name)

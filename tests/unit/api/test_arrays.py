@@ -283,7 +283,7 @@ def test_further_keys_are_those_of_a_spec() -> None:
         ({"y_pred": P, "metric": "x"}, "metric: unknown key; did you mean 'metrics'"),
         (
             {"y_pred": P, "metrics": ["selection"]},
-            "unknown metric .selection.; say which: .selection_rate",
+            "unknown metric .selection.; choose one: .selection_rate",
         ),
         ({"y_pred": ["a", "b", "c"] * 2}, "it is not clear which value is positive"),
         ({"y_pred": ["1", "b", "c"] * 2}, "y_pred"),

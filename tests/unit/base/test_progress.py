@@ -119,5 +119,5 @@ def test_the_command_draws_on_a_terminal_alone(tmp_path: Path) -> None:
     drawn = os.read(ours, 1_000_000).decode()
     os.close(ours)
     assert "counting" in drawn or "checking" in drawn
-    assert "NONE  no limits are set" in drawn.rstrip().splitlines()[-1]
+    assert "NO LIMITS  no limits are set" in drawn.rstrip().splitlines()[-1]
     assert done.stdout == plain.stdout

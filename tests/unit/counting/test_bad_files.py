@@ -233,7 +233,7 @@ CASES = [
     Case("a quote open from the header on", TEXT.replace("note", '"note'), "data.csv:1: ",
          TEXT.replace("note", '"no,te"')),
     Case("an empty header", "\n" + TEXT, "data.csv:1: the line is blank"),
-    Case("another separator", TEXT.replace(",", ";"), "data.csv:1: no ',' separates the columns",
+    Case("another separator", TEXT.replace(",", ";"), "data.csv:1: the header has no ','",
          TEXT.replace("secret", '";;;"')),
     Case("UTF-16", TEXT.encode("utf-16"), "data.csv: UTF-16", b"\xef\xbb\xbf" + TEXT.encode()),
     Case("UTF-16 the other way round", b"\xfe\xff" + TEXT.encode("utf-16-be"), "data.csv: UTF-16",

@@ -312,7 +312,7 @@ def test_people_one_by_one_are_not_stored() -> None:
     }
     rows = pl.DataFrame({"sex": ["f", "m"] * 50, "d": ["0", "1"] * 50, "x": [*range(100)]})
     counts = pipeline.count(AuditTask.read(spec), rows)
-    with pytest.raises(UsageError, match="measures of individuals, which need rows"):
+    with pytest.raises(UsageError, match="measures of individuals; these need rows"):
         counts_file.write(counts)
 
 

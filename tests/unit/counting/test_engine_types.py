@@ -414,7 +414,7 @@ def test_each_type_is_read_like_a_file_or_refused_by_name(
     for place, case in enumerate(cases):
         name = f"c{place}"
         if case.values is None:
-            with pytest.raises(DataError, match=f"'{name}' has the type .*which is not read"):
+            with pytest.raises(DataError, match=f"'{name}' has the type .*which fairaudit"):
                 fairaudit.audit(spec_of(name), address)
             continue
         values = [case.values[row % len(case.values)] for row in range(2 * longest)]

@@ -156,7 +156,7 @@ def test_a_workbook_that_is_too_large_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(excel, "MOST_BYTES", 100)
-    with pytest.raises(DataError, match="bytes when unpacked; the limit is 100"):
+    with pytest.raises(DataError, match="bytes; the limit is 100"):
         audit(write(tmp_path / "rows.xlsx", {"Rows": ROWS}))
 
 
@@ -165,7 +165,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Copies, "new", refuse)
-    with pytest.raises(DataError, match="no space for a copy of the sheet as CSV"):
+    with pytest.raises(DataError, match="no disk space for a temporary copy of the sheet as CSV"):
         audit(write(tmp_path / "rows.xlsx", {"Rows": ROWS}))
 
 

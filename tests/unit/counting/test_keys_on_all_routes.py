@@ -280,7 +280,7 @@ REFUSED = {
         for words in ["remove `skip_rows` and `skip_footer`"]
     },
     **{
-        (key, route): "repeated people cannot be left out in a database"
+        (key, route): "fairaudit cannot leave out repeated rows of a person"
         for key in ("repeats", "ties")
         for route in ("sqlite", "duckdb")
     },

@@ -408,7 +408,7 @@ def test_files_are_read_where_there_is_no_pread(
 def test_no_other_route_is_known(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     write(path, [dict.fromkeys(COLUMNS)], {"a": pa.string(), "b": pa.int64()})
-    with pytest.raises(UsageError, match="FAIRAUDIT_ROUTE is 'fast'"):
+    with pytest.raises(UsageError, match="FAIRAUDIT_ROUTE is set to 'fast'"):
         counted("fast", path)
 
 

@@ -241,7 +241,9 @@ def test_no_format_has_a_credential(store: Store, key: str, tmp_path: Path) -> N
 def test_a_store_that_does_not_answer(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     del store
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
-    with pytest.raises(DataError, match=r"does not give it \(NETWORK_CONNECTION\)") as caught:
+    with pytest.raises(
+        DataError, match=r"does not return this file \(NETWORK_CONNECTION\)"
+    ) as caught:
         people("s3://lake/x.csv")
     assert "marker" not in f"{caught.value}".lower()
 
@@ -351,10 +353,10 @@ def test_an_object_that_changes_under_way_is_told(
 @pytest.mark.parametrize(
     ("error", "said"),
     [
-        (PermissionError(errno.EACCES, "hush"), "s3://lake/x.csv: the store refuses it"),
+        (PermissionError(errno.EACCES, "hush"), "s3://lake/x.csv: the cloud storage refuses"),
         (
             OSError(errno.ENOSPC, "No space left on device"),
-            "it cannot be stored here: No space left",
+            "the file cannot be saved on this computer: No space left",
         ),
     ],
 )

@@ -105,7 +105,7 @@ def test_a_wrong_key_of_azure_is_told_without_it(
     (text,) = azure.values()
     wrong = text.replace(KEY, "bWFya2Vy" * 8)
     monkeypatch.setenv("AZURE_STORAGE_CONNECTION_STRING", wrong)
-    with pytest.raises(DataError, match=r"the store (refuses it|does not give it)") as raised:
+    with pytest.raises(DataError, match=r"the cloud storage (refuses|does not)") as raised:
         people("az://lake/x.csv")
     assert "bWFya2Vy" not in str(raised.value)
 

@@ -106,6 +106,6 @@ def test_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(pq, "ParquetWriter", full)
-    with pytest.raises(DataError, match="no disk space for a copy with the columns") as raised:
+    with pytest.raises(DataError, match="no disk space for a temporary copy") as raised:
         audit(folder, "year")
     assert "No space left on device" in str(raised.value.hint)

@@ -186,7 +186,9 @@ def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
     rows = [dict(row, who=str(number), year="2024") for number, row in enumerate(draw(1, 40))]
     rows[5]["who"] = blank
     (tmp_path / "rows.csv").write_text(text_of(rows))
-    with pytest.raises(DataError, match=r"1 row has no value in the id 'who'; first: .*rows.csv:7"):
+    with pytest.raises(
+        DataError, match=r"1 row has no value in the id column 'who'; first: .*rows.csv:7"
+    ):
         audit(str(tmp_path / "rows.csv"), "first", missing={"tokens": ["NA"]})
 
 
@@ -295,7 +297,7 @@ def test_a_file_of_counts_remembers_how_many_rows_were_left_out(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"repeats": "first"}, "name the column that says who a row is of"),
+        ({"repeats": "first"}, "name the column that identifies the person of each row"),
         ({"columns": {"id": "who", "count": "s"}}, "rows that stand for several people have no id"),
     ],
 )
@@ -314,7 +316,7 @@ def test_a_database_is_refused_by_name(tmp_path: Path) -> None:
         lake.execute(
             "CREATE TABLE t AS SELECT 'p' AS who, 'a' AS g, 1 AS d, 1.0 AS s, 2024 AS year"
         )
-    with pytest.raises(UsageError, match="repeated people cannot be left out in a database"):
+    with pytest.raises(UsageError, match="fairaudit cannot leave out repeated rows of a person"):
         audit(f"duckdb:///{tmp_path}/lake.duckdb?table=t", "first")
 
 

@@ -139,7 +139,7 @@ def test_rates_and_differences_vary_as_the_sandwich_says(seed: int, shared: bool
             rate, size = row.estimate.value, n if row.group[0][1] == "a" else m
             ends = share_bounds(rate * size, size, 0.05)
             assert (row.estimate.low, row.estimate.high) == pytest.approx(ends, abs=1e-9)
-            assert row.estimate.method == "Wilson, exact if few, cluster-robust"
+            assert row.estimate.method == "Wilson, exact if counts are small, cluster-robust"
     estimate = finding_of(result).estimate
     assert estimate is not None
     assert (estimate.low, estimate.high) == pytest.approx(newcombe(rows), abs=1e-9)
@@ -276,7 +276,8 @@ def test_few_expected_in_clusters_are_tested_exactly_at_their_effective_sizes() 
     assert other.test == "z, cluster-robust over pairs"
     few_row = next(row for row in result.comparisons if row.group and row.group[0][1] == "few")
     assert (
-        few_row.estimate.method == "Koopman, exact if few, simultaneous over pairs, cluster-robust"
+        few_row.estimate.method
+        == "Koopman, exact if counts are small, simultaneous over pairs, cluster-robust"
     )
     # Effective people are never more than those there are, so that no test of people is less sure.
     assert few_test.p > fisher(1, 40, 20, 200)[1]

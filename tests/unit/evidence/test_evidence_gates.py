@@ -390,7 +390,7 @@ def test_the_ways_of_interval_and_test_are_those_of_the_spec() -> None:
     rates, metric = {"a": (18, 60), "b": (28, 60)}, {**RATIO, "fail": {"below": 0.8}}
     (usual,) = of_rates(rates, metric)
     (other,) = of_rates(rates, metric, inference={"ratio": "katz", "z": "unpooled"})
-    assert (usual["method"], other["method"]) == ("Koopman, exact if few", "Katz")
+    assert (usual["method"], other["method"]) == ("Koopman, exact if counts are small", "Katz")
     z = (18 / 60 - 28 / 60) / oracle.unpooled_error((18, 60), (28, 60))
     assert other["significance"]["p"] == pytest.approx(oracle.two_sided(z), rel=1e-9)
     assert other["significance"]["p"] < usual["significance"]["p"]
@@ -428,7 +428,7 @@ def test_the_interval_at_a_check_holds_for_the_worst_of_its_groups() -> None:
     )
     assert gap_bounds(36, 100, others, 1900, 0.05)[1] < -0.02, "by itself it is conclusive"
     assert check["status"] == "warn"
-    assert check["method"] == "Newcombe, exact if few, Šidák over 20"
+    assert check["method"] == "Newcombe, exact if counts are small, Šidák over 20"
 
 
 @pytest.mark.parametrize("pseudo", ["smoothing", "concentration"])

@@ -90,7 +90,7 @@ def test_the_vector_of_one_rate_and_of_logarithms() -> None:
     found = document(spec("selection_rate"), people(APPLICANTS))
     (row,) = [one for one in found["rates"] if one["group"] == {"g": "a"}]
     assert ends(row) == pytest.approx((0.210646, 0.407682), abs=6e-7)
-    assert row["method"] == "Wilson, exact if few"
+    assert row["method"] == "Wilson, exact if counts are small"
     metric = {"metric": "disparate_impact_ratio", **LEVEL}
     row = of_group(comparisons(APPLICANTS, metric, inference={"ratio": "katz"}), "a")
     assert ends(row) == pytest.approx((0.3496, 0.7151), abs=6e-5)

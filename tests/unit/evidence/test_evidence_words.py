@@ -40,7 +40,8 @@ SENTENCE = re.compile(
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
     rf"sure: [\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
     r"(?P<across>, includes the limit)?, "
-    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?): chance of such data if there were no disparity "
+    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?): the probability of a value at least this "
+    r"extreme if there were no disparity "
     r"\((?P<test>[^)]*)\).*"
 )
 RATES = st.tuples(st.integers(4, 90), st.integers(4, 90)).map(lambda one: (one[0], sum(one)))
@@ -204,7 +205,9 @@ def test_several_groups_are_told_as_they_are_judged(
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
     of_family = rf"if there were no disparity \([^;]*; Holm, {size} tests[;)]"
-    family = rf"p (= |< )(\.\d+|1\.0+): chance of such data {of_family}"
+    family = (
+        rf"p (= |< )(\.\d+|1\.0+): the probability of a value at least this extreme {of_family}"
+    )
     found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
     if found[1] != "< ":

@@ -381,13 +381,13 @@ def test_a_gate_that_asks_for_proof_names_the_proven_alone() -> None:
         ({"fail": ["every_stratum"]}, "expected a text, found a list"),
         ({"pairs": "reference"}, "g has no `reference`"),
         ({"pairs": "some"}, "'some' is not one of all, reference"),
-        ({"together": 0}, "from 1 to 3 columns can be held fixed together"),
-        ({"together": 9}, "from 1 to 3 columns can be held fixed together"),
+        ({"together": 0}, "`together` must be from 1 to 3"),
+        ({"together": 9}, "`together` must be from 1 to 3"),
         ({"given": [["z", "q"]]}, "unknown column: 'q'"),
         ({"given": "q"}, "unknown column: 'q'"),
         ({"given": [[]]}, "an empty list names no grouping"),
-        ({"given": [], "fail": True}, "a second column is missing: declare strata"),
-        ({"given": ["g"], "fail": True}, "a second column is missing: declare strata"),
+        ({"given": [], "fail": True}, "the search for reversals needs a second"),
+        ({"given": ["g"], "fail": True}, "the search for reversals needs a second"),
     ],
 )
 def test_faults_of_the_scan_are_told(simpson: dict[str, Any], message: str) -> None:

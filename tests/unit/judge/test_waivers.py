@@ -131,7 +131,7 @@ def test_every_crossing_waived_is_a_pass_with_waivers_and_the_value_stays(judged
     assert found.estimate is not None
     assert (found.estimate.value, len(found.crossed)) == (0.3, 2)
     text = text_of(result)
-    assert "PASS passed with waivers: 1 check: 1 waived" in text
+    assert "PASS passed with waivers; 1 check: 1 waived" in text
     assert "1 waived" in text
     assert "WAIVED Selection rate" in text
     assert "race=a until 2023-12-31, approved by J. Doe: a new form" in text
@@ -153,7 +153,7 @@ def test_behind_a_waived_failure_a_warning_is_still_one(judged: Judged) -> None:
     metric = {**FLOOR, "warn": {"below": 0.45}, "fail": {"below": 0.35}}
     result = judged(metric, waiver(group={"race": "a"}))
     assert (only(result).status, dict(only(result).first)) == (Status.WARN, {"race": "b"})
-    assert "PASS, 1 warning passed with waivers: 1 check: 1 warned" in text_of(result)
+    assert "PASS, 1 warning passed with waivers; 1 check: 1 warned" in text_of(result)
     both = judged(metric, waiver(group={"race": "a"}), waiver(group={"race": "b"}))
     assert only(both).status is Status.WAIVED
 

@@ -135,7 +135,7 @@ def test_a_saved_result_and_show_have_the_raw_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (gate(towards="overall"), "say how many people to add, for example `smoothing: 1`"),
+        (gate(towards="overall"), "set how many people to add, for example `smoothing: 1`"),
         (
             {"metric": "differential_fairness_credible", "smoothing": 1, "towards": "overall"},
             "differential_fairness_credible takes no towards",

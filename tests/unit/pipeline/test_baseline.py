@@ -96,7 +96,9 @@ def test_a_failure_as_before_is_a_warning(
     result = audited({"a": 30, "b": 70}, baseline=before)
     assert (only(result).status, result.exit_code) == (Status.WARN, 0)
     text = text_of(result)
-    assert "as before: 0.3000 against 0.3000 on 2023-11-14 (12 days ago), tolerance 0" in text
+    assert (
+        "not worse than before: 0.3000 now, 0.3000 on 2023-11-14 (12 days ago), tolerance 0" in text
+    )
     assert "created 2023-11-14T22:13:20+00:00 (12 days ago), tolerance 0" in text
     document = written(result)
     assert document["baseline"] == {
@@ -203,9 +205,9 @@ def test_a_group_that_was_within_the_limit_fails_though_another_is_worse(audited
 @pytest.mark.parametrize(
     ("now", "words"),
     [
-        (50, "as before: 0.6250 against 0.6250 on"),
-        (20, "worse than before by 0.3750, within the tolerance: 0.2500 against 0.6250 on"),
-        (60, "better than before: 0.7500 against 0.6250 on"),
+        (50, "not worse than before: 0.6250 now, 0.6250 on"),
+        (20, "worse than before by 0.3750, within the tolerance: 0.2500 now, 0.6250 on"),
+        (60, "better than before: 0.7500 now, 0.6250 on"),
     ],
 )
 def test_a_value_within_the_tolerance_is_not_called_as_before(
@@ -236,7 +238,7 @@ def test_the_headline_is_about_the_value_that_fails_and_not_about_a_worse_one_as
     assert (dict(finding.first), dict(finding.worse_off)) == ({"race": "c"}, {"race": "c"})
     assert f"race=c is selected {100 * c // 80} % as often as race=a" in text
     # 80 % of 80 of 100 people are 64.
-    assert f"{64 - c} more people selected would bring race=c within the limit" in text
+    assert f"{64 - c} more people selected, race=c would be within the limit" in text
     assert f"worse than before: race=c {c / 80:.4f} (0.8750 before)" in text
     assert "over the limit: race=b 0.625" in text
     assert [dict(breach.group)["race"] for breach in finding.crossed] == ["b", "c"]
@@ -770,7 +772,7 @@ def test_a_reversal_fails_when_the_baseline_does_not_list_it() -> None:
     before = written(then)
     result = fairaudit.audit(REVERSED, data, baseline=before)
     assert (only(result).status, result.exit_code) == (Status.WARN, 0)
-    assert "as before: on 2023-11-14 (today)" in text_of(result)
+    assert "not worse than before: on 2023-11-14 (today)" in text_of(result)
     (found,) = then.reversals
 
     def beside(*listed: Reversal, **changes: Any) -> AuditResult:

@@ -93,7 +93,7 @@ def test_a_class_that_nobody_has_changes_nothing() -> None:
         ({"order": ORDER[:1]}, "list every class once, from the lowest to the highest"),
         ({}, "needs classes in order: `order: [lowest, …, highest]` in columns.decision"),
         ({"order": ORDER, "number": True}, "a number has no classes: remove `order`"),
-        ({"order": ORDER, "positive": {"above": "1"}}, "a threshold has two ordered classes"),
+        ({"order": ORDER, "positive": {"above": "1"}}, "a threshold already orders its two"),
     ],
 )
 def test_an_order_that_does_not_fit_is_a_fault(outcome: dict[str, Any], message: str) -> None:

@@ -39,7 +39,7 @@ def _notices(level: str, **rules: object) -> list[str]:
 @pytest.mark.parametrize("level", SAYS_NOTHING)
 def test_a_level_that_says_nothing_comes_with_the_line_that_sets_it_aside(level: str) -> None:
     (notice,) = _notices(level)
-    assert f'say `sex: {{unknown: ["{level}"]}}`' in notice
+    assert f'write `sex: {{unknown: ["{level}"]}}`' in notice
     assert not _notices(level, unknown=[level])
 
 

@@ -109,7 +109,7 @@ def test_a_variable_that_is_not_set_or_empty_is_a_fault_where_it_stands(
 
 def test_a_variable_as_a_shell_writes_it_is_a_fault_that_says_how(spec: Path) -> None:
     spec.write_text(SPEC.replace("${env.AUDIT_MONTH}.csv", "${AUDIT_MONTH}.csv"))
-    with pytest.raises(SpecError, match=r"AUDIT_MONTH as \$\{env\.AUDIT_MONTH\}"):
+    with pytest.raises(SpecError, match=r"AUDIT_MONTH as `\$\{env\.AUDIT_MONTH\}"):
         fairaudit.audit(spec)
 
 

@@ -130,11 +130,11 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         ),
         (
             "metrics[2].by=sex",
-            ("metrics[2].by", "unknown entry: the last is `metrics[1]`", 8),
+            ("metrics[2].by", "this entry does not exist: the last entry is `metrics[1]`", 8),
         ),
         (
             "metrics.impact_ratio.by=sex",
-            ("metrics.impact_ratio.by", "`metrics` is a list of 2: say `metrics[1]`", 9),
+            ("metrics.impact_ratio.by", "`metrics` is a list of 2: write `metrics[1]`", 9),
         ),
         (
             "metrics.impact_ratios=1",
@@ -156,7 +156,7 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         ("groups[0]=1", ("groups[0]", "`groups` is not in the spec, not a list", 7)),
         ("title=", ("title", "this key has no value: add one or remove the key", 1)),
         ("metrics[1].fail={below: [1}", ("metrics[1].fail", "this is not YAML: ", 27)),
-        ("data=other.csv", ("data", "`data` cannot be set here: say --data", 1)),
+        ("data=other.csv", ("data", "`data` cannot be set here: use --data", 1)),
         (
             "waivers=w.yaml",
             ("waivers", "`waivers` cannot be set here: name the file of waivers in the spec", 1),
@@ -184,7 +184,7 @@ def test_a_fault_names_the_option_and_the_path(setting: str, fault: tuple[str, s
 def test_all_faults_are_told_at_once_and_those_of_the_file_in_the_file() -> None:
     assert [fault[:3] for fault in faults("x", "metrics[9]=1", "title=ok")] == [
         ("", "expected a path, `=` and a value, such as metrics[0].fail.below=0.75", "--set"),
-        ("metrics[9]", "unknown entry: the last is `metrics[1]`", "--set"),
+        ("metrics[9]", "this entry does not exist: the last entry is `metrics[1]`", "--set"),
     ]
     found = faults("groups.min_sise=3", text=SPEC.replace("by: [sex]", "bi: [sex]"))
     assert [(path, file, line) for path, _, file, line, _ in found] == [

@@ -74,10 +74,10 @@ def test_weights_are_not_people() -> None:
         ({"metric": "n", "fail": {"below": 5}}, {"suppress_below": 11},
          "a verdict on fewer than 11 people reveals counts that `suppress_below` hides"),
         ({"metric": "tp", "compare": "gap", "fail": {"above": 5}}, {"suppress_below": 11},
-         "true_positives compared would reveal counts that `suppress_below` hides"),
+         "a comparison of true_positives would reveal counts that `suppress_below` hides"),
         ({"metric": "n", "fail": {"above": 5, "significant": True}}, {}, "cannot be evaluated: "),
         ({"metric": "n", "fail": {"below": 5, "conclusive": True}}, {},
-         "it is a count of these people, not an estimate"),
+         "the value is a count of these people, not an estimate"),
     ],
 )  # fmt: skip
 def test_what_a_count_cannot_be_asked_is_a_fault(

@@ -201,7 +201,7 @@ def test_the_alias_that_was_asked_is_the_name_of_the_check() -> None:
 def test_what_is_missing_of_a_decision_may_be_called_so() -> None:
     text = MINIMAL + "missing: {decision: drop}\n"
     assert specs.parse(text).missing.prediction is MissingPolicy.DROP
-    with pytest.raises(SpecError, match="`prediction` already decides this"):
+    with pytest.raises(SpecError, match="`prediction` already decides what"):
         specs.parse(text.replace("decision: drop", "decision: drop, prediction: drop"))
 
 
