@@ -32,12 +32,13 @@ from fairaudit.base.arrays import Floats, Group, Grouping, Ints, Marks
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen, Unreadable, field, memoize, replace
 from fairaudit.cube import GroupTable, distinct_rows
-from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence.pair_tests import Sample, compare_shares, name_share_test
 from fairaudit.evidence.records import build_estimate
 from fairaudit.metrics import Better, GroupValues, Rate, evaluate
 from fairaudit.metrics.confusion_counts import GroupCounts, count_groups
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.terms import Inference, MetricOptions
+from fairaudit.stats.proportions import gap_interval
 
 _CLOSE = 1e-9
 """Differences this close to a limit are compared in whole numbers."""
@@ -118,7 +119,7 @@ class ShareGap(Frozen):
         exact: bool,
     ) -> ShareGap:
         """The gap of two groups, each an array of one, with the result of `compare_shares`."""
-        low, high = bound_share_gap(first.sample, second.sample, inference.alpha)
+        low, high = gap_interval(*first.sample[:2], *second.sample[:2], inference.alpha)
         return cls(
             other=build_estimate(second.values, 0, 0, inference.alpha),
             difference=float(first.values.value[0, 0] - second.values.value[0, 0]),

@@ -11,6 +11,7 @@ several pairs only negative correlations are used, which make differences less c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import repeat
 from typing import TypeAlias
 
 import numpy as np
@@ -256,14 +257,8 @@ def _find_among(
     assert values.ends is not None
     level = _per_pair(among, alpha, parts)
     if is_ratio and values.binomial:
-        low, high = _columns(
-            [
-                multiplicity.smallest_ratios(share[None], size, groups, alpha_of_pair)[0]
-                for share, size, groups, alpha_of_pair in zip(
-                    *values.sample, among, level.tolist(), strict=True
-                )
-            ]
-        )
+        strata = zip(*values.sample, among, level.tolist(), strict=True)
+        low, high = _columns([multiplicity.smallest_ratio(*stratum) for stratum in strata])
         return Interval(low, np.minimum(high, 1.0), f"{RATIO_INTERVAL}, {SIMULTANEOUS}")
     if is_ratio:
         # Each value is between its bounds.
@@ -276,9 +271,11 @@ def _find_among(
         high = np.where(positive, smallest[1] / largest[0], np.nan)
         return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
     ends = _find_group_ends(values, level[:, None])
+    sizes = values.effective_n if values.binomial else repeat(None)
+    strata = zip(values.value, *ends, among, sizes, level.tolist(), strict=False)
     low, high = _columns([
-        multiplicity.largest_difference(value, (low, high), groups)
-        for value, low, high, groups in zip(values.value, *ends, among, strict=True)
+        multiplicity.largest_difference(value, (low, high), *stratum)
+        for value, low, high, *stratum in strata
     ])  # fmt: skip
     return Interval(np.maximum(low, 0.0), np.maximum(high, 0.0), _name_difference(values))
 
@@ -332,10 +329,14 @@ def find_extreme_interval(
     if comparison.scale is Scale.DIFFERENCE:
         ends, value = _find_group_ends(values, level[:, None]), values.value
         if lowest:
-            ends, value = (-ends[1], -ends[0]), -value
+            # Shares are turned into those of the other outcome.
+            whole = 1.0 if values.binomial else 0.0
+            ends, value = (whole - ends[1], whole - ends[0]), whole - value
+        sizes = values.effective_n if values.binomial else repeat(None)
+        strata = zip(value, *ends, among, sizes, level.tolist(), strict=False)
         rows = [
-            multiplicity.difference_to_highest(row, (low, high), groups)
-            for row, low, high, groups in zip(value, *ends, among, strict=True)
+            multiplicity.difference_to_highest(row, (low, high), *stratum)
+            for row, low, high, *stratum in strata
         ]
         low, high = (np.minimum(np.stack(end), 0.0) for end in zip(*rows, strict=True))
         interval = Interval(low, high, _name_difference(values))

@@ -209,13 +209,15 @@ METHODS = (
     ),
     Method(
         "exact if counts are small",
-        "Hits are the people that a share counts; misses are all others. If a share has fewer than "
-        "13 hits or fewer than 13 misses, its interval is the exact interval of Clopper–Pearson. "
-        "The interval of a difference, ratio or odds ratio is then made from the intervals of its "
-        "shares (method: MOVER). Such an interval is wider than it would have to be to agree with "
-        "the test, so it can include parity (no disparity) although p is below .05. If intervals "
-        "hold for all pairs at the same time, 13 is replaced by 2/3 · z² if that is larger; z is "
-        "the critical value, 1.96 for a single 95 % interval.",
+        "Hits are the people that a share counts; misses are all others. If a share has fewer "
+        "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
+        "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
+        "intervals of its shares (method: MOVER); a difference near 1 or -1 also reaches the "
+        "exact limit of its errors (misses of one group and hits of the other) if they are fewer "
+        "than 2/3 · z² (Hoeffding, Ann Math Stat 27:713). Such an interval is wider than it would "
+        "have to be to agree with the test, so it can include parity (no disparity) although p is "
+        "below .05. If intervals hold for all pairs at the same time, 13 is replaced by 2/3 · z² "
+        "if that is larger; z is the critical value, 1.96 for a single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

@@ -13,14 +13,14 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
+from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.evidence.records import IsBeyond, PairFilter, Statistic, Tests
 from fairaudit.metrics import Disparity, Evaluation, GroupValues
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.group_metrics import ValueKind
 from fairaudit.metrics.terms import FisherTest, Inference, TTest, ZTest
-from fairaudit.stats import contingency, means, multiplicity, proportions, score_statistics
+from fairaudit.stats import contingency, means, multiplicity, score_statistics
 from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.distributions import normal_two_sided
 
@@ -155,11 +155,6 @@ def _mark_farthest(z: Floats, owner: Ints, near: float = 0.0) -> Marks:
     farthest = np.zeros(int(owner.max(initial=0)) + 1)
     np.maximum.at(farthest, owner, size)
     return np.asarray(size >= farthest[owner] - near)
-
-
-def bound_share_gap(first: Sample, second: Sample, alpha: Alpha) -> Ends:
-    """The interval of the first share minus the second."""
-    return proportions.gap_interval(first.share, first.size, second.share, second.size, alpha)
 
 
 def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False) -> str:

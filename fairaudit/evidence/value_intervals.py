@@ -199,9 +199,7 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
     if comparison is None or values is None or others is None:
         return few, ""
     if comparison.sides_of is None:
-        is_plain = values.binomial and values.fit is None
-        is_plain &= evaluation.terms.policy not in EXTREME_REFERENCES
-        if is_plain and comparison.scale in {None, Scale.DIFFERENCE}:
+        if comparison.scale in {None, Scale.ARCSINE} and values.binomial and not values.fit:
             few |= (np.minimum(values.n, others.n) < 2) | (values.n + others.n < _FEWEST_OF_TWO)
         return few, f"none: a group of one person, or fewer than {_FEWEST_OF_TWO} in both groups"
     for z, w in np.argwhere(~np.isnan(evaluation.value)).tolist():
@@ -210,8 +208,8 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
     return few, f"none: fewer than {comparison.min_people} people"
 
 
-_FEWEST_OF_TWO = 7
-"""From this number of people on, in both groups, the interval of a difference covers."""
+_FEWEST_OF_TWO = 9
+"""From this number of people on, in both groups, the interval of a correlation covers."""
 _LARGE_STRATUM = 20
 """From this number of people on, the intervals of strata have an average that covers."""
 

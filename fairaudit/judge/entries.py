@@ -329,7 +329,7 @@ def find_opposite_strata(
             or metric.id == PROPENSITY_STRATIFIED_DIFFERENCE.id
             or len(metric.parts) > 1
             or not isinstance(metric.parts[0][0], Rate)
-            or metric.comparison.contrast is not None
+            or (metric.comparison.contrast and not metric.comparison.exact_in_strata)
             or metric.comparison.one_sided
         ):
             continue

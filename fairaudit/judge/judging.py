@@ -219,7 +219,8 @@ def judge(
         doubts += find_opposite_strata(limit, evaluation, evidence)
         if check.against is None:
             doubts += _find_on_other_side(limit, evaluation, entries, evidence)
-    is_open = bool(outcome.untested or (doubts and outcome.status not in failing))
+    is_open = any(item.blocks for item in doubts) and outcome.status not in failing
+    is_open |= bool(outcome.untested)
     status = worst_status(outcome.status, Status.INCONCLUSIVE if is_open else status_of_gaps)
     not_evaluated += doubts
     reasons = (

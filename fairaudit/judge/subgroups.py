@@ -14,10 +14,11 @@ from fairaudit.base.arrays import Floats
 from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import POSITIVE, RARE, Frozen, field
 from fairaudit.cube import NO_LEVEL, Cube, Group, Grouping, Ints, Marks, add_up
-from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence.pair_tests import Sample, compare_shares, name_share_test
 from fairaudit.metrics import Rate, Requirement
 from fairaudit.metrics.confusion_counts import mark_cells
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
+from fairaudit.stats.proportions import gap_interval
 
 MOST_DEEP = 4
 """Most conditions of a subgroup: more are hard to distinguish from chance, and to understand."""
@@ -428,7 +429,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
         """The intervals of divergences: Newcombe's against all others, mapped to everybody."""
         sample, others = _sample_with_others(self.entries, entries)
-        low, high = bound_share_gap(sample, others, self.inference.alpha)
+        low, high = gap_interval(*sample[:2], *others[:2], self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]
         # Rounding could leave the value outside.
         return np.minimum(rest * low, value), np.maximum(rest * high, value)

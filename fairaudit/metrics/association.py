@@ -289,16 +289,27 @@ def _total_variation(table: GroupTable, terms: MetricOptions) -> TableValue:
     shares = mass / n[:, None]
     best = np.full(strata, -1.0)
     high, low = (np.full(strata, -1, dtype=np.int64) for _ in range(2))
-    strata_index = np.arange(strata)
+    strata_index, behind, ahead = np.arange(strata), np.zeros(n.shape), np.zeros(n.shape)
     for chosen in list_class_sets(classes):
         held = shares[:, chosen].sum(axis=1)
         top = np.argmax(np.where(takes_part, held, -np.inf), axis=1)
         bottom = np.argmin(np.where(takes_part, held, np.inf), axis=1)
-        apart = held[strata_index, top] - held[strata_index, bottom]
+        highest, lowest = (held[strata_index, end] for end in (top, bottom))
+        behind = np.fmax(behind, highest[:, None] - held)
+        ahead = np.fmax(ahead, held - lowest[:, None])
+        apart = highest - lowest
         better = apart > best + 1e-15
         best[better], high[better], low[better] = apart[better], top[better], bottom[better]
     defined = are_comparable(takes_part, n) & (best >= 0)
-    return TableValue.of(best, takes_part, counts.answered, defined=defined, high=high, low=low)
+    return TableValue.of(
+        best,
+        takes_part,
+        counts.answered,
+        defined=defined,
+        high=high,
+        low=low,
+        apart=(behind, ahead),
+    )
 
 
 def list_class_sets(classes: int) -> list[list[int]]:

@@ -52,11 +52,7 @@ _FEW_CASES = (
     "The value is undefined if one of its rates counts no people in a group, for example "
     "if no one in the group is selected: check these numbers of people."
 )
-_BASE_RATES = (
-    "Groups with different base rates cannot have the same predictive values and also the same "
-    "true and false positive rates, unless one kind of error never occurs (Chouldechova 2017; "
-    "Kleinberg, Mullainathan & Raghavan 2016)."
-)
+_PREDICTIVE = r.BASE_RATES.format("predictive value") + " " + _FEW_CASES
 
 
 def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
@@ -161,14 +157,14 @@ CRITERIA = (
     Disparity(
         id="predictive_parity",
         short="PPV gap",
-        caution=_BASE_RATES + " " + _FEW_CASES,
+        caution=_PREDICTIVE,
         source=citations.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP),),
     ),
     Disparity(
         id="predictive_parity_ratio",
         short="PPV ratio",
-        caution=_BASE_RATES + " " + _FEW_CASES,
+        caution=_PREDICTIVE,
         source=citations.CHOULDECHOVA,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, MIN_RATIO),),
     ),
@@ -177,7 +173,7 @@ CRITERIA = (
         short="PPV, NPV gap",
         description="There are two gaps between groups: in positive predictive value and in "
         "negative predictive value. The value is the larger gap.",
-        caution=_BASE_RATES + " " + _FEW_CASES,
+        caution=_PREDICTIVE,
         source=citations.BERK,
         parts=((r.POSITIVE_PREDICTIVE_VALUE, GAP), (r.NEGATIVE_PREDICTIVE_VALUE, GAP)),
         fold=MAX,

@@ -172,16 +172,13 @@ def interval_of_epsilon(
         level = float(np.broadcast_to(alpha, len(sizes))[z])
         pair_level = float(multiplicity.sidak_level(level, count))
         # The ratio of an outcome without people is unknown.
-        if smoothing.any():
-            total = sizes[z] + smoothing[z].sum()
-            ends = [
-                multiplicity.smallest_smoothed_ratio(
-                    share, sizes[z], among, pair_level, (pseudo / total, sizes[z] / total)
-                )
-                for share, pseudo in zip(shares[z], smoothing[z], strict=True)
-            ]
-        else:
-            ends = multiplicity.smallest_ratios(shares[z], sizes[z], among, pair_level)
+        stratum, total = (sizes[z], among, pair_level), sizes[z] + smoothing[z].sum()
+        ends = [
+            multiplicity.smallest_ratio(
+                share, *stratum, (pseudo / total, sizes[z] / total) if smoothing.any() else None
+            )
+            for share, pseudo in zip(shares[z], smoothing[z], strict=True)
+        ]
         if among.any() and ends:
             # ε is the log of the largest ratio, which is the inverse of the smallest.
             lows, highs = (-np.log(np.array(side)) for side in zip(*ends, strict=True))

@@ -133,9 +133,9 @@ class Rate(GroupMetric, kw_only=True):
 
 
 class Mean(GroupMetric, kw_only=True):
-    """The plain mean of several rates of one group: a formula of parts, not a share of people."""
+    """The plain mean of two rates of one group: a formula of parts, not a share of people."""
 
-    parts: tuple[Rate, ...]
+    parts: tuple[Rate, Rate]
     kind: ValueKind = ValueKind.MEAN_OF_SHARES
 
     @property
@@ -157,11 +157,13 @@ class Mean(GroupMetric, kw_only=True):
         def ends(alpha: Alpha) -> Ends:
             if counts.clusters is not None:
                 # Rates of the same clusters are correlated: with α/2 each, both intervals hold.
-                low, high = _stack_ends(parts, alpha / len(parts))
-                return low.mean(axis=0), high.mean(axis=0)
-            weights = np.full((len(parts), 1, 1), 1 / len(parts))
-            values = np.stack([part.value for part in parts])
-            return proportions.mover_total(values, _stack_ends(parts, alpha), weights)[1:]
+                low, high = np.mean([part.ends(alpha / 2) for part in parts if part.ends], axis=0)
+                return low, high
+            # The mean of two shares rises with the first and falls with the misses of the second.
+            low, high = proportions.gap_interval(
+                *parts[0].sample, 1 - parts[1].value, parts[1].effective_n, alpha
+            )
+            return (1 + low) / 2, (1 + high) / 2
 
         n, weight = np.min([(part.n, part.scaled_n) for part in parts], axis=0)
         return GroupValues(
@@ -178,13 +180,6 @@ class Mean(GroupMetric, kw_only=True):
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
         """Its value in one group as a fraction; None where a part is undefined."""
         return _mean_exactly([part.exact(counts, z, g, parameters) for part in self.parts])
-
-
-def _stack_ends(parts: Sequence[GroupValues], alpha: Alpha) -> Ends:
-    """The ends of the intervals of all parts, [parts, Z, G]."""
-    intervals = [part.ends(alpha) for part in parts if part.ends is not None]
-    low, high = map(np.stack, zip(*intervals, strict=True))
-    return low, high
 
 
 def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:

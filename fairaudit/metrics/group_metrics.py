@@ -381,6 +381,7 @@ class TableValue(Frozen):
         high: Ints | None = None,
         low: Ints | None = None,
         error: Floats | None = None,
+        apart: tuple[Floats, Floats] | None = None,
     ) -> TableValue:
         """A number that is not attained by one outcome; NaN where not `defined` [Z]."""
         is_defined = np.ones(len(value), np.bool_) if defined is None else defined
@@ -399,4 +400,5 @@ class TableValue(Frozen):
             counts,
             (),
             error=None if error is None else np.where(is_defined, error, 0.0),
+            apart={} if apart is None else {"": apart},
         )

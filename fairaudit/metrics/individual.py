@@ -324,8 +324,7 @@ def _ends_of_error_rate(counts: GroupCounts, _parameters: Parameters, alpha: Alp
     """The ends of a mean of two shares of different people: Wilson's, at a reduced size."""
     rates, sizes = np.moveaxis(_errors(counts), -1, 0).reshape(2, 2, *counts.answered.shape)
     ends = proportions.wilson(rates, sizes / INFLATION, alpha)
-    _, low, high = proportions.mover_total(rates, ends, np.array([0.5, 0.5]))
-    return low, high
+    return proportions.mover_total(rates, ends, np.array([0.5, 0.5]))[1:]
 
 
 BALANCED_ERROR_RATE = Formula(

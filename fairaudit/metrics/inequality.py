@@ -35,7 +35,7 @@ _CELLS = ("fn", "fp", "tn", "tp")
 _BENEFIT = "benefit b = prediction - label + 1 (label - prediction + 1 for a burden) with mean μ"
 _CAUTION = (
     "The weights of false positives and false negatives are fixed. The value does not show which "
-    "people gain or lose."
+    "people gain or lose. If only one person has a benefit, the interval has no upper end."
 )
 
 
@@ -94,7 +94,14 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     least, most = value - np.minimum(*by_twice[:2]), np.maximum.reduce(by_twice) - value
     if order > 0:
         size = count_effective_of_share(counts, (none,), _CELLS)
-        low, high = proportions.share_interval(without, size, alpha)
+        low, _ = proportions.share_interval(without, size, alpha)
+        # Without a benefit there is no value. So the level of the upper end is that of the samples
+        # with a value, whose chance is least if the benefit is that of the others of one person.
+        others = np.maximum((1 - without) * size - 1, 0.0) / (size - 1)
+        rarest = proportions.share_interval(others, size - 1, alpha)[0]
+        chance = np.nan_to_num(1 - (1 - rarest) ** size)
+        _, high = proportions.share_interval(without, size, alpha * chance)
+        limit = np.inf if order >= 1 else 1 / (order * (1 - order))
         r = None
         if counts.squares is not None:
             squares = [np.asarray(sum_cells(counts.squares, cells)) for cells in
@@ -104,7 +111,8 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
             both = without * (squares[0] * (1 - twice) - squares[1] * twice) / mass
             r = np.clip(np.nan_to_num(both / errors), -1, 1) * np.sign(top - twice)
         least = proportions.combine_errors(least, value - entropy(low, twice), r)
-        most = proportions.combine_errors(most, entropy(high, twice) - value, r)
+        highest = np.where(high < 1, entropy(high, twice), limit)
+        most = proportions.combine_errors(most, highest - value, r)
     value = np.where(np.isfinite(value), value, np.nan)
     return np.maximum(value - least, 0.0), value + most
 

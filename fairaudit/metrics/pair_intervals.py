@@ -60,10 +60,13 @@ def of_difference(
         return Interval(*gap.ends(alpha), "Welch")
     if first.ends is None or second.ends is None:
         return None
+    if first.binomial and second.binomial:
+        ends = proportions.gap_interval(*first.sample, *second.sample, alpha, r)
+        return Interval(*ends, GAP_INTERVAL)
     ends = proportions.mover_difference(
         first.value, first.ends(alpha), second.value, second.ends(alpha), r
     )
-    return Interval(*ends, GAP_INTERVAL if first.binomial and second.binomial else "MOVER")
+    return Interval(*ends, "MOVER")
 
 
 def of_ratio(
@@ -265,6 +268,12 @@ def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Int
     below = np.hypot(value - correlate(low, q), value - correlate(p, other_high))
     above = np.hypot(correlate(high, q) - value, correlate(p, other_low) - value)
     low, high = np.maximum(value - below, -1.0), np.minimum(value + above, 1.0)
+    sizes = first.effective_n, second.effective_n
+    # Of few errors, both shares of them are smaller by one factor, and the difference at its bound.
+    few = (1 - proportions.far_gap((1 - p, q), sizes, alpha)) / (1 - p + q)
+    many = (1 - proportions.far_gap((p, 1 - q), sizes, alpha)) / (1 - q + p)
+    low = np.fmin(low, correlate(many * p, 1 - many * (1 - q)))
+    high = np.fmax(high, correlate(1 - few * (1 - p), few * q))
     return Interval(low, high, "MOVER by each share")
 
 

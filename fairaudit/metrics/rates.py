@@ -14,7 +14,7 @@ from fairaudit.metrics.formulas import Mean, Rate
 from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, sum_cells
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
-_BASE_RATES = (
+BASE_RATES = (
     "If base rates differ, two groups can be equal in at most two of these three rates: {}, true "
     "positive rate and false positive rate. The exception is that one kind of error never occurs."
 )
@@ -51,7 +51,7 @@ TRUE_POSITIVE_RATE = Rate(
     short="TPR",
     aliases=("tpr", "recall", "sensitivity"),
     family="separation",
-    description="The share of people with a positive label whom the decision selects.",
+    description="Among people with a positive label, the share that the decision selects.",
     caution=TRUSTS_THE_LABEL,
     source=citations.HARDT,
     better=Better.HIGHER_OF_BENEFIT,
@@ -63,8 +63,8 @@ FALSE_NEGATIVE_RATE = Rate(
     short="FNR",
     aliases=("fnr", "miss_rate"),
     family="separation",
-    description="The share of people with a positive label whom the decision does not select: for "
-    "a benefit, qualified people who do not get it; for a burden, people who are not flagged.",
+    description="Among people with a positive label, the share that the decision does not select: "
+    "for a benefit, qualified people who do not get it; for a burden, people who are missed.",
     caution=TRUSTS_THE_LABEL,
     source=citations.CHOULDECHOVA,
     better=Better.LOWER_OF_BENEFIT,
@@ -76,7 +76,7 @@ FALSE_POSITIVE_RATE = Rate(
     short="FPR",
     aliases=("fpr", "fall_out"),
     family="separation",
-    description="The share of people with a negative label whom the decision selects: for a "
+    description="Among people with a negative label, the share that the decision selects: for a "
     "benefit, people who get it without qualifying; for a burden, people who are falsely flagged.",
     caution=TRUSTS_THE_LABEL,
     source=citations.CHOULDECHOVA,
@@ -89,7 +89,7 @@ TRUE_NEGATIVE_RATE = Rate(
     short="TNR",
     aliases=("tnr", "specificity"),
     family="separation",
-    description="The share of people with a negative label whom the decision does not select.",
+    description="Among people with a negative label, the share that the decision does not select.",
     caution=TRUSTS_THE_LABEL,
     source=citations.MLHEALTH,
     better=Better.HIGHER_OF_BURDEN,
@@ -102,7 +102,7 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     aliases=("ppv", "precision"),
     family="sufficiency",
     description="Among the selected people, the share with a positive label.",
-    caution=_BASE_RATES.format("positive predictive value"),
+    caution=BASE_RATES.format("positive predictive value"),
     source=citations.CHOULDECHOVA,
     over=("tp",),
     under=("tp", "fp"),
@@ -113,7 +113,7 @@ FALSE_DISCOVERY_RATE = Rate(
     aliases=("fdr",),
     family="sufficiency",
     description="Among the selected people, the share with a negative label.",
-    caution=_BASE_RATES.format("false discovery rate"),
+    caution=BASE_RATES.format("false discovery rate"),
     source=citations.VERMA,
     over=("fp",),
     under=("tp", "fp"),
@@ -124,7 +124,7 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     aliases=("npv",),
     family="sufficiency",
     description="Among the people not selected, the share with a negative label.",
-    caution=_BASE_RATES.format("negative predictive value"),
+    caution=BASE_RATES.format("negative predictive value"),
     source=citations.VERMA,
     over=("tn",),
     under=("tn", "fn"),
@@ -135,7 +135,7 @@ FALSE_OMISSION_RATE = Rate(
     aliases=("for",),
     family="sufficiency",
     description="Among the people not selected, the share with a positive label.",
-    caution=_BASE_RATES.format("false omission rate"),
+    caution=BASE_RATES.format("false omission rate"),
     source=citations.VERMA,
     over=("fn",),
     under=("tn", "fn"),

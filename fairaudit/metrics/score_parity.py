@@ -65,7 +65,9 @@ def _parity(table: GroupTable, terms: MetricOptions) -> TableValue:
     of_group = apart.max(axis=1, initial=0.0)
     worst = of_group.argmax(axis=1) if of_group.shape[1] else np.zeros(len(of_group), np.int64)
     value, defined = of_group.max(axis=1, initial=0.0), are_comparable(takes_part, n)
-    return TableValue.of(value, takes_part, n, defined=defined, high=worst, error=hidden)
+    return TableValue.of(
+        value, takes_part, n, defined=defined, high=worst, error=hidden, apart=(of_group, of_group)
+    )
 
 
 def _parity_gap(table: GroupTable, terms: MetricOptions) -> TableValue:
@@ -179,7 +181,10 @@ def _multicalibration(table: GroupTable, terms: MetricOptions) -> TableValue:
     defined = are_comparable(takes_part, n) & np.isfinite(value)
     error = np.minimum(inside + gaps.error, 1.0)
     worst = apart.argmax(axis=1) % n.shape[1]
-    return TableValue.of(value, takes_part, n, defined=defined, high=worst, error=error)
+    own = apart.reshape(len(n), -1, n.shape[1]).max(axis=1)
+    return TableValue.of(
+        value, takes_part, n, defined=defined, high=worst, error=error, apart=(own, own)
+    )
 
 
 def _bound_multicalibration(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
@@ -215,7 +220,11 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     value = apart[strata, widest]
     defined = defined & np.isfinite(value)
     high, low = top[strata, widest].argmax(axis=1), bottom[strata, widest].argmin(axis=1)
-    return TableValue.of(value, takes_part, n, defined=defined, high=high, low=low, error=error)
+    gaps = top.max(axis=2, keepdims=True) - bottom, top - bottom.min(axis=2, keepdims=True)
+    below, above = (np.where(np.isfinite(gap), gap, 0.0).max(axis=1) for gap in gaps)
+    return TableValue.of(
+        value, takes_part, n, defined=defined, high=high, low=low, error=error, apart=(below, above)
+    )
 
 
 _PICKED = (

@@ -202,14 +202,22 @@ def _credible(table: GroupTable, terms: MetricOptions) -> TableValue:
     high, low = outcome.copy(), outcome.copy()
     # As for ε itself: groups without anybody in the denominator leave it undefined.
     enough = are_comparable(plain.takes_part, plain.counts.sum(axis=1))
-    for y in range(classes):
+    groups, apart = np.arange(lower.shape[2]), dict[str, tuple[Floats, Floats]]()
+    for y, name in enumerate(plain.outcomes):
+        below = above = np.full(lower[:, y].shape, -np.inf)
         for top, bottom in candidate_pairs(ends[0][:, y], ends[1][:, y], plain.takes_part):
             spread = ends[0][strata_index, y, top] - ends[1][strata_index, y, bottom]
             better = enough & (top != bottom) & (np.isnan(best) | (spread > best))
             best[better], outcome[better] = spread[better], y
             high[better], low[better] = top[better], bottom[better]
-    plain = replace(plain, outcome=outcome, highest_group=high, lowest_group=low, apart={})
-    return replace(plain, value=best)
+            others = groups != top[:, None], groups != bottom[:, None]
+            gap = ends[0][strata_index, y, top][:, None] - ends[1][:, y]
+            below = np.where(others[0], np.fmax(below, gap), below)
+            gap = ends[0][:, y] - ends[1][strata_index, y, bottom][:, None]
+            above = np.where(others[1], np.fmax(above, gap), above)
+        apart[name] = below, above
+    plain = replace(plain, outcome=outcome, highest_group=high, lowest_group=low)
+    return replace(plain, value=best, apart=apart)
 
 
 DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
@@ -265,8 +273,16 @@ def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
         for pick, worst in ((np.argmax, -np.inf), (np.argmin, np.inf))
     )
     outcome, first, second = (np.array([index], dtype=np.int64) for index in (k, high, low))
-    plain = replace(plain, outcome=outcome, highest_group=first, lowest_group=second, apart={})
-    return replace(plain, value=spreads[d, k][None])
+    ends = (np.where(among, logs, end) for end in (-np.inf, np.inf))
+    highest, lowest = (
+        pick(end, axis=-1, keepdims=True) for pick, end in zip((np.max, np.min), ends, strict=True)
+    )
+    below, above = (
+        np.nan_to_num(gap, posinf=np.inf).max(axis=(0, 1))[None]
+        for gap in (highest - logs, logs - lowest)
+    )
+    plain = replace(plain, outcome=outcome, highest_group=first, lowest_group=second)
+    return replace(plain, value=spreads[d, k][None], apart={"": (below, above)})
 
 
 def _mean_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:

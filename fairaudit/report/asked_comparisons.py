@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from typing import TypeAlias
@@ -103,7 +103,10 @@ def _table(
     bounds = [bound for finding in findings for bound in headlines.bounds(finding)]
     value_digits = numbers.digits_of_values([row.estimate for row in rows], bounds)
 
-    rate = partial(_rate, metric, digits)
+    def value(row: ComparisonRow) -> str:
+        return numbers.estimate_beside(row.estimate, bounds, value_digits)
+
+    rate = partial(_rate, metric, digits_of_rates(metric, rows, value, digits))
 
     def mark(row: ComparisonRow) -> str:
         """The status of a check at each value that is beyond its limit."""
@@ -132,7 +135,7 @@ def _table(
         Column("count", lambda row: _count(row.parts[0].first)),
         Column("rate", lambda row: rate(row.parts[0].first)),
         *([beside] if has_column else []),
-        Column(head, lambda row: numbers.estimate_beside(row.estimate, bounds, value_digits)),
+        Column(head, value),
         Column(
             numbers.interval_heading(f"{level} interval", [row.estimate for row in rows]), interval
         ),
@@ -150,6 +153,29 @@ def _table(
     last = [name, _count(one), rate(one), Cell(ratio), Cell("reference")]
     last += [Cell("")] * (len(columns) - len(last))
     return replace(table, rows=[*table.rows, last])
+
+
+def digits_of_rates(
+    metric: str, rows: Iterable[ComparisonRow], write: Callable[[ComparisonRow], str], least: int
+) -> int:
+    """The number of decimals at which the rates give the values, where these are plain."""
+    results = []
+    for row in filter(is_of_both, rows):
+        first, second = (side.estimate.value for side in row.parts[0].sides)
+        results.append((first, second, write(row), is_ratio(row)))
+    return metric_titles.digits_that_give(metric, results, least)
+
+
+def is_of_both(row: ComparisonRow) -> bool:
+    """Whether a value is the difference or the ratio of the two rates printed with it."""
+    comparison, value = checks.comparison_of(row), row.estimate.value
+    rates = [side.estimate.value for side in row.parts[0].sides] if len(row.parts) == 1 else []
+    is_known = len(rates) == 2 and math.isfinite(value) and not row.estimate.suppressed
+    if comparison is None or not comparison.is_plain or not is_known or row.estimate.unsmoothed:
+        return False
+    if is_ratio(row):
+        return bool(rates[1]) and math.isclose(rates[0] / rates[1], value)
+    return math.isclose(rates[0] - rates[1], value)
 
 
 def _rate(metric: str, digits: int, side: Side | None) -> Cell:
@@ -174,7 +200,10 @@ def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | N
     digits = metric_titles.digits_of_rates(metric, estimates)
     value_digits = numbers.digits_of_values([row.estimate for row in rows])
 
-    rate = partial(_rate, metric, digits)
+    def value(row: ComparisonRow) -> str:
+        return numbers.estimate_beside(row.estimate, [], value_digits)
+
+    rate = partial(_rate, metric, digits_of_rates(metric, rows, value, digits))
     is_plain = all(len(row.parts) == 1 for row in rows)
     sides_of: tuple[Column[ComparisonRow], ...] = (
         Column("count", lambda row: _count(row.parts[0].first)),
@@ -190,7 +219,7 @@ def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | N
         text_column("stratum", lambda row: numbers.group(row.stratum)),
         text_column(numbers.subset(first.by), _who),
         *(sides_of if is_plain else ()),
-        Column("value", lambda row: numbers.estimate_beside(row.estimate, [], value_digits)),
+        Column("value", value),
         Column(
             numbers.interval_heading(inference.percent, [row.estimate for row in rows]),
             lambda row: numbers.interval(row.estimate, share=False, digits=value_digits),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from fairaudit.base import names
@@ -423,6 +423,7 @@ def _table(
 ) -> Table:
     """Rates by name; of two models with the people whom one alone counts."""
     before, after = _sides(changes)
+    digits = _digits(rows)
     pairs = Column[RateChange](
         "-/+",
         lambda row: (
@@ -434,8 +435,8 @@ def _table(
     )
     columns = (
         name,
-        Column(before, lambda row: _value(row, row.change.before)),
-        Column(after, lambda row: _value(row, row.change.after)),
+        Column(before, lambda row: _value(row, row.change.before, digits)),
+        Column(after, lambda row: _value(row, row.change.after, digits)),
         Column("change", _moved),
         *([pairs] if changes.sampling is Sampling.PAIRED else []),
         Column(changes.inference.percent, _interval),
@@ -456,9 +457,15 @@ def _table(
     )
 
 
-def _value(row: RateChange, estimate: Estimate) -> str:
+def _value(row: RateChange, estimate: Estimate, digits: int) -> str:
     share = metric_titles.is_share(row.metric) and not estimate.suppressed
-    return numbers.percent(estimate.value) if share else numbers.value_of(estimate, 3)
+    return numbers.percent(estimate.value, digits) if share else numbers.value_of(estimate, 3)
+
+
+def _digits(rows: Iterable[RateChange]) -> int:
+    """The number of decimals at which shares give their changes."""
+    shares = (row.change for row in rows if metric_titles.is_share(row.metric) and row.is_compared)
+    return numbers.digits_of_gaps((one.before.value, one.after.value) for one in shares)
 
 
 def _moved(row: RateChange) -> str:
@@ -497,6 +504,7 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
         and not math.isnan(row.change.value)
         and all(math.isfinite(side.value) for side in (row.change.before, row.change.after))
     ]
+    digits = _digits(known)
     shown = [
         Interval(
             f"{numbers.group(row.group)}, {side}",
@@ -504,7 +512,7 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
             estimate.low,
             estimate.high,
             mark=Mark.REFERENCE if estimate is row.change.before else Mark.GROUP,
-            text=" ".join(filter(None, (_value(row, estimate), *words))),
+            text=" ".join(filter(None, (_value(row, estimate, digits), *words))),
         )
         for row in known[:_MOST_DRAWN]
         for side, estimate, words in zip(

@@ -173,17 +173,18 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     yield Entries([(Cell(word, Tone.MUTED), text) for word, text in rows])
     if finding.subgroup is not None:
         parts: list[Subgroup | ParentGroup] = [finding.subgroup, *finding.subgroup.parts]
-        yield tabulate("", _PARTS, parts)
-
-
-_PARTS: tuple[Column[Subgroup | ParentGroup], ...] = (
-    text_column(
-        "subgroup, and larger groups that contain it", lambda part: names.describe_group(part.group)
-    ),
-    Column("count", lambda part: f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
-    Column("rate", lambda part: numbers.percent(part.over / part.under)),
-    Column("diff. to everybody", lambda part: numbers.points(part.divergence)),
-)
+        everybody = finding.subgroup.everybody
+        digits = numbers.digits_of_gaps((part.over / part.under, everybody) for part in parts)
+        columns: tuple[Column[Subgroup | ParentGroup], ...] = (
+            text_column(
+                "subgroup, and larger groups that contain it",
+                lambda part: names.describe_group(part.group),
+            ),
+            Column("count", lambda part: f"{numbers.whole(part.over)}/{numbers.whole(part.under)}"),
+            Column("rate", lambda part: numbers.percent(part.over / part.under, digits)),
+            Column("diff. to everybody", lambda part: numbers.points(part.divergence)),
+        )
+        yield tabulate("", columns, parts)
 
 
 _BREACHES: tuple[Column[Breach], ...] = (
@@ -261,8 +262,6 @@ _NOT_JUDGED: tuple[Column[NotEvaluated], ...] = (
     ),
     text_column("reason for no verdict", lambda row: "yes" if row.blocks else "no"),
 )
-
-
 _EXACT = 1e-9
 _DECIMALS = 1e-6
 """Tolerances for the result of a formula: with terms that are integers, and that are decimals."""

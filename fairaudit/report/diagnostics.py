@@ -16,6 +16,7 @@ from fairaudit.judge import Check, Finding, Limit, Status
 from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.criteria import DISTRIBUTIONS
+from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import describe_people
@@ -23,7 +24,7 @@ from fairaudit.report import checks, finding_facts, headlines, metric_titles, nu
 from fairaudit.report.blocks import Figure, Tone
 from fairaudit.report.finding_facts import labelled
 from fairaudit.report.pictures import MOST_CHECKED, Intervals, Mark, without_middle
-from fairaudit.report.rate_figures import digits_of, limit_rules, rate_interval
+from fairaudit.report.rate_figures import digits_of, explain_marks, limit_rules, rate_interval
 from fairaudit.report.text_layout import padded, side_by_side
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
@@ -131,7 +132,7 @@ class Diagnostic(Frozen):
         ):
             return None
         rules = [*limit_rules(finding, metric)] if parts[0].outcome is None else []
-        digits = digits_of(rows, rules)
+        digits = max(digits_of(rows, rules), headlines.digits_of_sides(finding, parts[0]))
         rules = [*limit_rules(finding, metric, digits)] if rules else []
 
         def place(row: RateRow) -> tuple[bool, bool, float]:
@@ -163,7 +164,8 @@ class Diagnostic(Frozen):
         if picture is None:
             return None
         picture = replace(picture, rows=without_middle(picture.rows, MOST_CHECKED))
-        return Figure(self.headline, picture)
+        estimates = [row.estimate for row in self.result.rates]
+        return Figure(self.headline, picture, explain_marks(self.result, picture, estimates))
 
 
 def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
@@ -272,8 +274,8 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         # Both groups, overall and at the same mix of strata.
         columns = (
             _aligned([*map(names.name, reversal.pair)]),
-            _aligned([*map(reversals.share, reversal.crude_pair)]),
-            map(numbers.percent, reversal.standardized_pair),
+            _aligned(reversals.shares(reversal.crude_pair)),
+            reversals.mixed(reversal),
         )
         first, second = map("  ".join, zip(*columns, strict=True))
         mix = f"at the same mix of {reversals.name_given(reversal)}"
@@ -335,8 +337,10 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         subgroup = finding.subgroup
         counts_of_subgroup = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
         name, everybody = _aligned([numbers.people(subgroup.group), "everybody"])
-        own = f"{name}  {numbers.percent(subgroup.value)}  {counts_of_subgroup}"
-        return [own, f"{everybody}  {numbers.percent(subgroup.everybody)}"]
+        rates, size = (subgroup.value, subgroup.everybody), headlines.divergence(finding, subgroup)
+        digits = numbers.digits_that_give([(*rates, size, False)], 1)
+        own, of_all = (numbers.percent(rate, digits) for rate in rates)
+        return [f"{name}  {own}  {counts_of_subgroup}", f"{everybody}  {of_all}"]
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     if isinstance(metric, Disparity) and metric.over_groups is not None:
         return []  # it combines the comparisons of all groups, so it has no two sides
@@ -352,8 +356,7 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
             title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
-        estimates = [side.estimate for side in part.sides]
-        digits = metric_titles.digits_of_rates(part.metric, [estimates])
+        digits = headlines.digits_of_sides(finding, part)
         for side in part.sides:
             rate = metric_titles.rate(part.metric, side.estimate, digits)
             value, _, counts = rate.partition(" (")
@@ -382,14 +385,18 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
     is_of_both = isinstance(record, GroupMetric) and Requirement.LABEL in record.requirements
     if not isinstance(record, GroupMetric) or not is_of_both or not other & record.requirements:
         return ""
-    words = [("label positive", "label")]
+    words = [("positive label", "label")]
     words += [("selected", check.of)] if Requirement.PREDICTION in record.requirements else []
     values = [
         f"{what}: {names.line(result.positives[outcome])}"
         for what, outcome in words
         if outcome in result.positives
     ]
-    text = record.description.partition(":")[0].rstrip(".")
+    text, _, cases = record.description.rstrip(".").partition(": ")
+    case = "for a burden, " if getattr(check, "burden", False) else "for a benefit, "
+    text += "".join(
+        f": {one.removeprefix(case)}" for one in cases.split("; ") if one.startswith(case)
+    )
     return f"{text} ({'; '.join(values)})" if values else text
 
 
@@ -441,19 +448,21 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
-        # A value beyond its limit, where no note says that the interval includes the limit.
-        limit, across = finding.limit, ""
-        if isinstance(limit, Limit) and not limit.conclusive and headlines.beyond_words(finding):
+        # A value beyond its limit: a note may say that the interval includes the limit.
+        limit, where = finding.limit, ""
+        if isinstance(limit, Limit) and (beyond := headlines.beyond_words(finding)):
             low, high = estimate.low or 0.0, estimate.high or 0.0
-            is_across = any(low < float(bound) < high for bound in limit.bounds)
-            across = ", includes the limit" if is_across else ""
+            if any(low < float(bound) < high for bound in limit.bounds):
+                where = "" if limit.conclusive else ", includes the limit"
+            elif limit.is_crossed(low, None) and limit.is_crossed(high, None):
+                where = f", {beyond}"
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []
         is_of_pairs = several and SIMULTANEOUS in (estimate.method or "")
         notes += ["for all pairs of groups"] if is_of_pairs else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
         of += f" ({'; '.join(notes)})" if notes else ""
-        parts.append(f"{inference.percent} interval{of}{':' * bool(of)} {ends}{across}")
+        parts.append(f"{inference.percent} interval{of}{':' * bool(of)} {ends}{where}")
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
@@ -464,16 +473,20 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         method += f"; {numbers.corrected_over(test)}" if test.family > 1 else ""
         method += f"; before correction p {alone}" if alone != p else ""
         null = finding_facts.hypothesis(finding)
-        unusual = "the probability of a value at least this extreme if there were"
-        parts.append(f"p {p}: {unusual} {null} ({method})")
+        gap, is_sure = " gap" * (null == NO_DISPARITY), test.adjusted < inference.alpha
+        words = f"clear{gap}: p {p}, unusual if there were {null} ({method})"
+        words = words if is_sure else words.replace(", unusual", ", not unusual", 1)
+        parts.insert(0, words if is_sure else f"{'no' if gap else 'not'} {words}")
         if finding_facts.is_of_others(finding):
-            parts[-1] += ", for all groups, not for these two"
+            parts[0] += ", for all groups, not for these two"
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
         if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and is_open:
             parts.append(
                 "the groups change by different amounts, but the interval includes 0: which "
                 "model has the larger disparity is uncertain"
             )
+    if not parts:
+        parts.append(f"no interval, no test: {estimate.no_interval or 'how sure it is is unknown'}")
     return [*parts, _missing(finding)]
 
 
@@ -509,11 +522,9 @@ def _people(finding: Finding) -> list[str]:
         return []
     way = "fewer" if affected.burden else "more"
     worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
-    outcome = finding_facts.outcome_of_gap(finding)
 
     def who(count: int) -> str:
-        noun = "person" if count == 1 else "people"
-        return f"{numbers.whole(count)} {way} {noun}{outcome}"
+        return f"{numbers.whole(count)} {way} {finding_facts.people_of_gap(finding, count)}"
 
     texts = []
     if affected.to_limit:

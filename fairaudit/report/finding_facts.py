@@ -11,14 +11,12 @@ from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.findings import Before, Earlier, Waived
 from fairaudit.judge.waivers import Waiver
-from fairaudit.metrics import Disparity, GroupMetric
+from fairaudit.metrics import Disparity, GroupMetric, find_metric
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION, PSEUDO_COUNTS
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 
-MISLEADING_RATE = 0.1
-"""Below this reference rate, a ratio is shown together with the difference."""
 _LARGEST_LOG = 700.0
 """Of larger ones the factor is beyond a double."""
 _SECOND_TESTS = {
@@ -33,11 +31,6 @@ _BEYOND = {
     EvidenceStatus.ONLY_TOGETHER: "the group alone does not differ significantly",
 }
 """The missing evidence for a value over its limit."""
-_WITHIN = {
-    EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
-    EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant: a p-value this small "
-    "would be unusual if there were {hypothesis}",
-}
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
@@ -60,8 +53,9 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         if affected is not None and affected.shortfall:
             # The people between the worse group's rate and the joint rate of both groups.
             worse, _ = map(headlines.side, sides_of_gap(finding))
-            people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'} people"
-            text = f"{people}{outcome_of_gap(finding)} than at the joint rate of both groups"
+            people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'}"
+            people += f" {people_of_gap(finding, affected.shortfall)}"
+            text = f"{people} than at the joint rate of both groups"
             yield "people", f"{worse}: {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
@@ -141,15 +135,11 @@ def _difference(finding: Finding) -> str:
     first, second = parts[0].first, parts[0].second
     if comparison is None or not comparison.is_ratio or first is None or second is None:
         return ""
-    rates = [first.estimate.value, second.estimate.value]
-    base = max(rates) if finding.spread else second.estimate.value
-    gap = first.estimate.value - second.estimate.value
     if not metric_titles.is_share(parts[0].metric):
+        gap = first.estimate.value - second.estimate.value
         return f"the difference is {numbers.number(gap, 2)}"
-    if math.isnan(base) or base >= MISLEADING_RATE:
-        return ""
-    digits = numbers.digits_of_shares([[*rates], [gap]])
-    return f"at rates this small, consider the difference: {numbers.points(gap, digits)} points"
+    points = headlines.gap_of_small_rates(finding, parts[0])
+    return f"at rates this small, consider the difference: {points}" if points else ""
 
 
 def _missing(finding: Finding) -> Iterator[str]:
@@ -178,17 +168,24 @@ def _missing(finding: Finding) -> Iterator[str]:
             yield f"assuming {assumption}: {' to '.join(ends)}"
 
 
-def outcome_of_gap(finding: Finding) -> str:
-    """What happens to the people of a gap, after a space: ` selected`, ` with the outcome`."""
-    outcome = metric_titles.participle(finding.parts[0].metric, finding.check.of)
-    is_burden = isinstance(finding.check, Check) and finding.check.burden
-    return outcome and (" with the outcome" if is_burden else f" {outcome}")
+_ERRORS = {"fp": "false positive", "fn": "false negative", "tp": "true positive"}
+
+
+def people_of_gap(finding: Finding, count: float) -> str:
+    """The people of a gap: `people selected`, `people with the outcome`, `false positives`."""
+    metric = finding.parts[0].metric
+    noun = "person" if count == 1 else "people"
+    if outcome := metric_titles.participle(metric, finding.check.of):
+        is_burden = isinstance(finding.check, Check) and finding.check.burden
+        return f"{noun} {'with the outcome' if is_burden else outcome}"
+    word = _ERRORS.get(" ".join(getattr(find_metric(metric), "over", ())), "")
+    return f"{word}{'' if count == 1 else 's'}" if word else noun
 
 
 def backing(finding: Finding) -> str:
     """How the evidence supports a value over or within its limit; empty if none is required."""
     if not finding.not_enough_evidence:
-        return _WITHIN.get(finding.backing, "").format(hypothesis=hypothesis(finding))
+        return headlines.WITHIN.get(finding.backing, "")
     p, adjusted = finding.p, finding.adjusted_p
     is_alone = p is not None and p < finding.check.inference.alpha <= (adjusted or 0)
     if is_of_others(finding):

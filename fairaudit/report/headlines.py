@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from decimal import Decimal
 
 from fairaudit.base import names
-from fairaudit.evidence.records import Side
+from fairaudit.evidence.records import ComparisonPart, Side
 from fairaudit.judge import (
     Check,
     EvidenceStatus,
@@ -20,19 +20,15 @@ from fairaudit.judge import (
 from fairaudit.judge.checks import ReversalLimit
 from fairaudit.judge.left_out import NOTABLE_OF_GROUP, LeftOutGroup, LeftOutPeople, LeftOutReason
 from fairaudit.judge.simpson import Reversal, ReversalKind
+from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, metric_titles, numbers, reversals
 
 _POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
-_TURNED = {
-    ReversalKind.EVERY_STRATUM: "for every value of {}",
-    ReversalKind.ADJUSTED: "after adjustment for {}",
-    ReversalKind.MOST_PEOPLE: "for most people given {}",
-}
-"""Where the gap has the opposite direction, by the kind of a reversal."""
 _PASSED = {
     ReversalKind.EVERY_STRATUM: "is reversed in every stratum",
     ReversalKind.ADJUSTED: "is reversed after adjustment",
@@ -42,15 +38,11 @@ _PASSED = {
     ReversalKind.EXPLAINED: "is reversed by strata, opposite in them, hidden or explained",
 }
 """The end of "no gap …" if a check finds no reversal, by the kind that its limit names."""
-_CHANGED = {
-    ReversalKind.MASKED: "is hidden in the aggregate and visible given {}",
-    ReversalKind.EXPLAINED: "is mostly explained by the mix of {}",
-}
-"""How strata change a gap without a reversal, by kind."""
-_WITHIN = {
+WITHIN = {
     EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant",
     EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
 }
+"""The standing of a value within its limit."""
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "with unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
@@ -64,6 +56,8 @@ _LEFT_OUT = {
     LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
     LeftOutReason.HIDDEN: "hidden at the site that counted them",
 }
+MISLEADING_RATE = 0.1
+"""Below this reference rate, a ratio is shown together with the difference."""
 _FEW_GROUPS = 3
 _NEAR = 1e-9
 _MANY_TIMES = 2
@@ -73,7 +67,7 @@ _MANY_TIMES = 2
 def headline(finding: Finding) -> str:
     """A finding in one sentence, after the name of its check if the spec gives one."""
     name = names.line(finding.check.about.name)
-    standing = _WITHIN.get(finding.backing, "")
+    standing = WITHIN.get(finding.backing, "")
     if finding.status is Status.WAIVED and finding.waived:
         standing = f"waived until {finding.waived[0].expires}"
     elif finding.not_enough_evidence:
@@ -202,18 +196,8 @@ def _sentence(finding: Finding) -> str:
         subgroup = finding.subgroup
         if subgroup is None:
             return _plain(finding)
-        size = numbers.number_beside(
-            abs(subgroup.divergence),
-            [*bounds(finding), Decimal(0)],
-            abs(subgroup.exact),
-            digits=1,
-            scale=100,
-        )
-        way = "above" if subgroup.divergence >= 0 else "below"
-        title = metric_titles.title(check.rate, check.of)
-        text = (
-            f"{title} of {numbers.people(subgroup.group)} is {size} points {way} that of all people"
-        )
+        title, size = metric_titles.title(check.rate, check.of), divergence(finding, subgroup)
+        text = f"{title} of {numbers.people(subgroup.group)} is {size} that of all people"
         too_small = (
             item.reason
             for item in finding.not_evaluated
@@ -227,6 +211,13 @@ def _sentence(finding: Finding) -> str:
             text = f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
     text = text or _plain(finding)
     return f"{of}{text}{_where(finding)}"
+
+
+def divergence(finding: Finding, subgroup: Subgroup) -> str:
+    """How far the rate of a subgroup is from that of all people: `4.5 points above`."""
+    by_limits = [*bounds(finding), Decimal(0)]
+    exact = abs(subgroup.exact)
+    return metric_titles.gap(SELECTION_RATE.id, subgroup.divergence, by_limits, exact)[0]
 
 
 def subject(finding: Finding) -> str:
@@ -261,37 +252,74 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     if len(parts) != 1 or parts[0].first is None or parts[0].second is None:
         return ""
     part, first, second = parts[0], parts[0].first, parts[0].second
-    a, b = first.estimate.value, second.estimate.value
-    if part.outcome is not None and math.isfinite(a) and math.isfinite(b):
-        # An outcome that is N times as likely on one side as on the other; ε is the logarithm of N.
-        high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
-        above, below = high.estimate.value, low.estimate.value
-        occurs, behind = names.quoted(part.outcome), f"({symbol(finding)} {value(finding)})"
-        if below == 0 < above and estimate.value == math.inf:
-            return f"{occurs} occurs in {side(high)}, never in {side(low)} {behind}"
-        is_log = below > 0 and math.isclose(math.log(above / below), estimate.value, rel_tol=_NEAR)
-        if not is_log:
-            return ""
-        factor = numbers.number_beside(above / below, [Decimal(1)], digits=2)
-        behind = f"{behind[:-1]}, a logarithm)"
-        return f"{occurs} is {factor} times as likely for {side(high)} as for {side(low)} {behind}"
+    apart = _apart(finding, part, estimate)
+    if part.outcome is None:
+        sides = first, second
+        return contrast(part.metric, check.of, sides, apart, burden=check.burden) if apart else ""
+    high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
+    occurs, name = names.quoted(part.outcome), symbol(finding)
+    if low.estimate.value == 0 < high.estimate.value and estimate.value == math.inf:
+        return f"{occurs} occurs in {side(high)}, never in {side(low)} ({name} {value(finding)})"
+    if apart is None:
+        return ""
+    text = f"{occurs} is {apart[1]} {side(high)} as for {side(low)}"
+    return f"{text} ({name} {value(finding)}: {apart[0].split()[0]} = e^{name})"
+
+
+def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[str, str] | None:
+    """How far apart both rates of a check are, as `contrast` takes it; None if not by its value.
+
+    For a log-ratio of an outcome how many times as likely it is: `1.80 times as likely for`.
+    """
     comparison = checks.comparison_of(finding)
+    a, b = (side.estimate.value for side in part.sides)
+    if part.outcome is not None:
+        # ε is the logarithm of N if an outcome is N times as likely on one side as on the other.
+        high, low = max(a, b), min(a, b)
+        if not (low > 0 and math.isclose(math.log(high / low), estimate.value, rel_tol=_NEAR)):
+            return None
+        factor = numbers.number_beside(high / low, [Decimal(1)], digits=2)
+        return f"{factor} times", f"{factor} times as likely for"
     is_known = all(map(math.isfinite, (a, b, estimate.value)))
     if not is_known or comparison is None or not comparison.is_plain:
-        return ""
-    is_gap = math.isclose(abs(a - b), abs(estimate.value), rel_tol=_NEAR, abs_tol=_NEAR)
+        return None
     if comparison.scale is Scale.RATIO and b and math.isclose(a / b, estimate.value, rel_tol=_NEAR):
-        is_same = estimate.value == 1
-        size, often = times(estimate, bounds(finding))
-    elif comparison.scale is Scale.DIFFERENCE and is_gap:
-        is_same = a == b
-        by_limits = [*map(abs, bounds(finding)), Decimal(0)]
-        exact = None if estimate.exact is None else abs(estimate.exact)
-        size, often = metric_titles.gap(part.metric, a - b, by_limits, exact)
-    else:
+        return ("", "") if estimate.value == 1 else times(estimate, bounds(finding))
+    is_gap = math.isclose(abs(a - b), abs(estimate.value), rel_tol=_NEAR, abs_tol=_NEAR)
+    if comparison.scale is not Scale.DIFFERENCE or not is_gap:
+        return None
+    by_limits = [*map(abs, bounds(finding)), Decimal(0)]
+    exact = None if estimate.exact is None else abs(estimate.exact)
+    size = metric_titles.gap(part.metric, a - b, by_limits, exact)
+    return ("", "") if a == b else size
+
+
+def digits_of_sides(finding: Finding, part: ComparisonPart) -> int:
+    """The number of decimals at which both rates of a part give its value and its headline."""
+    rates, estimate = [side.estimate for side in part.sides], finding.estimate
+    least = metric_titles.digits_of_rates(part.metric, [rates])
+    if estimate is None or estimate.suppressed or estimate.unsmoothed or len(rates) < 2:
+        return least
+    size, _ = _apart(finding, part, estimate) or ("", "")
+    first, second = (rate.value for rate in rates)
+    comparison, texts = checks.comparison_of(finding), [size, value(finding)] if size else []
+    is_ratio = comparison is not None and comparison.is_ratio
+    if part.outcome is not None and size:  # a log-ratio, whose sentence has the ratio
+        is_ratio, texts, (first, second) = True, [size], sorted((first, second), reverse=True)
+    results = [(first, second, text, is_ratio) for text in texts]
+    results += [(first, second, gap, False) for gap in [gap_of_small_rates(finding, part)] if gap]
+    return metric_titles.digits_that_give(part.metric, results, least)
+
+
+def gap_of_small_rates(finding: Finding, part: ComparisonPart) -> str:
+    """The difference of two shares in points, if they are so small that a ratio misleads."""
+    comparison, rates = checks.comparison_of(finding), [side.estimate.value for side in part.sides]
+    if comparison is None or not comparison.is_ratio or not metric_titles.is_share(part.metric):
         return ""
-    apart = ("", "") if is_same else (size, often)
-    return contrast(part.metric, check.of, (first, second), apart, burden=check.burden)
+    base, gap = max(rates) if finding.spread else rates[-1], rates[0] - rates[-1]
+    if math.isnan(base) or base >= MISLEADING_RATE or len(rates) < 2:
+        return ""
+    return f"{numbers.points(gap, numbers.digits_of_shares([rates, [gap]]))} points"
 
 
 def contrast(
@@ -370,22 +398,10 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
-    """A sentence on the gap of two groups in a rate, and how strata change it."""
-    given = reversals.name_given(reversal)
+    """A sentence on the gap of two groups in a rate, and how wide it is within strata."""
     first, second = (names.quoted(n) if " " in n else names.name(n) for n in reversal.pair)
-    have = "have" if _is_plural(reversal.pair[0]) else "has"
-    if reversal.kind is ReversalKind.OPPOSITE:
-        # The strata that contribute most to either direction.
-        of_weight = sorted(reversal.strata, key=lambda one: one.weight * one.difference)
-        low, high = (names.describe_group(one.stratum) for one in (of_weight[0], of_weight[-1]))
-        higher = f"{first} {have} a higher {title} than {second} for {high}"
-        return f"{higher}, but a lower {title} for {low}"
-    if reversal.kind in _CHANGED:
-        changed = _CHANGED[reversal.kind].format(given)
-        return f"the gap in {title} between {first} and {second} {changed}"
-    more, less = ("higher", "lower") if reversal.crude > 0 else ("lower", "higher")
-    turned = _TURNED[reversal.kind].format(given)
-    return f"{first} {have} a {more} {title} than {second} overall, but a {less} {title} {turned}"
+    overall = f"{reversals.gap(reversal.crude)} than" if reversal.crude else "the same as"
+    return f"{title} of {first} is {overall} that of {second}, but {reversals.within(reversal)}"
 
 
 def symbol(finding: Finding) -> str:

@@ -340,11 +340,12 @@ def sentence(appearance: Appearance, alpha: float) -> str:
         nearest = _parent(max(appearance.parents, key=on_its_side), alpha)
         count = len(appearance.parents)
         parents = f"of the {count} groups it is part of the nearest is {nearest}"
+    digits = numbers.digits_of_gaps([(appearance.estimate.value, beside.other.value)])
     return (
         f"{names.describe_group(appearance.group)}: {_rate(appearance)}{of_class} "
-        f"{numbers.percent(appearance.estimate.value)} "
+        f"{numbers.percent(appearance.estimate.value, digits)} "
         f"({numbers.counts(appearance.estimate)}) against "
-        f"{numbers.percent(beside.other.value)} of everybody else, "
+        f"{numbers.percent(beside.other.value, digits)} of everybody else, "
         f"{numbers.points(beside.difference)} points {ends}{p}; "
         f"{parents}: the gap first appears where "
         f"{', '.join(others)} and {last} meet"

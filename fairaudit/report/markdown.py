@@ -62,8 +62,6 @@ _LEAST_ROW = 8
 """A row of a rate takes at least this many bytes, usually some dozens."""
 _NAMED = 5
 """The number of left-out sections that are named."""
-
-
 _WIDTH = 80
 _LABEL = 10
 _WIDEST, _MOST_DRAWN, _PICTURES = 100, 16, 4

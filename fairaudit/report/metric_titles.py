@@ -128,6 +128,11 @@ def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int 
     return numbers.digits_apart(values, decimals(metric, least))
 
 
+def digits_that_give(metric: str, results: Iterable[numbers.Result], least: int) -> int:
+    """The number of decimals of rates, at least `least`, that give their differences or ratios."""
+    return numbers.digits_that_give(results, least, scale=100 if is_share(metric) else 1)
+
+
 def rate_alone(metric: str, estimate: Estimate, digits: int) -> str:
     """A rate of one group: a share in per cent with these decimals, a count without decimals."""
     if estimate.suppressed:

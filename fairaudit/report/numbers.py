@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
+from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.cube import Group
@@ -74,6 +75,36 @@ def digits_apart(rows: Iterable[Sequence[float | None]], least: int, *, scale: i
             ):
                 digits += 1
     return digits
+
+
+Result: TypeAlias = tuple[float, float, str, bool]
+"""Two numbers, the text of their difference or ratio (`14.2 points`, `62 %`), if it is a ratio."""
+
+
+def digits_that_give(results: Iterable[Result], least: int, *, scale: int = 100) -> int:
+    """The number of decimals, at least `least`, at which printed numbers give printed results.
+
+    The numbers are multiplied by `scale`, such as 100 for per cent.
+    """
+    known = [result for result in results if all(map(math.isfinite, result[:2]))]
+    every = range(least, _MOST_APART)
+    return next((at for at in every if all(_gives(one, at, scale) for one in known)), least)
+
+
+def digits_of_gaps(pairs: Iterable[tuple[float, float]]) -> int:
+    """The number of decimals at which shares in per cent give their gaps in points."""
+    return digits_that_give([(a, b, gap(a - b), False) for a, b in pairs if a != b], 1)
+
+
+def _gives(result: Result, digits: int, scale: int) -> bool:
+    """Whether two numbers with these decimals give the text of their result, rounded as it is."""
+    first, second, text, is_ratio = result
+    a, b = (Fraction(f"{number * scale:.{digits}f}") / scale for number in (first, second))
+    if is_ratio and not b:
+        return False
+    printed, per = Decimal(text.split()[0]), 100 if "%" in text or "points" in text else 1
+    half = Fraction(101, 200) * Fraction(10) ** int(printed.as_tuple().exponent)  # ties included
+    return abs(abs(a / b if is_ratio else a - b) * per - abs(Fraction(printed))) <= half
 
 
 def digits_of_shares(rows: Iterable[Sequence[float | None]]) -> int:

@@ -38,12 +38,15 @@ class Interval(Frozen):
 
 
 class Rule(Frozen):
-    """A line across the rows of a panel: the value of the reference, or a limit by its label."""
+    """A line across the rows of a panel: the value of the reference, or a limit by its label.
+
+    `limit` is what the check does beyond it: `fail` or `warn`.
+    """
 
     value: float
     panel: str = ""
     label: str = ""
-    is_limit: bool = False
+    limit: str = ""
 
 
 class Intervals(Frozen):
@@ -90,7 +93,7 @@ class Lines(Frozen):
     y: str
     lines: Sequence[Line]
     diagonal: bool = False
-    limits: Sequence[float] = ()
+    limits: Sequence[Rule] = ()
     percent: bool = False
     percent_across: bool = False
     domain: tuple[float, float] | None = None
@@ -140,8 +143,23 @@ def describe(picture: Picture) -> str:
         for panel, rows in groupby(picture.rows, key=lambda row: row.panel):
             values = ", ".join(f"{row.label} {row.text}".rstrip() for row in rows)
             texts.append(f"{panel}: {values}" if panel else values)
-        texts += [rule.label for rule in picture.rules if rule.label]
-    return f"{'; '.join(texts)}."
+    rules = picture.limits if isinstance(picture, Lines) else picture.rules
+    return f"{'; '.join([*texts, *(rule.label for rule in rules if rule.label)])}."
+
+
+def explain(picture: Intervals, lines: str) -> str:
+    """How to read the marks of a picture: those that it has; `lines` is what its lines are."""
+    marks = {row.mark for row in picture.rows if math.isfinite(row.value)}
+    limits = {rule.limit for rule in picture.rules}
+    texts = {
+        f"Blue: a group and its {lines}": Mark.GROUP in marks,
+        "Bold: the groups that are compared": any(row.strong for row in picture.rows),
+        "Diamond and dotted line: the reference": Mark.REFERENCE in marks,
+        "Grey and hollow: not compared": Mark.ASIDE in marks,
+        "Dashed red line: beyond it the check fails": "fail" in limits,
+        "Amber line of dashes and dots: beyond it the check warns": "warn" in limits,
+    }
+    return " ".join(f"{text}." for text, is_drawn in texts.items() if is_drawn)
 
 
 def both_ends(rows: Sequence[Interval], most: int) -> list[int]:

@@ -18,7 +18,7 @@ from fairaudit.metrics.estimate import State
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.metrics.reasons import describe_rule
 from fairaudit.report import Format, metric_titles, numbers
-from fairaudit.report.asked_comparisons import is_ratio
+from fairaudit.report.asked_comparisons import digits_of_rates, is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.report.export import Export
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
@@ -154,7 +154,11 @@ def _tables_of(result: AuditResult) -> list[_Published]:
         record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
         is_share = isinstance(record, GroupMetric) and record.is_proportion
         if is_share and (metric, of) in titles and (compared or is_hidden):
-            rows = [(rate, _values(rate, compared)) for rate in rates]
+            ratios_of = compared.values()
+            digits = digits_of_rates(
+                SELECTION_RATE.id, ratios_of, lambda row: numbers.value_of(row.estimate, 3), 1
+            )
+            rows = [(rate, _values(rate, compared, digits)) for rate in rates]
             tables.append(_Published(metric, titles[metric, of], of, by, rows))
     if not tables:
         what = "the result has no ratios to the highest rate"
@@ -165,7 +169,9 @@ def _tables_of(result: AuditResult) -> list[_Published]:
     return tables
 
 
-def _values(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> tuple[str, str, str, str]:
+def _values(
+    rate: RateRow, ratios: Mapping[Group, ComparisonRow], digits: int
+) -> tuple[str, str, str, str]:
     """The people of a group, how many of them are selected, the rate, the ratio."""
     estimate = rate.estimate
     if estimate.suppressed:
@@ -185,4 +191,4 @@ def _values(rate: RateRow, ratios: Mapping[Group, ComparisonRow]) -> tuple[str, 
         ratio = numbers.value_of(ratios[rate.group].estimate, 3)
     elif estimate.value > 0 and any(row.second == rate.group for row in ratios.values()):
         ratio = numbers.number(1, 3)  # the group that others are compared with
-    return n, selected, numbers.percent(estimate.value), ratio
+    return n, selected, numbers.percent(estimate.value, digits), ratio

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fairaudit.base import names
 from fairaudit.base.frozen import replace
@@ -19,10 +19,6 @@ from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Po
 from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
-_NOTE = (
-    "Worst first. Lines: {lines}. Diamond and dotted line: the reference. Hollow: not "
-    "compared. Dashed red: a limit for these groups."
-)
 _LITTLE = 0.05
 _NUDGE = 1e-6
 """How far beyond a bound a value is looked at to find the side of its line."""
@@ -108,29 +104,24 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
                 max(pictures.MOST_ROWS // len(bys), 2),
             )
         ]
-        yield Figure(
-            f"{named} by {names}",
-            Intervals(
-                title,
-                rows,
-                [
-                    *(
-                        Rule(row.estimate.value, numbers.subset(by))
-                        for by in bys
-                        for row in tables[by]
-                        if row.group == row.reference and math.isfinite(row.estimate.value)
-                    ),
-                    *(rule for rule in rules if rule.panel in map(numbers.subset, bys)),
-                ],
-                percent=metric_titles.is_share(metric),
-            ),
-            note=_NOTE.format(
-                lines=numbers.interval_heading(
-                    f"{result.provenance.inference.percent} intervals",
-                    [row.estimate for by in bys for row in tables[by]],
-                )
-            ),
+        references = [
+            Rule(row.estimate.value, numbers.subset(by))
+            for by in bys
+            for row in tables[by]
+            if row.group == row.reference and math.isfinite(row.estimate.value)
+        ]
+        limits = [rule for rule in rules if rule.panel in map(numbers.subset, bys)]
+        picture = Intervals(
+            title, rows, [*references, *limits], percent=metric_titles.is_share(metric)
         )
+        estimates = [row.estimate for by in bys for row in tables[by]]
+        yield Figure(f"{named} by {names}", picture, explain_marks(result, picture, estimates))
+
+
+def explain_marks(result: AuditResult, picture: Intervals, estimates: Iterable[Estimate]) -> str:
+    """How to read the marks of a picture of rates."""
+    level = f"{result.provenance.inference.percent} interval"
+    return pictures.explain(picture, numbers.interval_heading(level, estimates))
 
 
 def digits_of(rows: Sequence[RateRow], rules: Sequence[Rule] = ()) -> int:
@@ -207,7 +198,7 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
         for value, side in () if limit is None else _places(finding, check, metric, limit):
             text = write(value, digits)
-            yield Rule(value, label=f"{name} {side} {text}", is_limit=True)
+            yield Rule(value, label=f"{name} {side} {text}", limit=name)
 
 
 def _places(

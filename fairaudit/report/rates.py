@@ -280,6 +280,25 @@ def _columns(
     """
     digits, in_points = rate_figures.digits_of(rows), metric_titles.is_share(rows[0].metric)
     by = numbers.subset(rows[0].by)
+
+    def difference(value: float) -> str:
+        return numbers.points(value, digits) if in_points else numbers.fixed(value, digits)
+
+    def ratio(value: float) -> str:
+        return numbers.fixed(value, 3)
+
+    rate_of = {row.group: row.estimate.value for row in rows}
+    results = [
+        (row.estimate.value, rate_of.get(row.reference, math.nan), write(value) + unit, is_ratio)
+        for row in rows
+        for value, write, unit, is_ratio in (
+            (row.difference, difference, " points" * in_points, False),
+            (row.ratio, ratio, "", True),
+        )
+        if is_ratio not in kinds and _is_compared(row)
+        if value is not None and math.isfinite(value)
+    ]
+    of_rates = metric_titles.digits_that_give(rows[0].metric, results, digits)
     yield text_column(by, lambda row: numbers.group(row.group))
     if shares:
         yield Column(
@@ -291,14 +310,13 @@ def _columns(
             ),
         )
     yield Column("count", lambda row: numbers.counts(row.estimate))
-    yield Column("rate", lambda row: _value(row, digits))
+    yield Column("rate", lambda row: _value(row, of_rates))
     heading = numbers.interval_heading(level, [row.estimate for row in rows])
     yield Column(heading, lambda row: _interval(row, digits))
     if False not in kinds:
-        write = numbers.points if in_points else numbers.fixed
-        yield Column("diff.", lambda row: _compared(row, "difference", lambda x: write(x, digits)))
+        yield Column("diff.", lambda row: _compared(row, "difference", difference))
     if True not in kinds:
-        yield Column("ratio", lambda row: _compared(row, "ratio", lambda x: numbers.fixed(x, 3)))
+        yield Column("ratio", lambda row: _compared(row, "ratio", ratio))
     yield Column(
         "p",
         lambda row: _p_value(row) if _is_compared(row) else rate_figures.standing(row, "not known"),

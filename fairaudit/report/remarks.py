@@ -76,9 +76,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     """What to do next, each in a sentence, the most urgent first."""
     spec = name_spec(result.provenance)
     if not every:
+        if gap := next((gap for gap in widest(result) if gap.is_significant), None):
+            yield f"Review the decisions behind the widest gap first: {gap.headline}."
         yield (
-            f"{spec} sets no limits, so the result has no verdict. To get one, add for example "
-            "`fail: {below: 0.8}` to a ratio."
+            f"{spec} sets no limits, so the result has no verdict. Decide which gap is too wide, "
+            "and set it as a limit, for example `fail: {below: 0.8}` for a ratio."
         )
         return
     opened = [row for row in every if row.level is not Level.PASS]
@@ -89,7 +91,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         *filter(None, (reversals.find_adjusted(result, row.finding) for row in disparities))
     ]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
-    texts = [f"Review the decisions behind this: {row.headline}." for row in disparities[:_SHOWN]]
+    told = [
+        row.headline.removesuffix(f"; {headlines.left_out(row.finding)}")
+        for row in disparities[:_SHOWN]
+    ]
+    texts = [f"Review the decisions behind this: {text}." for text in told]
     if (more := len(disparities) - _SHOWN) > 0:
         texts.append(f"Do the same for {numbers.counted(more, 'more check')} over a limit.")
     if found:
@@ -99,6 +105,13 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         compare += f"{' and '.join(strata)}: for them, some gaps are unclear or have the opposite "
         compare += "direction."
         texts.insert(0 if adjusted else len(texts), compare)
+    if disparities:
+        texts.append("Correct the cause, or record the reason as a waiver; then audit again.")
+    if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
+        # Before anything else, as it could change what is to be reviewed.
+        noun = numbers.counted(turning, "check")
+        text = f"Complete the missing groups and outcomes: they could change the verdict of {noun}."
+        texts.insert(0, text)
     yield from texts
     if unsure := sum(row.finding.not_enough_evidence for row in opened):
         noun = numbers.counted(unsure, "check")
@@ -107,9 +120,6 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if doubtful := sum(not finding.not_enough_evidence for finding in doubts):
         noun = numbers.counted(doubtful, "check")
         yield f"Read why {noun} could not be evaluated: more data of the same kind may not help."
-    if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
-        noun = numbers.counted(turning, "check")
-        yield f"Complete the missing groups and outcomes: they could change the verdict of {noun}."
 
 
 _SHOWN = 2
@@ -198,8 +208,6 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 
 
 _MOST = 6
-
-
 _UNNAMED = {"label", "prediction", "decision"}
 """The outcomes whose name says nothing; others are models or stages."""
 WIDEST = "the widest gap of each grouping"
@@ -234,10 +242,8 @@ def widest(result: AuditResult) -> list[WidestGap]:
     for row in [*best.values()][:_MOST]:
         ratios = []
         for one in asked_comparisons.comparisons_of(row, asked):
-            value, rates = one.estimate.value, [side.estimate.value for side in one.parts[0].sides]
-            # One rate divided by the other, as a ratio of odds is not.
-            is_quotient = len(rates) > 1 and rates[1] and math.isclose(rates[0] / rates[1], value)
-            if asked_comparisons.is_ratio(one) and 0 < value < math.inf and is_quotient:
+            is_quotient = asked_comparisons.is_ratio(one) and asked_comparisons.is_of_both(one)
+            if is_quotient and one.estimate.value > 0:
                 ratios.append(one)
         found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
         ratio = ratios[found.index(max(found))] if ratios else None
@@ -292,8 +298,13 @@ def _gap(
     text += "" if row.of in _UNNAMED else f" ({names.name(row.of)})"
     rates = [side.estimate for side in sides]
     digits = metric_titles.digits_of_rates(metric, [rates])
+    first, second = (rate.value for rate in rates)
+    results = [(first, second, apart[0], ratio is not None)] if apart[0] else []
+    digits = metric_titles.digits_that_give(metric, results, digits)
     counts = " against ".join(metric_titles.rate(metric, rate, digits) for rate in rates)
     by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
+    if is_significant is not None:
+        sure = f"{'clear' if is_significant else 'no clear'} gap: {sure}"
     return WidestGap(text, f"{by}{counts}; {sure}", is_significant)
 
 

@@ -187,7 +187,7 @@ def _explain(
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; gaps with other weights are below the "
-        "strata. Share of people: the stratum's share of both groups together (not its "
+        "strata. Of people: the stratum's share of both groups together (not its "
         "Mantel–Haenszel weight). A reversal is only as certain as the less certain of its two "
         "gaps: overall, and in the strata."
     )
@@ -204,15 +204,16 @@ def _explain(
 def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
     first, second = map(names.name, reversal.pair)
+    shown = _largest(reversal, _MOST_STRATA)
+    digits = numbers.digits_of_gaps((row.first.value, row.second.value) for row in shown)
     columns: tuple[Column[Stratum], ...] = (
         text_column(numbers.subset(reversal.given), lambda row: numbers.group(row.stratum)),
-        Column(first, lambda row: share(row.first)),
-        Column(second, lambda row: share(row.second)),
+        Column(first, lambda row: shares([row.first], digits)[0]),
+        Column(second, lambda row: shares([row.second], digits)[0]),
         Column("diff.", lambda row: numbers.points(row.difference)),
-        Column("share of people", lambda row: numbers.percent(row.weight)),
+        Column("of people", lambda row: numbers.percent(row.weight)),
         Column("p", lambda row: numbers.starred_p(row.significance, inference.alpha)),
     )
-    shown = _largest(reversal, _MOST_STRATA)
     why = f"{_FEWEST}; -o report.json has them"
     omitted = pictures.not_shown(len(reversal.strata) - len(shown), "strata", why)
     yield tabulate(
@@ -347,7 +348,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
     is_opposite = reversal.kind is ReversalKind.OPPOSITE
     # A mean of gaps in both directions describes no group.
     after = "" if is_opposite else adjusted(reversal, alpha)
-    overall = f"{_gap(reversal.crude)} overall, {' against '.join(map(share, reversal.crude_pair))}"
+    overall = f"{gap(reversal.crude)} overall, {' against '.join(shares(reversal.crude_pair))}"
     if reversal.crude_p is not None:
         overall += f", p {numbers.probability(reversal.crude_p, alpha)}"
     text = "; ".join(filter(None, (overall, after, pattern(reversal))))
@@ -380,12 +381,23 @@ def pair(reversal: Reversal) -> str:
     return f"{names.name(reversal.attribute)}: {first} against {second}"
 
 
-def share(rate: GroupRate) -> str:
-    """A rate with its counts, or under survey weights with its people."""
-    behind = f"{numbers.whole(rate.over)}/{numbers.whole(rate.under)}"
-    if rate.scale != 1 or rate.under != rate.n:
-        behind = f"n = {numbers.whole(rate.n)}"
-    return f"{numbers.percent(rate.value)} ({behind})"
+def shares(pair: Sequence[GroupRate], digits: int | None = None) -> list[str]:
+    """Two rates with their counts, or under survey weights with their people."""
+    if digits is None:
+        digits = numbers.digits_of_gaps([(pair[0].value, pair[1].value)])
+    texts = []
+    for rate in pair:
+        behind = f"{numbers.whole(rate.over)}/{numbers.whole(rate.under)}"
+        if rate.scale != 1 or rate.under != rate.n:
+            behind = f"n = {numbers.whole(rate.n)}"
+        texts.append(f"{numbers.percent(rate.value, digits)} ({behind})")
+    return texts
+
+
+def mixed(reversal: Reversal) -> list[str]:
+    """The rates of both groups at the same mix of strata."""
+    digits = numbers.digits_of_gaps([reversal.standardized_pair])
+    return [numbers.percent(value, digits) for value in reversal.standardized_pair]
 
 
 def name_given(reversal: Reversal) -> str:
@@ -397,17 +409,17 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     """The one gap after adjustment that has a test, with its interval."""
     joined = reversal.joined
     if joined is None or joined.difference is None:
-        first, second = (numbers.percent(value) for value in reversal.standardized_pair)
+        first, second = mixed(reversal)
         return f"at the same mix of {name_given(reversal)} {first} against {second}"
-    gap, after = joined.difference, f"after adjustment for {name_given(reversal)}"
+    size, after = joined.difference, f"after adjustment for {name_given(reversal)}"
     if reversal.hangs_on_weights:
         return (
             f"{after} the sign of the gap depends on the weights of the strata: "
-            f"{numbers.points(gap)} points by Mantel–Haenszel, "
+            f"{numbers.points(size)} points by Mantel–Haenszel, "
             f"{numbers.points(reversal.standardized)} by both groups' people; no single "
             "adjusted gap is reported"
         )
-    text = _gap(gap)
+    text = gap(size)
     if joined.difference_low is not None and joined.difference_high is not None:
         text += f" {numbers.bounds(joined.difference_low, joined.difference_high, numbers.points)}"
     if joined.p is not None:
@@ -415,7 +427,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     sure = joined.p is not None and joined.p < alpha
     if reversal.kind is ReversalKind.MASKED or not reversal.crude:
         return f"{after} {text}"
-    if gap * reversal.crude <= 0 and sure:
+    if size * reversal.crude <= 0 and sure:
         return f"reversed {after}: {text}"
     if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
         # A gap that may be zero overall cannot be called left or gone.
@@ -423,24 +435,46 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     return f"{after} no clear gap: {text}"
 
 
-def _gap(value: float) -> str:
+def gap(value: float) -> str:
     """`14.2 points lower`, `no gap`."""
     if not value:
         return "no gap"
     return f"{numbers.gap(value)} {'higher' if value > 0 else 'lower'}"
 
 
+def within(reversal: Reversal) -> str:
+    """How wide the gap is within strata: in each of them, in those of a direction, or at one mix.
+
+    `1.2 to 4.5 points lower for every value of branch`.
+    """
+    given, kind = name_given(reversal), reversal.kind
+    if kind is ReversalKind.EVERY_STRATUM:
+        gaps = sorted((stratum.difference for stratum in reversal.strata), key=abs)
+        least, most = numbers.gap(gaps[0]).removesuffix(" points"), gap(gaps[-1])
+        size = most if most.startswith(f"{least} ") else f"{least} to {most}"
+        return f"{size} for every value of {given}"
+    if kind is ReversalKind.MOST_PEOPLE:
+        return f"given {given} {_mean(reversal, reversal.directions[reversal.crude > 0])}"
+    if kind is ReversalKind.OPPOSITE:
+        return f"given {given} {', '.join(_mean(reversal, side) for side in reversal.directions)}"
+    return f"{gap(reversal.standardized)} at the same mix of {given}"
+
+
+def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
+    """The mean gap of strata whose gaps have one direction, and how many they are."""
+    weight = sum(stratum.weight for stratum in side)
+    mean = sum(stratum.weight * stratum.difference for stratum in side) / weight
+    return f"{gap(mean)} in {len(side)} of {reversal.estimable_strata} strata"
+
+
 def pattern(reversal: Reversal) -> str:
     """In which strata the gap points the other way, or what share goes with their mix."""
     if reversal.kind is ReversalKind.OPPOSITE:
-        texts = []
-        for side in reversal.directions:
-            # The mean gap of strata that point the same way, and how many they are.
-            weight = sum(stratum.weight for stratum in side)
-            gap = sum(stratum.weight * stratum.difference for stratum in side) / weight
-            where = f"in {len(side)} of {reversal.estimable_strata} strata"
-            texts.append(f"{_gap(gap)} {where} with {numbers.percent(weight)} of the people")
-        return ", ".join(texts)
+        weights = (sum(stratum.weight for stratum in side) for side in reversal.directions)
+        return ", ".join(
+            f"{_mean(reversal, side)} with {numbers.percent(weight)} of the people"
+            for side, weight in zip(reversal.directions, weights, strict=True)
+        )
     if reversal.kind is ReversalKind.MASKED:
         return ""
     if reversal.kind is ReversalKind.EXPLAINED:

@@ -95,7 +95,7 @@ def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None
 def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) -> str:
     title = metric_titles.title(searched.rate, searched.of)
     text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: all people "
-    text += f"{numbers.percent(searched.value)} ({_counts(searched)}). "
+    text += f"{numbers.percent(searched.value, _digits(searched))} ({_counts(searched)}). "
     if not searched.looked_at:
         return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
     if searched.too_small:
@@ -123,11 +123,12 @@ def _table(search: SearchedRate, inference: Inference) -> Table:
         p = numbers.compact_probability(row.adjusted, inference.alpha)
         return f"{p} F" if row.test.startswith("Fisher") else p
 
+    digits = _digits(search)
     columns: tuple[Column[Subgroup], ...] = (
         text_column("subgroup", _with_parts),
         Column("of all", lambda row: numbers.percent(row.share)),
         Column("count", _counts),
-        Column("rate", lambda row: numbers.percent(row.value)),
+        Column("rate", lambda row: numbers.percent(row.value, digits)),
         Column("diff.", lambda row: numbers.points(row.divergence)),
         Column(
             inference.percent,
@@ -137,6 +138,11 @@ def _table(search: SearchedRate, inference: Inference) -> Table:
     )
     title = metric_titles.title(search.rate, search.of)
     return tabulate(f"{title}: subgroups that no larger group explains", columns, search.listed)
+
+
+def _digits(search: SearchedRate) -> int:
+    """The number of decimals at which the listed rates give their differences."""
+    return numbers.digits_of_gaps((row.value, search.value) for row in search.listed)
 
 
 def _with_parts(subgroup: Subgroup) -> str:
@@ -150,17 +156,19 @@ def _with_parts(subgroup: Subgroup) -> str:
 
 def _figure(search: SearchedRate) -> Figure:
     """A picture of those listed, the clearest difference first."""
+    digits = _digits(search)
     rows = [
         Interval(
             numbers.people(subgroup.group),
             subgroup.value,
             search.value + subgroup.low,
             search.value + subgroup.high,
-            text=f"{numbers.percent(subgroup.value)} ({numbers.points(subgroup.divergence)})",
+            text=f"{numbers.percent(subgroup.value, digits)} "
+            f"({numbers.points(subgroup.divergence)})",
         )
         for subgroup in search.listed
     ]
-    value = numbers.percent(search.value)
+    value = numbers.percent(search.value, digits)
     everybody = Interval("everybody", search.value, mark=Mark.REFERENCE, text=value)
     title = metric_titles.title(search.rate, search.of)
     rules = [Rule(search.value)] if math.isfinite(search.value) else []
@@ -178,15 +186,16 @@ def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -
     """A subgroup in one sentence of numbers, with the groups it is part of."""
     ends = numbers.bounds(*subgroup.ends, numbers.per_cent)
     more = "more" if subgroup.divergence >= 0 else "less"
+    digits = numbers.digits_of_gaps([(subgroup.value, subgroup.everybody)])
     is_raw = inference.correction is Correction.NONE
     adjusted, uncorrected = ("p", ", uncorrected") if is_raw else ("adjusted p", "")
     text = (
         f"{names.describe_group(subgroup.group)}: "
         f"{metric_titles.title(searched.rate, searched.of)} "
-        f"{numbers.percent(subgroup.value)} ({_counts(subgroup)}), "
+        f"{numbers.percent(subgroup.value, digits)} ({_counts(subgroup)}), "
         f"{numbers.percent(subgroup.share)} of the denominator; "
         f"{numbers.gap(subgroup.divergence)} {more} than everybody "
-        f"({numbers.percent(subgroup.everybody)}) {ends}, {adjusted} "
+        f"({numbers.percent(subgroup.everybody, digits)}) {ends}, {adjusted} "
         f"{numbers.probability(subgroup.adjusted, inference.alpha)} ({subgroup.test}{uncorrected})"
     )
     parts = [

@@ -31,7 +31,7 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.report.pictures import Line, Lines, Point
+from fairaudit.report.pictures import Line, Lines, Point, Rule
 from fairaudit.result import Answer, AuditResult, Verdict, list_notices
 
 if TYPE_CHECKING:
@@ -437,12 +437,18 @@ def _lines(trend: _Trend) -> Lines | None:
     if not drawn:
         return None
     first, last = (numbers.short(trend.axis[index], 16) for index in (0, -1))
-    bounds = [bound for limit in (check.warn, check.fail) if limit for bound in limit.bounds]
+    rules = [
+        Rule(float(bound), label=f"{word} {side} {bound}", limit=word)
+        for word, limit in (("fail", check.fail), ("warn", check.warn))
+        if limit is not None
+        for side, bound in (("below", limit.below), ("above", limit.above))
+        if bound is not None
+    ]
     return Lines(
         "file" if is_named else f"file, from {first} to {last}",
         check.metric.short or check.metric.title,
         drawn[: pictures.MOST_LINES],
-        limits=tuple(dict.fromkeys(map(float, bounds))),
+        limits=rules,
     )
 
 

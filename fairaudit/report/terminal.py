@@ -291,7 +291,8 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
         about.append(line(Cell(f"{' ' * indent}baseline {origin}", Tone.MUTED), indent=indent))
     head = wrapped([*about, BLANK], page)
     least = remarks.count_first_notices(result)
-    tail = list(_tail(result, every, page, least))
+    steps = [*remarks.steps(result, every)]
+    tail = list(_tail(result, every, page, steps, least))
     room = MOST_LINES - len(head) - len(tail)
     middle = list(_diagnostics(every, room, page) if every else _unjudged(result, room, page))
     while middle and not middle[-1].cells:
@@ -299,7 +300,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     room = MOST_LINES - len(head) - len(middle) - 1
     # Any notice may limit the verdict: the lines that are left are for notices.
     for most in range(least + 1, len(result.notices) + 1):
-        longer = list(_tail(result, every, page, most))
+        longer = list(_tail(result, every, page, steps, most))
         if len(longer) > room:
             break
         tail = longer
@@ -313,6 +314,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
         shown = sorted(every, key=remarks.distance)
         if len(shown) > 1:
             yield line(Cell("checks, the closest to its limit first", Tone.MUTED))
+            room -= 1
     listed = shown[:MOST_HEADLINES]
     # The parts of a diagnostic: its headline, its place, each label, a picture. Only the first
     # diagnostic has the line of the spec and the picture.
@@ -333,7 +335,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
             picture = text_layout.draw(diagnostic.picture, page)
             parts.append([BLANK, *picture] if picture else [])
         every_part.append([wrapped(part, page) for part in parts])
-    left = room - 4 - sum(len(head) for head, *_ in every_part)
+    left = room - 2 - sum(len(head) for head, *_ in every_part) - bool(shown[len(listed) :])
     printed = 0
     for head, *parts in every_part:
         yield from head
@@ -365,7 +367,8 @@ def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
     room = page - len(gutter) - 3
     before, after = source.before, source.after
     limit = source.limit[: max(room - len(value) - 8, 8)]
-    most = room - names.width(limit) - max(names.width(value), 6)
+    words = min(names.width(after.partition("}")[0]) + 3, room - names.width(limit) - 20)
+    most = room - names.width(limit) - max(names.width(value), words)
     if names.width(before) > most:
         before = "… " + before[len(before) - max(most - 2, 0) :].lstrip()
     left = room - names.width(before) - names.width(limit)
@@ -433,7 +436,9 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
         yield from _labelled(("sure", note.sure))
 
 
-def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int, most: int) -> Iterator[Line]:
+def _tail(
+    result: AuditResult, every: Sequence[Diagnostic], page: int, steps: Sequence[str], most: int
+) -> Iterator[Line]:
     """Passed checks in one line, values without a limit, first notices, commands that show more."""
     about = [*map(line, remarks.beside_checks(result, every))]
     for notice in result.notices[:most]:
@@ -446,7 +451,6 @@ def _tail(result: AuditResult, every: Sequence[Diagnostic], page: int, most: int
         about += others
     if (more := len(result.notices) - most) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))
-    steps = [*remarks.steps(result, every)]
     about += [line(Cell("to do", Tone.STRONG), f": {names.line(step)}", indent=4) for step in steps]
     if about:
         yield from wrapped(about, page)

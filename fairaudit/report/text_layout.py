@@ -21,7 +21,7 @@ _TOGETHER = re.compile(
 """A phrase that should stay on one line: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
 _ASCII = str.maketrans(
     {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "...",
-     "‹": "<", "●": "O", "○": "o", "─": "-", "┊": ":"}
+     "‹": "<", "●": "O", "○": "o", "─": "-", "│": "|", "┊": ":"}
 )  # fmt: skip
 
 
@@ -107,6 +107,8 @@ MOST_ROWS = 5
 _WIDEST_LABEL = 34
 """A longer name is printed on a separate line, above its interval."""
 _LEAST_STRIP = 20
+_RULES = {"fail": ("│", "fails"), "warn": ("┊", "warns"), "": ("·", "reference")}
+"""Signs of lines across rows, and their names."""
 
 
 def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
@@ -143,7 +145,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
         # An interval with its value, and where the limits are.
         drawn = [" "] * strip
         for rule in rules:
-            drawn[column(rule.value)] = "┊"
+            drawn[column(rule.value)] = _RULES[rule.limit][0]
         own = _ends(row)
         for place in range(column(min(own)), column(max(own)) + 1):
             drawn[place] = "─"
@@ -157,7 +159,10 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
         ("● compared", any(strong)),
         ("○ others" if any(strong) else "○ value", not all(strong)),
         ("─ interval", any(len(_ends(row)) > 1 for row in rows)),
-        ("┊ limit", bool(rules)),
+        *(
+            (" ".join(sign), any(rule.limit == limit for rule in rules))
+            for limit, sign in _RULES.items()
+        ),
     )
     texts.append(", ".join(text for text, is_drawn in signs if is_drawn))
     lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED)))

@@ -444,7 +444,7 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         low, high = record.bounds
         needs = [str(need) for need in sorted(record.requirements - {Requirement.DISTRIBUTION})]
         if record.conditional:
-            needs.append("strata, by `given`")
+            needs.append("strata (the columns of `given`)")
         if isinstance(record, Disparity) and record.to_reference and record.reference is None:
             needs.append("a reference")
         words = {

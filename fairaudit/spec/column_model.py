@@ -178,6 +178,21 @@ class Outcome(Frozen):
     outside: tuple[LocatedText, ...] = ()
 
     @property
+    def positive_words(self) -> str:
+        """Which values are positive: `hired = yes`, `score at least 0.5`; empty if unknown."""
+        bounds = () if self.threshold is None else ("at_least", "above", "at_most", "below")
+        cuts = [
+            f"{bound.replace('_', ' ')} {number}"
+            for bound in bounds
+            if (number := getattr(self.threshold, bound)) is not None
+        ]
+        levels = [level.value for level in self.positive]
+        if self.counts is not None:
+            return " or ".join(levels)  # each is the name of a column of counts
+        texts = [" and ".join(cuts)] if cuts else [f"= {level}" for level in levels]
+        return " or ".join(f"{self.column.value} {text}" for text in texts)
+
+    @property
     def has_classes(self) -> bool:
         """Whether it has classes, which makes it an axis of the cube."""
         return self.kind is OutcomeKind.CLASSES

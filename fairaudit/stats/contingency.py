@@ -389,26 +389,21 @@ def permute_chi_square(counts: Ints) -> float:
 
 def _bound_chi_square(counts: Ints) -> float:
     """Chernoff's bound of the chance of such a chi-square of a table [2, G]; 1 of huge tables."""
-    from scipy.special import gammaln, logsumexp
+    from scipy.special import logsumexp
+    from scipy.stats import binom
 
     n, hits = counts.sum(axis=0)[:, None].astype(np.float64), float(counts[0].sum())
     if min(n.max(), hits) * n.size > _BOUNDED:
         return 1.0
     x, share, people = np.arange(min(n.max(), hits) + 1), hits / n.sum(), n.sum()
-
-    def log_chance(x: Floats, n: Floats) -> Floats:
-        possible = np.maximum(n - x, 0.0)
-        ways = gammaln(n + 1) - gammaln(x + 1) - gammaln(possible + 1)
-        logs = ways + x * math.log(share) + possible * math.log1p(-share)
-        return np.asarray(np.where(x <= n, logs, -np.inf))
-
-    size, chance = np.square(x - n * share) / (n * share * (1 - share)), log_chance(x, n)
+    size = np.square(x - n * share) / (n * share * (1 - share))
+    chance = binom.logpmf(x, n, share)
     observed = float(chi_square(counts.astype(np.float64))[0])
     exponents = [
         float(logsumexp(chance + slope * size, axis=1).sum()) - slope * observed
         for slope in np.geomspace(0.01, 100, 100).tolist()
     ]
-    bound = min(exponents) - float(log_chance(np.array(hits), people))
+    bound = min(exponents) - float(binom.logpmf(hits, people, share))
     return max(math.exp(min(bound, 0.0)), LEAST_P)
 
 

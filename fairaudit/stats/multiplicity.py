@@ -149,10 +149,13 @@ def count_pairs(groups: int) -> int:
     return groups * (groups - 1) // 2
 
 
-def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, float]:
+def largest_difference(
+    value: Floats, ends: Ends, among: Marks, size: Floats | None = None, alpha: float = 0.05
+) -> tuple[float, float]:
     """The largest lower and upper end of `value[i] - value[j]` over ordered pairs of [G] groups.
 
-    By MOVER, from the `ends` of each value; NaN if a value that counts is not known.
+    By MOVER, from the `ends` of each value; NaN if a value that counts is not known. Of shares seen
+    in a `size`, the upper end reaches `far_gap`.
     """
     members = np.flatnonzero(among)
     p, low, high = value[members], ends[0][members], ends[1][members]
@@ -163,84 +166,60 @@ def largest_difference(value: Floats, ends: Ends, among: Marks) -> tuple[float, 
     lowest = p[i] - p[j] - np.hypot(down[i], up[j])
     k, m = _crossed(undominated(p, up), undominated(-p, down))
     highest = p[k] - p[m] + np.hypot(up[k], down[m])
+    if size is not None and _has_few_errors(p, n := size[members], alpha):
+        k, m = _crossed(undominated(p, -n), undominated(-p, -n))
+        far = proportions.far_gap((1 - p[k], p[m]), (n[k], n[m]), alpha)
+        highest = np.append(highest, far[far > 0])
     return float(lowest.max()), float(highest.max())
 
 
-def smallest_ratios(
-    shares: Floats, size: Floats, among: Marks, alpha: float
-) -> list[tuple[float, float]]:
+def _has_few_errors(p: Floats, n: Floats, alpha: float) -> bool:
+    """Whether `far_gap` may bound a pair: some group has few misses, and some few hits."""
+    return bool((n * (1 - p)).min() + (n * p).min() < proportions.far_hits(alpha))
+
+
+def smallest_ratio(
+    share: Floats,
+    size: Floats,
+    among: Marks,
+    alpha: float,
+    drawn_in: tuple[Floats, Floats] | None = None,
+) -> tuple[float, float]:
     """The smallest lower and upper end of `share[i] / share[j]` over ordered pairs of [G] groups.
 
-    Several shares, [Y, G], are searched together. Each interval is at `alpha`, by Koopman; if hits
-    or misses of any group are few, by MOVER of the ends of shares. NaN if a share that counts is
-    not known.
+    Each interval is at `alpha`, by Koopman; if hits or misses of any group are few, or shares are
+    smoothed, by MOVER of the ends of shares. `drawn_in` holds the offset and the factor of the
+    smoothing. NaN if a share that counts is not known.
     """
     members = np.flatnonzero(among)
-    if len(members) < 2:
-        return [(np.nan, np.nan)] * len(shares)
-    shares, n = shares[:, members], size[members]
-    few = proportions.mark_few(shares, n, alpha)
-    by_ends = ~np.isnan(shares).any(axis=1) & few.any(axis=1)
-    ends = [(np.nan, np.nan)] * len(shares)
-    for y in np.flatnonzero(by_ends).tolist():
-        ends[y] = _smallest_by_ends(
-            shares[y], *proportions.share_interval(shares[y], n, alpha, far=True)
-        )
-    searched = np.flatnonzero(~np.isnan(shares).any(axis=1) & ~by_ends).tolist()
-    rows = [shares[y] for y in searched]
-    if rows:
-        of_lows = [_crossed(undominated(-p, -n), undominated(p, -n)) for p in rows]
-        of_highs = [_crossed(undominated(-p, n), undominated(p, n)) for p in rows]
-        sides = _list_sides(rows, n, of_lows), _list_sides(rows, n, of_highs)
-        lows, highs = proportions.koopman_ends(*sides, alpha)
-        smallest = _smallest_of_rows(lows, of_lows), _smallest_of_rows(highs, of_highs)
-        for y, *both in zip(searched, *smallest, strict=True):
-            ends[y] = (both[0], both[1])
-    return ends
-
-
-def _list_sides(rows: Sequence[Floats], n: Floats, pairs: Sequence[_Pairs]) -> proportions.Sides:
-    """The pairs of all rows, one after the other."""
-    listed = [(p[i], n[i], p[j], n[j]) for p, (i, j) in zip(rows, pairs, strict=True)]
-    p, n, q, m = map(np.concatenate, zip(*listed, strict=True))
-    return p, n, q, m
-
-
-def _smallest_of_rows(ends: Floats, pairs: Sequence[_Pairs]) -> list[float]:
-    """The smallest end of each row."""
-    starts = np.cumsum([0, *(len(i) for i, _ in pairs[:-1])])
-    return [float(end) for end in np.minimum.reduceat(ends, starts)]
-
-
-def smallest_smoothed_ratio(
-    share: Floats, size: Floats, among: Marks, alpha: float, drawn_in: tuple[Floats, Floats]
-) -> tuple[float, float]:
-    """The smallest ends of ratios of smoothed shares, by MOVER.
-
-    `drawn_in` holds the offset and the factor of the smoothing.
-    """
-    members = np.flatnonzero(among)
-    if len(members) < 2 or np.isnan(share[members]).any():
+    p, n = share[members], size[members]
+    if len(members) < 2 or np.isnan(p).any():
         return np.nan, np.nan
-    plus, times = (array[members] for array in drawn_in)
-    low, high = proportions.share_interval(share[members], size[members], alpha, far=True)
-    return _smallest_by_ends(*(plus + times * array for array in (share[members], low, high)))
-
-
-def _smallest_by_ends(p: Floats, low: Floats, high: Floats) -> tuple[float, float]:
-    """The smallest ends of a ratio over ordered pairs, from the ends of each share."""
+    if drawn_in is None and not proportions.mark_few(p, n, alpha).any():
+        i, j = _crossed(undominated(-p, -n), undominated(p, -n))
+        k, m = _crossed(undominated(-p, n), undominated(p, n))
+        # One search for both ends is quicker than two.
+        first, second = np.concatenate([j, k]), np.concatenate([i, m])
+        highs = proportions.koopman_high(p[first], n[first], p[second], n[second], alpha)
+        return 1 / float(highs[: len(i)].max()), float(highs[len(i) :].min())
+    ends = proportions.share_interval(p, n, alpha, far=True)
+    plus, times = (0.0, 1.0) if drawn_in is None else (array[members] for array in drawn_in)
+    p, low, high = (plus + times * array for array in (p, *ends))
     down, up = p - low, high - p
     i, j = _crossed(undominated(-p, down), undominated(p, up))
     lows = proportions.mover_lower_ratio(p[i], low[i], p[j], high[j])
-    k, m = _crossed(undominated(-p, -up), undominated(p, -down))
-    highs = proportions.mover_upper_ratio(p[k], high[k], p[m], low[m])
+    i, j = _crossed(undominated(-p, -up), undominated(p, -down))
+    highs = proportions.mover_upper_ratio(p[i], high[i], p[j], low[j])
     return float(lows.min()), float(highs.min())
 
 
-def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
+def difference_to_highest(
+    value: Floats, ends: Ends, among: Marks, size: Floats | None = None, alpha: float = 0.05
+) -> Ends:
     """The smallest lower and upper end of each value less any other group's, [G].
 
-    They bound the difference to the highest group, which is not known.
+    They bound the difference to the highest group, which is not known. Of shares seen in a `size`
+    the lower end reaches `far_gap`.
     """
     members, (low, high) = np.flatnonzero(among), ends
     result = np.full((2, len(value)), np.nan)
@@ -253,6 +232,12 @@ def difference_to_highest(value: Floats, ends: Ends, among: Marks) -> Ends:
         apart = p[:, None] - p[None, rivals] + sign * reach
         apart[np.arange(len(members))[:, None] == rivals[None, :]] = np.inf
         result[side, members] = apart.min(axis=1)
+    if size is not None and _has_few_errors(p, n := size[members], alpha):
+        rivals = undominated(p, -n)
+        errors, sizes = (1 - p[rivals], p[:, None]), (n[rivals], n[:, None])
+        far = -proportions.far_gap(errors, sizes, alpha)
+        far[(members[:, None] == members[rivals]) | np.isnan(far)] = np.inf
+        result[0, members] = np.minimum(result[0, members], far.min(axis=1))
     return result[0], result[1]
 
 

@@ -11,7 +11,7 @@ Construction of confidence limits about effect measures, Stat Med 27:1693, doi:1
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -250,13 +250,18 @@ ODDS_RATIO_INTERVAL = "MOVER of log odds"
 """The names of the intervals of shares, and of their differences, ratios and odds ratios."""
 
 
+def far_hits(alpha: Alpha) -> float | Floats:
+    """The hits below which bounds at this level are in the far tail: ⅔ z²."""
+    return _TAIL_HITS * np.square(normal_critical(alpha))
+
+
 def mark_few(share: Floats, size: Floats, alpha: Alpha | None = None) -> Marks:
     """Shares of fewer than 13 hits or misses; with a small `alpha`, also of fewer than ⅔ z².
 
     Their score bounds are too close: of 36 people at .0975 they cover .919. From 13 on no number
     of people has a rate that is covered in less than .930.
     """
-    far = 0.0 if alpha is None else _TAIL_HITS * np.square(normal_critical(alpha))
+    far = 0.0 if alpha is None else far_hits(alpha)
     with np.errstate(all="ignore"):
         few = np.minimum(share, 1 - share) * size < np.maximum(_LEAST_HITS, far) - _ROUNDING
     return np.asarray(few)
@@ -321,18 +326,44 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     return np.where(mixed, least, low), np.where(mixed, most, high)
 
 
-def gap_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of the difference `p - q` of independent proportions seen in `n` and `m`.
+def gap_interval(
+    p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05, r: Floats | None = None
+) -> Ends:
+    """The bounds of the difference `p - q` of proportions seen in `n` and `m`, correlated by `r`.
 
     Newcombe (1998), Interval estimation for the difference between independent proportions, Stat
     Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. Of few
-    hits or misses it is the hybrid of exact intervals.
+    hits or misses it is the hybrid of exact intervals, and it reaches `far_gap`.
 
     >>> low, high = gap_interval(np.array(0.3), np.array(80.0), np.array(0.6), np.array(160.0))
     >>> round(float(low), 6), round(float(high), 6)
     (-0.415197, -0.16739)
     """
-    return mover_difference(p, share_interval(p, n, alpha), q, share_interval(q, m, alpha))
+    ends = share_interval(p, n, alpha), share_interval(q, m, alpha)
+    low, high = mover_difference(p, ends[0], q, ends[1], r)
+    low = np.fmin(low, -far_gap((1 - q, p), (m, n), alpha))
+    return low, np.fmax(high, far_gap((1 - p, q), (n, m), alpha))
+
+
+def far_gap(errors: Sequence[Floats], sizes: Sequence[Floats], alpha: Alpha) -> Floats:
+    """The upper bound of 1 minus twice a mean of shares of errors; NaN from ⅔ z² errors on.
+
+    The errors of a difference are the misses of one group and the hits of the other. MOVER's bound
+    covers .92 of two groups with an error each. This is the exact bound of the mean share, at the
+    size of the same variance. In groups of equal size it holds for any shares: Hoeffding (1956), On
+    the distribution of the number of successes in independent trials, Ann Math Stat 27:713.
+
+    >>> far_gap([np.array([0.1])] * 2, [np.array([10.0])] * 2, 0.05).round(6)
+    array([0.975303])
+    """
+    with np.errstate(all="ignore"):
+        few = np.asarray(sum(map(np.multiply, errors, sizes)) < far_hits(alpha))
+        bound = np.full(few.shape, np.nan)
+        if few.any():
+            share, size = sum(errors) / len(errors), len(errors) ** 2 / sum(1 / n for n in sizes)
+            sides = (np.broadcast_to(side, few.shape)[few] for side in (share, size, alpha))
+            bound[few] = 1 - 2 * clopper_pearson(*sides)[0]
+    return bound
 
 
 def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
@@ -372,12 +403,7 @@ def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> 
     >>> round(float(low), 6), round(float(high), 6)
     (0.293345, 0.793865)
     """
-    p, n, q, m, _ = np.broadcast_arrays(p, n, q, m, alpha)
-    # One search for both ends is quicker than two.
-    first, first_size, second, second_size = map(np.stack, ((q, p), (m, n), (p, q), (n, m)))
-    inverse, high = koopman_high(first, first_size, second, second_size, alpha)
-    with np.errstate(divide="ignore"):
-        return 1 / inverse, high
+    return koopman_low(p, n, q, m, alpha), koopman_high(p, n, q, m, alpha)
 
 
 def koopman_low(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
@@ -391,30 +417,12 @@ def koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05
     z, known = normal_critical(alpha), is_known(p, n, q, m)
     solved = known & np.isfinite(z) & np.greater(q, 0)
     zeros = np.zeros(solved.shape)
-    high = np.where(known, np.inf, np.nan) + zeros
+    high = np.asarray(np.where(known, np.inf, np.nan) + zeros)
     with np.errstate(all="ignore"):
         if solved.any():
             arrays = ((zeros + array)[solved] for array in (p, n, q, m, z))
             high[solved] = np.exp(map_blocks(_root, *arrays, width=4))
         return np.fmax(high, np.where(known, np.divide(p, q), np.nan))
-
-
-Sides: TypeAlias = tuple[Floats, Floats, Floats, Floats]
-"""The shares of one side and their sizes, the shares of the other and theirs."""
-
-
-def koopman_ends(of_lows: Sides, of_highs: Sides, alpha: float) -> Ends:
-    """The lower bounds of some ratios and the upper ones of others, by one search: it is quicker.
-
-    >>> sides = tuple(map(np.array, ([0.3], [40.0], [0.6], [80.0])))
-    >>> [round(float(end[0]), 6) for end in koopman_ends(sides, sides, 0.05)]
-    [0.293345, 0.793865]
-    """
-    inverse = (*of_lows[2:], *of_lows[:2])
-    p, n, q, m = (np.concatenate(pair) for pair in zip(inverse, of_highs, strict=True))
-    high = koopman_high(p, n, q, m, alpha)
-    with np.errstate(divide="ignore"):
-        return 1 / high[: len(of_lows[0])], high[len(of_lows[0]) :]
 
 
 def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:

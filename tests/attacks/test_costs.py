@@ -283,7 +283,7 @@ def test_a_report_lists_a_hundred_strata_of_a_reversal_and_counts_the_others() -
         (table,) = [
             block
             for block in content.document(result, all_rows=True)
-            if isinstance(block, Table) and block.header[-2:] == ["share of people", "p"]
+            if isinstance(block, Table) and block.header[-2:] == ["of people", "p"]
         ]
         assert len(table.rows) == 100
         assert table.more.startswith(note)

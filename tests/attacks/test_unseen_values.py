@@ -649,6 +649,24 @@ def test_opposite_gaps_in_the_strata_do_not_cancel_in_an_average(entry: dict[str
     assert found == {True, False}
 
 
+@pytest.mark.parametrize(("of_f", "status"), [((20, 80), "inconclusive"), ((78, 22), "pass")])
+def test_a_common_odds_ratio_hides_no_opposite_strata(of_f: tuple[int, int], status: str) -> None:
+    hits = {("f", "x"): of_f[0], ("m", "x"): 80, ("f", "z"): of_f[1], ("m", "z"): 20}
+    rows = [(*cell, int(number < k)) for cell, k in hits.items() for number in range(100)]
+    columns = {
+        "protected": {"sex": {"reference": "m"}},
+        "strata": ["s"],
+        "decision": {"column": "d", "positive": 1},
+    }
+    entry: dict[str, Any] = {"metric": "mantel_haenszel_odds_ratio", "given": "s"}
+    entry |= {"fail": {"outside": [0.8, 1.25]}}
+    people = pl.DataFrame(rows, schema=["sex", "s", "d"], orient="row")
+    spec = {"version": 1, "columns": columns, "metrics": [entry]}
+    (finding,) = fairaudit.audit(spec, people).findings
+    assert str(finding.status) == status
+    assert ("have opposite directions" in finding.why) is (status == "inconclusive")
+
+
 @pytest.mark.parametrize("entry", _OF_AVERAGES[:4], ids=lambda entry: str(entry["metric"]))
 @pytest.mark.parametrize(
     "hits",

@@ -467,8 +467,10 @@ def test_a_trend_has_a_point_for_each_number_in_natural_order(
     drawn = {point.x: point.y for point in line.points if math.isfinite(point.y)}
     assert drawn == pytest.approx(wanted)
     assert [point.x for point in line.points] == [f"day {at}.csv" for at in range(12)]
-    assert figure.picture.limits == (0.5,)
-    assert figure.description == "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv)."
+    (rule,) = figure.picture.limits
+    assert (rule.value, rule.limit) == (0.5, "fail")
+    words = "from 0.0000 (day 2.csv) to 1.0000 (day 0.csv); fail below 0.5."
+    assert figure.description == words
 
 
 def test_many_files_stand_by_their_numbers_and_leave_gaps(
@@ -480,7 +482,7 @@ def test_many_files_stand_by_their_numbers_and_leave_gaps(
     assert [point.x for point in points] == [*range(1, 17)]
     assert [point.x for point in points if math.isnan(point.y)] == [10]
     assert figure.picture.x == "file, from day 0.csv to day 15.csv"
-    assert figure.description == "from 0.5000 (11) to 1.0000 (1)."
+    assert figure.description == "from 0.5000 (11) to 1.0000 (1); fail below 0.5."
 
 
 def test_every_point_has_its_interval(audits: Callable[..., list[Answer]]) -> None:
@@ -552,7 +554,8 @@ def test_many_checks_are_drawn_worst_first_and_the_rest_is_told(
     }
     figures = _figures(audits(8, 6, 4, 2, **spec))
     assert len(figures) == 6
-    drawn = [one.picture.limits for one in figures if isinstance(one.picture, Lines)]
+    pictures = [one.picture for one in figures]
+    drawn = [tuple(r.value for r in one.limits) for one in pictures if isinstance(one, Lines)]
     # Of the ratios 1, 0.75, 0.5 and 0.25 three are below 0.9, two below 0.6, one below 0.3.
     assert drawn == [(0.9,), (0.1,), (0.9,), (0.6,), (0.3,), (0.6,)]
     text = "Not shown: 3 checks as pictures, those that fail most often come first."

@@ -77,8 +77,8 @@ def test_tables_of_all_groupings_are_one_that_verify_reads(tmp_path: Path) -> No
     header, *rows = table(tmp_path / "summary.csv")
     assert header == ["sex", "race", "n", "selected", "selection rate", "impact ratio"]
     found = {(row[0], row[1]): row[2:] for row in rows}
-    assert found["f", ""] == ["105", "51", "48.6 %", "0.804"]
-    assert found["m", ""] == ["53", "32", "60.4 %", "1.000"]
+    assert found["f", ""] == ["105", "51", "48.57 %", "0.804"]
+    assert found["m", ""] == ["53", "32", "60.38 %", "1.000"]
     assert found["f", "b"] == ["40", "30", "75.0 %", "1.000"]
     assert found["f", "a"] == ["60", "20", "33.3 %", "0.444"]
     assert found["f", "(unknown)"] == ["5", "1", "20.0 %", "unknown"]

@@ -46,12 +46,8 @@ def share_of_alpha(alpha: float, comparisons: int) -> float:
 
 
 def differences(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
-    """The interval of every ordered difference, from each group's own ends (Newcombe 1998)."""
-    bounds = [(x / n, *share_bounds(x, n, alpha, far=True)) for x, n in rates]
-    return [
-        (p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2))
-        for (p, l1, u1), (q, l2, u2) in permutations(bounds, 2)
-    ]
+    """The interval of every ordered difference."""
+    return [gap_bounds(*one, *two, alpha, far=True) for one, two in permutations(rates, 2)]
 
 
 def ratios(rates: Sequence[Rate], alpha: float) -> list[Bounds]:

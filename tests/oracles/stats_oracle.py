@@ -109,10 +109,29 @@ def share_bounds(x: float, n: float, alpha: float, *, far: bool = False) -> Boun
     return low, float(beta.isf(alpha / 2, x + 1, n - x)) if x < n else 1.0
 
 
-def gap_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
-    """MOVER (Zou & Donner 2008) of the interval of each share: Newcombe's if none has few."""
-    (l1, u1), (l2, u2), p, q = share_bounds(x, n, alpha), share_bounds(y, m, alpha), x / n, y / m
-    return p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
+def gap_bounds(
+    x: float, n: float, y: float, m: float, alpha: float, *, far: bool = False
+) -> Bounds:
+    """MOVER (Zou & Donner 2008) of the interval of each share: Newcombe's if none has few.
+
+    It is wider if almost all of one group and almost none of the other are hits (`farthest`).
+    """
+    (l1, u1), (l2, u2) = (share_bounds(*one, alpha, far=far) for one in ((x, n), (y, m)))
+    p, q = x / n, y / m
+    low, high = p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
+    return min(low, -farthest(m - y, m, x, n, alpha)), max(high, farthest(n - x, n, y, m, alpha))
+
+
+def farthest(x: float, n: float, y: float, m: float, alpha: float) -> float:
+    """One minus both shares of errors, the mean of which is as small as Clopper & Pearson allow.
+
+    For fewer errors than two thirds of z², as of one group of 4nm / (n + m) people.
+    """
+    if x + y >= 2 / 3 * quantile(alpha) ** 2:
+        return -1.0
+    size = 4 * n * m / (n + m)
+    hits = (x / n + y / m) / 2 * size
+    return 1 - 2 * float(beta.ppf(alpha / 2, hits, size - hits + 1)) if hits else 1.0
 
 
 def ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:

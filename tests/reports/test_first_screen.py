@@ -132,7 +132,7 @@ def test_a_gap_has_the_reference_of_the_ratios_that_are_asked() -> None:
     (asked,) = remarks.widest(fairaudit.audit({**spec, "metrics": "impact_ratio"}, people))
     assert "is selected 33 % as often as" in asked.headline
     assert asked.headline.endswith("c")
-    assert "20.0 % (20/100) against 60.0 % (30/50); 95 % interval" in asked.sure
+    assert "20.0 % (20/100) against 60.0 % (30/50); clear gap: 95 % interval" in asked.sure
     (plain,) = remarks.widest(fairaudit.audit({**spec, "metrics": "selection_rate"}, people))
     assert plain.headline.endswith("b")
 
@@ -174,8 +174,8 @@ def test_a_burden_has_the_ratios_of_being_spared_that_are_asked_for() -> None:
     columns = {"protected": ["race"], "decision": decision, "count": "n"}
     spec = {"version": 1, "columns": columns, "metrics": ["impact_ratio"]}
     screen = drawn(fairaudit.audit(spec, rows))
-    assert re.search(r"b +100/150 +66\.7 % +0\.833", screen)
-    assert re.search(r"w +400/500 +80\.0 % +1\.000 +reference", screen)
+    assert re.search(r"b +100/150 +66\.67 % +0\.833", screen)
+    assert re.search(r"w +400/500 +80\.00 % +1\.000 +reference", screen)
     assert "people who are not selected; the positive is a burden" in screen
 
 
@@ -276,25 +276,27 @@ def test_long_names_stand_above_their_intervals() -> None:
         Interval(name, value, value - 0.1, value + 0.1, text=f"{value:.0%}", strong=True)
         for name, value in zip(names, (0.3, 0.6), strict=True)
     ]
-    lines = draw(Intervals("selection rate", rows, [Rule(0.5, label="fail 50 %")]), 80)
+    lines = draw(
+        Intervals("selection rate", rows, [Rule(0.5, label="fail 50 %", limit="fail")]), 80
+    )
     texts = ["".join(cell.text for cell in line.cells) for line in lines]
     assert "selection rate" in texts[0]
     assert "fail 50 %" in texts[0]
     assert [text.strip() for text in texts[1:-1:2]] == names
     assert all("●" in text for text in texts[2::2])
-    assert texts[-1].strip() == "● compared, ─ interval, ┊ limit"
+    assert texts[-1].strip() == "● compared, ─ interval, │ fails"
     assert max(map(len, texts)) <= 80
 
 
 def test_a_picture_has_its_ends_and_its_limit_where_they_are() -> None:
     rows = [Interval("a", 0.0, 0.0, 0.25), Interval("b", 1.0, 0.75, 1.0)]
-    lines = draw(Intervals("rate", rows, [Rule(0.5, label="x")]), 80)
+    lines = draw(Intervals("rate", rows, [Rule(0.5, label="x", limit="warn")]), 80)
     first, second = ("".join(cell.text for cell in line.cells)[8:] for line in lines[1:-1])
     assert first.startswith("○")
     assert second.rstrip().endswith("○")
     assert first.index("┊") == second.index("┊") == pytest.approx(len(second) / 2, abs=1)
     legend = "".join(cell.text for cell in lines[-1].cells)
-    assert legend.strip() == "○ value, ─ interval, ┊ limit"
+    assert legend.strip() == "○ value, ─ interval, ┊ warns"
 
 
 def test_gaps_whose_tests_are_hidden_are_not_called_insignificant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -71,7 +72,7 @@ def test_the_headline_comes_before_all_else_and_every_check_is_in_the_list(name:
     rows = [row for one in lists for body in one.all("tbody") for row in body.all("tr")]
     assert len(rows) == len(result.findings)
     if diagnostics:
-        (headline,) = by_class(tree, "headline")
+        headline, *_ = by_class(tree, "headline")
         if result.verdict == "fail":
             assert headline.text == " ".join(diagnostics[0].headline.split())
     text = tree.all("body")[0].text
@@ -165,11 +166,62 @@ def test_a_spec_without_limits_shows_the_widest_gaps() -> None:
     assert "NONE" not in tree.text
 
 
+def test_a_page_has_what_failed_then_the_picture_then_what_to_do_then_curves() -> None:
+    """COMPAS fails twice, and has curves of two scores."""
+    tree, result = tree_of("compas_scores"), sample("compas_scores").result
+    texts = [one.text for one in by_class(tree, "headline")]
+    assert texts == [" ".join(one.headline.split()) for one in diagnose(result)]
+    ids = {one.attributes.get("id"): one for one in tree.all("section")}
+    inside = [*elements(tree)]
+    curves, *_ = by_class(tree, "curves")
+    order = [
+        inside.index(one)
+        for one in (
+            by_class(tree, "banner")[0], *by_class(tree, "headline"), drawings(tree)[0],
+            ids["next"], ids["notices"], curves,
+        )
+    ]  # fmt: skip
+    assert order == sorted(order)
+
+
+def test_every_mark_of_a_picture_is_explained_below_it_and_no_other_one() -> None:
+    """Of loans two limits and people of unknown group; of COMPAS one limit."""
+    notes = {
+        name: by_class(by_class(tree_of(name), "front")[0], "note")[0].text
+        for name in ("loans", "compas_scores")
+    }
+    fails, warns = "Dashed red line: beyond it the check fails", "the check warns"
+    for text in notes.values():
+        assert "Blue: a group and its 95 % interval. Bold: the groups that are compared." in text
+        assert fails in text
+    assert warns in notes["loans"]
+    assert "hollow: not compared" in notes["loans"]
+    assert warns not in notes["compas_scores"]
+    assert "hollow" not in notes["compas_scores"]
+    (strip,) = by_class(tree_of("loans"), "strip")
+    assert "the stronger the colour, the farther from parity" in strip.text
+
+
+def test_both_limits_differ_in_colour_and_dashes() -> None:
+    tree = tree_of("loans")
+    (style,) = tree.all("style")
+    lines = re.findall(
+        r"\.picture line\.(fail|warn)\{stroke:([^;]*);stroke-dasharray:([^}]*)\}", style.words
+    )
+    (fail, red, long), (warn, amber, mixed) = lines
+    assert (fail, warn) == ("fail", "warn")
+    assert red != amber
+    assert long != mixed
+    kinds = [one.attributes["class"] for one in drawings(tree)[0].all("line")]
+    assert {"limit fail", "limit warn"} <= {*kinds}
+
+
 def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     tree = tree_of("loans")
     (steps,) = [one for one in tree.all("section") if one.attributes.get("id") == "next"]
     texts = [one.text for one in steps.all("li")]
     assert texts[0].startswith("Review the decisions behind this: female × Black is selected 62 %")
+    assert texts[2].startswith("Correct the cause, or record the reason as a waiver; then")
     assert texts[1].startswith("Before you act on gaps by age, compare people with the same branch")
     # A gap that strata explain is first compared within them.
     sections = tree_of("berkeley_admissions").all("section")

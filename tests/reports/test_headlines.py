@@ -15,9 +15,9 @@ import yaml
 
 import fairaudit
 from fairaudit import audit, codec
-from fairaudit.report import checks, content, numbers, remarks
+from fairaudit.report import checks, content, numbers, remarks, reversals
 from fairaudit.report import json as report_json
-from fairaudit.report.blocks import Heading
+from fairaudit.report.blocks import Heading, Table
 from fairaudit.report.checks import audit_headline
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.result import AuditResult
@@ -130,8 +130,7 @@ def test_p_before_and_after_correction_are_in_one_line() -> None:
     p = 2 * NormalDist().cdf(-(14 / 60) / (pooled * (1 - pooled) * 2 / 60) ** 0.5)
     alone, corrected = (f"{number:.4f}"[1:] for number in (p, 2 * p))
     lines = [text for _, text in first.facts if alone in text or corrected in text]
-    words = f"p = {corrected}: the probability of a value at least this extreme if there were "
-    words += "no disparity (z; Holm, 2 tests; "
+    words = f"clear gap: p = {corrected}, unusual if there were no disparity (z; Holm, 2 tests; "
     words += f"before correction p = {alone})"
     assert lines == [words]
 
@@ -182,6 +181,53 @@ def test_what_only_one_group_has_is_told_by_its_name() -> None:
     assert diagnostic.headline == "'0' occurs in g=b, never in g=a (ε ∞)"
 
 
+def test_a_log_ratio_says_of_what_it_is_the_logarithm_and_rates_give_the_ratio() -> None:
+    """60 of 100 against 30 of 100 have a 1; 40 against 70 a 0, which is less far apart."""
+    people = {"g": [*"aabb"], "d": [1, 0, 1, 0], "n": [60, 40, 30, 70]}
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}, "count": "n"}
+    metric = {"metric": "differential_fairness", "fail": "> 0.5"}
+    (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, people))
+    words = "'1' is 2.00 times as likely for g=a as for g=b (ε 0.693: 2.00 = e^ε)"
+    assert line.headline == words  # ln 2 = 0.693
+
+
+@pytest.mark.parametrize(
+    ("metric", "rates", "value"),
+    [
+        # 557/1,835 = 30.354 % and 1,198/2,691 = 44.519 % are 14.165 points apart.
+        ("statistical_parity_difference", ("30.35 %", "44.52 %"), "14.2 points"),
+        # Of 30.4 and 44.5 the quotient would be 0.683, and it is 0.682.
+        ("disparate_impact_ratio", ("30.35 %", "44.52 %"), "0.682"),
+    ],
+)
+def test_printed_rates_give_the_printed_difference_and_ratio(
+    metric: str, rates: tuple[str, str], value: str
+) -> None:
+    rows = {"g": [*"wwmm"], "d": [1, 0, 1, 0], "n": [557, 1278, 1198, 1493]}
+    columns = {"protected": {"g": {"reference": "m"}}, "count": "n",
+               "decision": {"column": "d", "positive": 1}}  # fmt: skip
+    entry = {"metric": metric, "fail": {"below": -0.1 if "difference" in metric else 0.9}}
+    result = audit({"columns": columns, "metrics": [entry, "selection_rate"]}, rows)
+    (line,) = diagnose(result)
+    who = dict(line.facts)["who"]
+    assert value in f"{line.headline} {line.value}"
+    assert all(rate in who for rate in rates[:1])
+    (table,) = [
+        block
+        for block in content.document(result)
+        if isinstance(block, Table) and block.caption.startswith("Selection rate of the decision")
+    ]
+    assert [row[3].text for row in table.rows] == [*rates]
+    assert line.picture is not None
+    assert [row.text for row in line.picture.rows] == [*rates]
+
+
+def test_rates_of_a_reversal_give_its_gaps() -> None:
+    """By hand: 557/1,835 and 1,198/2,691, and the departments of Berkeley."""
+    (told,) = audit(f"{SPECS}/berkeley_admissions.yaml").reversals
+    assert reversals.shares(told.crude_pair) == ["30.35 % (557/1,835)", "44.52 % (1,198/2,691)"]
+
+
 def test_a_number_that_is_hidden_is_not_called_the_closest_to_its_limit() -> None:
     people = {"g": ["a"] * 20 + ["b"] * 20 + ["c"] * 2, "d": [1, 0] * 20 + [0, 0]}
     columns = {"protected": ["g"], "decision": {"column": "d", "positive": 1}}
@@ -225,8 +271,8 @@ def test_a_rate_of_errors_is_told_in_the_words_of_the_spec() -> None:
     result = fairaudit.audit({"columns": OF_BOTH, "metrics": [metric]}, ROWS)
     (row,) = diagnose(result)
     assert dict(row.lines)["means"] == (
-        "The share of people with a negative label whom the decision selects "
-        "(label positive: y = 1; selected: p = 1)"
+        "Among people with a negative label, the share that the decision selects: people who get "
+        "it without qualifying (positive label: y = 1; selected: p = 1)"
     )
     chosen = {"metric": "selection_rate", "fail": {"above": 0.1}}
     (row,) = diagnose(fairaudit.audit({"columns": OF_BOTH, "metrics": [chosen]}, ROWS))
@@ -254,7 +300,9 @@ def test_an_evident_reversal_that_no_check_names_is_told(
     told = [*remarks.ungated_reversals(result)]
     assert bool(told) == is_told
     if told:
-        assert "a has a higher selection rate than b overall, but a lower" in told[0]
+        # 920/1,100 against 395/1,100; in u .9 against .95, in v .2 against .3.
+        words = "selection rate of a is 47.7 points higher than that of b, but 5.0 to 10.0 points "
+        assert f"{words}lower for every value of s" in told[0]
 
 
 @pytest.mark.parametrize("suppress", [{}, {"suppress_below": 5}])

@@ -33,7 +33,7 @@ def test_every_row_has_as_many_cells_as_its_table_has_columns() -> None:
         assert rows
         assert {len(re.findall(r"(?<!\\)&", row)) for row in rows} == {len(columns) - 1}
     assert len(re.findall(" fail ", tables[0][1])) == 1
-    assert r"female $\times$ Black & 497/1,337 & 37.2 \%" in text
+    assert r"female $\times$ Black & 497/1,337 & 37.17 \%" in text
     assert text.count(r"\begin{table}") == text.count(r"\end{table}") == len(tables)
 
 

@@ -19,7 +19,7 @@ from report_cases import EACH, NAMES
 import fairaudit
 from fairaudit.report import html, lattice, rate_figures
 from fairaudit.report.blocks import Figure, Heading
-from fairaudit.report.html import plots
+from fairaudit.report.html import plots, svg
 from fairaudit.report.pictures import (
     Interval,
     Intervals,
@@ -161,11 +161,27 @@ def test_a_reversal_is_drawn_from_the_rates_of_its_strata() -> None:
 
 def test_the_words_at_a_limit_keep_clear_of_each_other_and_of_the_names() -> None:
     """Each has a line of its own, and stands inwards near the ends of the axis."""
-    rules = [Rule(at, "sex", f"fail {at}", is_limit=True) for at in (-0.09, 0.1, 0.29)]
+    rules = [Rule(at, "sex", f"fail {at}", limit="fail") for at in (-0.09, 0.1, 0.29)]
     drawn = draw(Intervals("gap", [Interval("f", 0.0, -0.1, 0.1, panel="sex")], rules))
-    texts = [one for one in drawn.all("text") if one.attributes.get("class") == "limit"]
+    texts = [one for one in drawn.all("text") if one.attributes.get("class") == "limit fail"]
     assert [one.attributes["text-anchor"] for one in texts] == ["start", "middle", "end"]
     assert len({one.attributes["y"] for one in texts}) == 3
+
+
+def test_limits_of_lines_are_named_beside_them() -> None:
+    values = [Point(at, at / 10) for at in range(3)]
+    limits = [
+        Rule(0.1, label="fail below 0.1", limit="fail"),
+        Rule(0.2, label="warn below 0.2", limit="warn"),
+    ]
+    lines = Lines("file", "value", [Line("", values)], limits=limits)
+    (legend,) = [one for one in draw(lines).all("span") if one.attributes.get("class") == "legend"]
+    assert " ".join(legend.text.split()) == "fail below 0.1 warn below 0.2"
+    file = svg.draw(Figure("t", lines))
+    assert all(rule.label in file for rule in limits)
+    colours = {plots.COLOURS[plots.RULES[rule.limit][0]][0] for rule in limits}
+    assert len(colours) == 2
+    assert all(file.count(f'stroke="{colour}"') == 2 for colour in colours)
 
 
 def test_a_line_by_itself_needs_no_name() -> None:
@@ -247,12 +263,12 @@ def test_limits_lie_where_the_ratio_of_the_reference_is() -> None:
     highest = 1115 / 1847
     picture = _figure("loans", "Selection rate of the prediction by gender × race").picture
     assert isinstance(picture, Intervals)
-    limits = {rule.label.split()[0]: rule.value for rule in picture.rules if rule.is_limit}
+    limits = {rule.label.split()[0]: rule.value for rule in picture.rules if rule.limit}
     assert limits == {
         "fail": pytest.approx(0.8 * highest),
         "warn": pytest.approx(0.9 * highest),
     }
-    (reference,) = [rule.value for rule in picture.rules if not rule.is_limit]
+    (reference,) = [rule.value for rule in picture.rules if not rule.limit]
     assert reference == pytest.approx(highest)
 
 

@@ -107,11 +107,9 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         reversals_off=scan is None,
         readings=tuple(_read_columns(counts, task.plan)),
         positives={
-            outcome.name: " or ".join(
-                f"{outcome.column.value} = {level.value}" for level in outcome.positive
-            )
+            outcome.name: outcome.positive_words
             for outcome in spec.outcomes
-            if outcome.positive
+            if outcome.positive_words
         },
     )
 

@@ -86,7 +86,7 @@ def page(document: Document) -> str:
 def fragment(result: AuditResult) -> str:
     """The top of the page of a result as an element with its style, for a notebook."""
     outline = outlined(summary.report([Answer("", None, result)]))
-    template = _environment().get_template("fragment.html.jinja")
+    template = environment().get_template("fragment.html.jinja")
     return template.render(
         front=front(result, None, outline, f"audit-{next(_FRAGMENTS)}-"),
         style=Markup(_style("fragment.css.jinja")),  # noqa: S704  # our own file
@@ -96,7 +96,7 @@ def fragment(result: AuditResult) -> str:
 def _page(outline: Outline, top: Front | None, *, full: bool = True) -> str:
     style = _style("style.css.jinja")
     script = files(__name__).joinpath("sort.js").read_text(encoding="utf-8")
-    template = _environment().get_template("page.html.jinja")
+    template = environment().get_template("page.html.jinja")
     return template.render(
         outline=outline,
         front=top,
@@ -111,7 +111,8 @@ def _page(outline: Outline, top: Front | None, *, full: bool = True) -> str:
 
 
 @cache
-def _environment() -> jinja2.Environment:
+def environment() -> jinja2.Environment:
+    """The templates with their filters."""
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("fairaudit.report.html", "."),
         autoescape=True,
@@ -126,6 +127,8 @@ def _environment() -> jinja2.Environment:
         linked=linked,
         # A name below an axis: of a long one the middle is left out.
         short_name=lambda name: plain(numbers.short(name, _LETTERS)),
+        shorter=numbers.short,
+        printable=printable,
         is_quiet=is_quiet,
         is_short=is_short,
         is_long=is_long,
@@ -144,7 +147,7 @@ def _environment() -> jinja2.Environment:
 @cache
 def _style(template: str) -> str:
     """A style sheet, with the colours of the palette as variables and as those of pictures."""
-    return _environment().get_template(template).render()
+    return environment().get_template(template).render()
 
 
 def _hash(text: str) -> str:

@@ -23,7 +23,6 @@ COLOURS = {
     "accent": ("#0a62a9", "#6cb6f5"),
     "aside": ("#7b8591", "#8b96a3"),
     "reference": ("#3f4750", "#c4ccd5"),
-    "limit": ("#b3261d", "#ff8a80"),
     "good": ("#1a6b35", "#7bd396"),
     "good-back": ("#e3f4e8", "#12301d"),
     "warn": ("#8a4b00", "#f2b65c"),
@@ -73,6 +72,8 @@ SHAPES = (
     "M4.5 0L-3.5 4.5V-4.5Z", "M-4.5 0L3.5 4.5V-4.5Z",
 )  # fmt: skip
 """The marks of points around their place, one for each series; a reference is the fourth."""
+RULES = {"fail": ("bad", "7 3"), "warn": ("warn", "8 3 2 3"), "": ("reference", "2 3")}
+"""Colour and dashes of a line across rows, by what a check does beyond it."""
 
 
 class Scale(Frozen):
@@ -110,7 +111,7 @@ class Panel(Frozen):
 
 def panels(picture: Intervals) -> list[Panel]:
     """The rows of a picture by their headings."""
-    ordered = sorted(picture.rules, key=lambda rule: (rule.is_limit, rule.value))
+    ordered = sorted(picture.rules, key=lambda rule: (rule.limit != "", rule.value))
     return [
         Panel(name, list(rows), [rule for rule in ordered if rule.panel == name])
         for name, rows in groupby(picture.rows, key=lambda row: row.panel)
@@ -129,7 +130,7 @@ def line_scale(picture: Lines) -> Scale:
         return Scale(*(picture.domain or (-0.02, 1.02)), picture.percent)
     points = [point for line in picture.lines for point in line.points]
     ends = [end for point in points for end in (point.low, point.y, point.high)]
-    return _around([*ends, *picture.limits], percent=picture.percent)
+    return _around([*ends, *(rule.value for rule in picture.limits)], percent=picture.percent)
 
 
 def flat_scale(picture: Lines) -> Scale:

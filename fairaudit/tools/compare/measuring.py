@@ -14,7 +14,7 @@ import numpy as np
 
 from fairaudit.base.arrays import Floats
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.evidence.pair_tests import Sample, bound_share_gap, compare_shares, name_share_test
+from fairaudit.evidence.pair_tests import Sample, compare_shares, name_share_test
 from fairaudit.evidence.records import MASKED_COUNTS
 from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check, Limit
@@ -133,7 +133,8 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         p, exact = compare_shares(*sides, terms.inference)
         level = multiplicity.sidak_level(terms.inference.alpha, terms.values)
         name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
-        return _add_test(change, bound_share_gap(*sides, level), GAP_INTERVAL, p, name, terms)
+        ends = proportions.gap_interval(*sides[0][:2], *sides[1][:2], level)
+        return _add_test(change, ends, GAP_INTERVAL, p, name, terms)
     if terms.mean and _STUDENT == base.method == after.method:
         # Welch's t, sums of squares from Student's intervals.
         alpha, moments = terms.inference.alpha, list[means.Summary]()

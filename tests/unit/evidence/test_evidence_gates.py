@@ -128,7 +128,7 @@ def is_worse_unseen(case: Case, found: Evidence, alpha: float = ALPHA) -> bool:
 SAID = {
     "not_significant": "not enough evidence: these numbers are compatible",
     "not_conclusive": "the interval includes the limit",
-    "significant_within": "within the limit, but significant: a p-value this small would be",
+    "significant_within": "within the limit, but significant",
 }
 
 

@@ -38,11 +38,11 @@ SENTENCE = re.compile(
     r"\((?P<word>fails|warns) .*; "
     r"who: g=a (?P<a>[\d.e+-]+) % (?P<x>[\d,]+)/(?P<n>[\d,]+), "
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
-    rf"sure: [\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
-    r"(?P<across>, includes the limit)?, "
-    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?): the probability of a value at least this "
-    r"extreme if there were no disparity "
-    r"\((?P<test>[^)]*)\).*"
+    r"sure: (?P<surely>clear|no clear) gap: "
+    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?), (?:not )?unusual if there were no disparity "
+    r"\((?P<test>[^)]*)\), "
+    rf"[\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
+    r"(?P<across>, includes the limit)?(?P<all>, (?:below|above) \S+)?[,;].*"
 )
 RATES = st.tuples(st.integers(4, 90), st.integers(4, 90)).map(lambda one: (one[0], sum(one)))
 MANY = st.tuples(st.integers(4, 10**7), st.integers(4, 10**7)).map(lambda one: (one[0], sum(one)))
@@ -80,6 +80,14 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     is_within = any(end is not None and one["low"] < end < one["high"] for end in (low, high))
     # A limit that asks for the whole interval has a sentence of its own on that.
     assert bool(said["across"]) == (is_within and beyond(value) and not case.conclusive)
+    wholly = (low is not None and one["high"] < low) or (high is not None and one["low"] > high)
+    assert bool(said["all"]) == wholly
+    # The printed rates give the printed value, unless a limit is so near that it has many digits.
+    first, second = (Fraction(said[name]) / 100 for name in "ab")
+    result = first / second if ratio else first - second
+    digits = len(said["value"].partition(".")[2])
+    is_near = abs(result - Fraction(exact(said["value"]))) <= Fraction(101, 200 * 10**digits)
+    assert is_near or digits > 5 or "e" in said["value"]
     # The numbers are those of the document, rounded.
     true: dict[str, Fraction] = {
         "value": value,
@@ -109,6 +117,7 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     # The p-value as printed is on the side of the level that it is judged to be on.
     sign, level = said["p"].split()
     sure = word.split()[1] == "sure"
+    assert (said["surely"] == "clear") == (Fraction(one["significance"]["p"]) < alpha)
     assert (Fraction(level) < alpha) == sure if sign == "=" else sure, one["sentence"]
     for kind, text in SAID.items():
         assert (text in one["sentence"]) == (kind == backing)
@@ -205,9 +214,7 @@ def test_several_groups_are_told_as_they_are_judged(
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
     of_family = rf"if there were no disparity \([^;]*; Holm, {size} tests[;)]"
-    family = (
-        rf"p (= |< )(\.\d+|1\.0+): the probability of a value at least this extreme {of_family}"
-    )
+    family = rf"clear gap: p (= |< )(\.\d+|1\.0+), (?:not )?unusual {of_family}"
     found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
     if found[1] != "< ":

@@ -406,8 +406,8 @@ def test_the_sentence_of_berkeley() -> None:
     (told,) = sentences(fairaudit.audit(SPECS / "berkeley_admissions.yaml"))
     # Sato's interval and the Cochran–Mantel–Haenszel p: statsmodels' StratifiedTable has .2169.
     assert told == (
-        "women against men, selection rate: 14.2 points lower overall, 30.4 % (557/1,835) against "
-        "44.5 % (1,198/2,691), p < .0001; after adjustment for department no clear "
+        "women against men, selection rate: 14.2 points lower overall, 30.35 % (557/1,835) against "
+        "44.52 % (1,198/2,691), p < .0001; after adjustment for department no clear "
         "gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
         "(Cochran–Mantel–Haenszel); reversed in 4 of 6 strata (66.7 %), with 66.8 % of the "
         "people (the reversal: p = .2169)."
@@ -582,8 +582,8 @@ def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
         ).split()
     )
     assert "not established after The overall gap is significant (p below 0.05" in text
-    assert "share of people" in text
-    assert "Share of people: the stratum's share of both groups together (not its" in text
+    assert "of people" in text
+    assert "Of people: the stratum's share of both groups together (not its" in text
     assert "test of no opposite gaps: p " in text
 
 

@@ -138,7 +138,7 @@ def test_worse_off_people_and_picture_follow(compare: str, fail: dict[str, Any])
     assert found.practice.limit == Fraction(4, 5)
     (figure,) = rate_figures.rates(result)
     assert isinstance(figure.picture, Intervals)
-    lines = [rule.value for rule in figure.picture.rules if rule.is_limit]
+    lines = [rule.value for rule in figure.picture.rules if rule.limit]
     assert lines == pytest.approx([0.48])
     assert found.estimate is not None
     working = check_page.working(found)

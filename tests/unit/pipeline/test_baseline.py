@@ -523,6 +523,13 @@ def of_classes(rates: dict[str, int]) -> str:
     return "\n".join(["race,y,n", *lines, ""])
 
 
+def of_scores(rates: dict[str, int]) -> str:
+    """Of 100 people, so many have the score 0.8, and the others 0.2."""
+    lines = [f"{race},{s},{n}" for race, k in rates.items() for s, n in ((0.8, k), (0.2, 100 - k))]
+    return "\n".join(["race,s,n", *lines, ""])
+
+
+SCORE = {"columns": {"protected": ["race"], "score": "s", "count": "n"}}
 LABEL = {"columns": COLUMNS | {"label": {"column": "z", "positive": 1, "negative": 0}}}
 TOWNS = {"columns": COLUMNS | {"strata": ["town"]}}
 CLASSES = {"columns": COLUMNS | {"decision": "y"}}
@@ -542,6 +549,9 @@ ONE_NUMBER: list[tuple[dict[str, Any], Callable[[dict[str, int]], str], dict[str
         {"metric": "demographic_parity_difference", "class": "hired", "fail": {"above": 0.05}},
         *(of_classes, CLASSES),
     ),
+    ({"metric": "total_variation", "fail": {"above": 0.05}}, of_classes, CLASSES),
+    ({"metric": "differential_fairness_credible", "fail": {"above": 0.5}}, rows, {}),
+    ({"metric": "score_parity_gap", "fail": {"above": 0.05}}, of_scores, SCORE),
     (
         {"metric": "selection_rate", "compare": "difference", "reference": "a"}
         | {"aggregate": "max", "fail": {"above": 0.1}},
