@@ -127,8 +127,7 @@ CRITERIA = (
         title="Equalized odds difference, mean",
         short="eq. odds mean",
         aliases=("equalized_odds_difference_mean",),
-        description="The mean of two gaps between groups: in true positive rate and in false "
-        "positive rate.",
+        description="The mean of two gaps: in true positive rate and in false positive rate.",
         caution=TRUSTS_THE_LABEL + " A mean can hide one wide gap.",
         source=citations.FAIRLEARN,
         other_tools="The same as Fairlearn's `equalized_odds_difference(agg='mean')`.",
@@ -150,8 +149,7 @@ CRITERIA = (
         id="predictive_equality",
         short="FPR gap",
         source=citations.CORBETT,
-        other_tools="If the metric is defined with true negative rates instead, the gap is the "
-        "same.",
+        other_tools="With true negative rates instead, the gap is the same.",
         parts=((r.FALSE_POSITIVE_RATE, GAP),),
     ),
     Disparity(
@@ -325,8 +323,7 @@ CRITERIA = (
         caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
         "alone is not evidence, and the ratio of a small group varies a lot by chance.",
         source=citations.LL144,
-        other_tools="New York City's Local Law 144 requires this ratio for tools that score "
-        "people.",
+        other_tools="New York City's Local Law 144 requires it for tools that score people.",
         parts=((s.SCORING_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
     ),
@@ -442,8 +439,7 @@ DISPARITIES = (
         id="mean_difference",
         short="mean diff.",
         aliases=("discrimination_score", "slift_d"),
-        caution=IGNORES_THE_LABEL + " A positive value means that the group is selected less "
-        "often.",
+        caution=IGNORES_THE_LABEL + " Above 0 the group is selected less often.",
         source=citations.ZLIOBAITE,
         other_tools="The same as `statistical_parity_difference` with the opposite sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
@@ -482,8 +478,7 @@ DISPARITIES = (
         title="Odds ratio of selection",
         short="odds ratio",
         description="The odds of being selected in the group divided by the odds in the reference.",
-        caution=IGNORES_THE_LABEL + " The odds ratio is farther from 1 than the ratio of the "
-        "rates.",
+        caution=IGNORES_THE_LABEL + " It is farther from 1 than the ratio of the rates.",
         source=citations.ZLIOBAITE,
         other_tools="Žliobaitė prints the inverse, but the limits in her Table 4 are those of this "
         "ratio.",

@@ -279,7 +279,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         )
         first, second = map("  ".join, zip(*columns, strict=True))
         mix = f"at the same mix of {reversals.name_given(reversal)}"
-        yield from labelled("who", [f"{first} {mix}", second])
+        yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
         # In how many strata the gap points the other way, and its test among all comparisons.
         text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
         if reversal.kind is ReversalKind.OPPOSITE:
@@ -453,7 +453,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         if isinstance(limit, Limit) and (beyond := headlines.beyond_words(finding)):
             low, high = estimate.low or 0.0, estimate.high or 0.0
             if any(low < float(bound) < high for bound in limit.bounds):
-                where = "" if limit.conclusive else ", includes the limit"
+                where = "" if limit.conclusive else ", includes the limit, so it may be within it"
             elif limit.is_crossed(low, None) and limit.is_crossed(high, None):
                 where = f", {beyond}"
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")

@@ -151,11 +151,12 @@ def _table(
     asked = asked_comparisons.comparisons_of(first, compared)
     kinds = {asked_comparisons.is_ratio(row) for row in asked}
     notes = []
-    tests = [
-        test
+    shown = [
+        (test, _p_value(row))
         for row in rows[:most]
-        if (test := row.estimate.significance) and "*" in _p_value(row) and _is_compared(row)
+        if (test := row.estimate.significance) and _is_compared(row)
     ]
+    tests = [test for test, p in shown if "*" in p]
     if tests:
         # The number of tests behind a star and their correction.
         is_raw = tests[0].correction == "none"
@@ -163,6 +164,8 @@ def _table(
         family = f"{how} for the {numbers.whole(tests[0].family)} tests of this table"
         family = family if tests[0].family > 1 else "in the only test of this table"
         notes.append(f"*: p is below {first.alpha:g} {family}")
+    if not shares and any(" F" in p for _, p in shown):
+        notes.append("F: by Fisher's exact test")  # other reports have a legend
     eligible = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
     is_compared = bool(kinds) or any(row.reference for row in eligible)
     if first.averaged and len(eligible) > 1 and not is_compared:
