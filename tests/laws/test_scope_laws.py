@@ -31,7 +31,9 @@ SCOPES = {
     "None of [^.]+ subgroups ": r"^None of [\d,]+ subgroups diverges significantly \([^)]*< 0?\.\d",
     "no subgroup but everybody ": r"min_size = [\d,]+ in the denominator",
     "none significant": r"^none significant \(p < 0?\.\d",
-    "no clear gap: ": r"^no clear gap: (no gap( \[|, p )|[\d.]+ points |p [=<] |[\d.]+ % interval )",
+    "no clear gap: ": (
+        r"^no clear gap: (no gap( \[|, p )|[\d.]+ points |p [=<] |[\d.]+ % interval )"
+    ),
     "no gap, p ": r"^no gap, p [=<] ",
     "no gap overall, ": r"^no gap overall, [^(]+\([\d,/n= ]+\)",
     r"no gap \[": r"^no gap \[[^\]]+\], p ",
