@@ -386,7 +386,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
     if not finding.reversals:
         limit, scope = finding.limit, reversals.describe_scope(finding.compared or check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
-            return f"reversals of {title}: not evaluated, {finding.why} ({scope})"
+            return f"reversals of {title} ({scope}): not evaluated, {finding.why}"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
         return f"no gap in {title} {_PASSED[limit.kind]} ({scope})"

@@ -25,7 +25,7 @@ SCOPES = {
     "Nothing could be compared": rf"^[^(]+{SCAN}",
     "no two groups share ": rf"^[^(]+{SCAN}",
     "no two groups could be compared": r"^[^.]{40,70}",
-    "reversals of [^:(]+: not evaluated": rf"^.+?{SCAN}",
+    "reversals of [^:]+: not evaluated": rf"^reversals of [^(]+{SCAN}",
     "No gap of more than ": r"^No gap of more than \d+ points? [^(]+\(p < 0?\.\d",
     "No subgroup has ": r"^No subgroup has [\d,]+ people in the denominator",
     "None of [^.]+ subgroups ": r"^None of [\d,]+ subgroups diverges significantly \([^)]*< 0?\.\d",

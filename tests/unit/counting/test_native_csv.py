@@ -152,7 +152,7 @@ def test_a_fault_has_the_words_of_the_guard(tmp_path: Path, body: bytes) -> None
 def test_what_is_not_served_is_left_to_the_lazy_route(tmp_path: Path, body: str) -> None:
     path = tmp_path / "data.csv"
     path.write_text("a,b,y,z\n" + body)
-    with pytest.raises(UsageError, match="the kernel cannot read"):
+    with pytest.raises(UsageError, match="the compiled module cannot read"):
         counted("native", path)
     assert counted("lazy", path).read
 
@@ -586,7 +586,7 @@ def test_what_c_does_not_read_as_a_weight_is_left_to_the_lazy_route(
         patch.setenv("FAIRAUDIT_ROUTE", "native")
         with pytest.raises((UsageError, DataError)) as told:
             count_data(asked, path)
-    assert "the kernel cannot read" in str(told.value)
+    assert "the compiled module cannot read" in str(told.value)
     assert outcome("", path, asked) == outcome("lazy", path, asked)
 
 

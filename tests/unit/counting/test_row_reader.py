@@ -223,7 +223,7 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
     [
         ({"columns": {"weight": "x"}}, "has no survey weights: leave out `weight`"),
         ({"columns": {"count": "x"}}, "counts several people: leave out `count`"),
-        ({"suppress_below": 11}, "made of single people"),
+        ({"suppress_below": 11}, "computed from single people"),
         (
             {"metrics": [{"metric": "consistency", "k": 0}]},
             ("the number of neighbours must be at least 1"),

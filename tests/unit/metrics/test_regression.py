@@ -543,7 +543,7 @@ def test_another_control_is_another_definition() -> None:
     [
         ({"given": "u"}, {}, "takes `controls`, not `given`"),
         ({"reference": "rest"}, {}, "with one group: name a level, or use `largest`"),
-        ({"by": "group", "controls": "group"}, {}, "'group' is in `by` too"),
+        ({"by": "group", "controls": "group"}, {}, "'group' is in `by`, too"),
         ({"controls": "group"}, {}, "every protected attribute is a control"),
         ({"controls": "uu"}, {}, "did you mean 'u'"),
         ({"controls": ["u", "u"]}, {}, "'u' is listed twice"),
