@@ -209,9 +209,7 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
         " ",
         text,
     )
-    text = re.sub(
-        r"(?:95|80) %|fails? (?:above|below) [\d.]+|warns? (?:above|below) [\d.]+", " ", text
-    )
+    text = re.sub(r"(?<![\d.])(?:95|80) %|(?:fail|warn)s? (?:above|below) [\d.]+", " ", text)
     text = re.sub(r"p (?:of no disparity )?[=<] [\d.]+", " ", text)
     wrong += [found[0] for found in NUMBER.finditer(text) if not known.has(found[0])]
     return [number for number in wrong if number not in notices]
