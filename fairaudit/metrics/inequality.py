@@ -95,8 +95,8 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     if order > 0:
         size = count_effective_of_share(counts, (none,), _CELLS)
         low, _ = proportions.share_interval(without, size, alpha)
-        # Without a benefit there is no value. So the level of the upper end is that of the samples
-        # with a value, whose chance is least if the benefit is that of the others of one person.
+        # Samples without a benefit have an undefined value, so the upper end has the level of the
+        # others. Their chance is least if the share of benefits is that without one person.
         others = np.maximum((1 - without) * size - 1, 0.0) / (size - 1)
         rarest = proportions.share_interval(others, size - 1, alpha)[0]
         chance = np.nan_to_num(1 - (1 - rarest) ** size)

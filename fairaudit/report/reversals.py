@@ -456,14 +456,17 @@ def within(reversal: Reversal) -> str:
     if kind is ReversalKind.MOST_PEOPLE:
         return f"given {given} {_mean(reversal, reversal.directions[reversal.crude > 0])}"
     if kind is ReversalKind.OPPOSITE:
-        return f"given {given} {', '.join(_mean(reversal, side) for side in reversal.directions)}"
+        higher, lower = (_mean(reversal, side) for side in reversal.directions)
+        return f"given {given} {higher} and {lower}"
     return f"{gap(reversal.standardized)} at the same mix of {given}"
 
 
 def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
-    """The mean gap of strata whose gaps have one direction, and how many they are."""
+    """The mean gap of strata whose gaps have one direction, and which or how many they are."""
     weight = sum(stratum.weight for stratum in side)
     mean = sum(stratum.weight * stratum.difference for stratum in side) / weight
+    if len(side) == 1:
+        return f"{gap(mean)} for {numbers.people(side[0].stratum)}"
     return f"{gap(mean)} in {len(side)} of {reversal.estimable_strata} strata"
 
 

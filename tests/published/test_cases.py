@@ -67,7 +67,7 @@ ANSWERS = [
     Answer("macro-classes", "spec.yaml", 1, ("1.000",)),
     Answer("averaged-rates", "spec.yaml", 0, ("43.2 %", "19.1 %")),
     Answer("rest-and-unknown", "spec.yaml", 1, ("30/100", "10/100")),
-    Answer("opposite-gaps", "spec.yaml", 0, ("40.0 points higher in 1 of 2 strata",)),
+    Answer("opposite-gaps", "spec.yaml", 0, ("40.0 points lower for d=2",)),
     Answer("weights-false-pass", "spec.yaml", 1, ("0.638", "p = .0001")),
     Answer("weights-false-fail", "spec.yaml", 0, ("not enough evidence",)),
     Answer("smoothed-epsilon", "spec.yaml", 2, ("conclusive",)),
