@@ -1,6 +1,6 @@
-"""Departures: how far each group is over a limit that a check applies to the farthest ones alone.
+"""Departures: how far each group is over the limit of a check that the farthest groups decide.
 
-Baselines and comparisons of results find the groups that are over it, or farther, only later.
+With them a baseline and `compare` find groups that are newly or farther over the limit.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Breach(Frozen):
 
 @declare_subjects(row="part group stratum value ahead")
 class Departure(Frozen):
-    """A group over the limit of a check by one rate or outcome, where others may decide the check.
+    """A group over the limit of a check by one rate or outcome; another group may decide the check.
 
     In a spread it is compared with the highest group, or with the lowest one: `ahead`.
     """

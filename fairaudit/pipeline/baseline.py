@@ -485,7 +485,7 @@ def _judge_others(
     fallen: Mapping[Departure, float | None],
     rejudge: Rejudge,
 ) -> dict[Breach, Finding]:
-    """The values over a limit between groups that have fallen behind the ones that decide.
+    """The values over a limit of groups that have fallen, other than the groups that decide.
 
     All other groups that are beyond the limit are set aside, but not the one they are compared
     with. Groups that lack the required evidence are not listed.

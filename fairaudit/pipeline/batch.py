@@ -154,7 +154,7 @@ def _count_own_rows(result: ResultOrError, rows: int) -> ResultOrError:
 def _split_levels(
     plan: Plan, data: Data, column: str, least: int, progress: Progress, engine: Engine
 ) -> tuple[dict[str, str], list[str], list[int]]:
-    """The condition of each level of a column, by its name, the pooled levels, and rows of each.
+    """For each level of a column its condition, the levels pooled in it, and its rows.
 
     Levels of fewer than `least` people have one condition together; levels that differ only in
     spaces around them are one level.

@@ -244,7 +244,7 @@ class Judge:
         return doubts
 
     def _find_opposite_levels(self, check: Check) -> Iterator[NotEvaluated]:
-        """The pairs whose gaps turn between the levels that `--for-each` audits together."""
+        """The pairs whose gap changes its direction between levels that are audited together."""
         column, metric, limit = self._spec.pooled, check.metric, check.fail or check.warn
         if column is None or column in {*check.by, *check.strata} or check.terms.average:
             return

@@ -570,7 +570,7 @@ class Redaction:
 
 
 def _ignore_baseline(finding: Finding) -> Finding:
-    """A finding of hidden numbers as without a baseline, whose effect would reveal more.
+    """A finding of hidden numbers without its baseline, because the effect reveals counts.
 
     A check that was over its limit before and is not now is open: a group may be gone.
     """

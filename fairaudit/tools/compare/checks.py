@@ -158,7 +158,7 @@ def _compare_findings(
 def list_behind(
     change: CheckChange, rates: Iterable[RateChange], terms: ChangeTerms
 ) -> tuple[Group, ...]:
-    """The groups, with their stratum, that a check that fails both times has newly over its limit.
+    """The groups and strata newly over the limit of a check that fails in both results.
 
     Groups that are farther over it are among them if the people are the same, or if their rate
     changed significantly and is not better.
