@@ -21,6 +21,7 @@ from fairaudit.metrics import (
     list_quantities,
 )
 from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.criteria import KL_DIVERGENCE
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
     BASE_RATE,
@@ -182,6 +183,26 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
                 f"{check.id}: {quoted(check.of)} minus {quoted(check.against)} is {farthest:.3f}, "
                 "on the side that the limit does not look at; are `of` and `against` swapped?",
                 Subjects.ANYBODY,
+            )
+
+
+def notice_changes_without_direction(
+    checks: Iterable[AnyCheck], tables: Tables
+) -> Iterator[Notice]:
+    """Notices on changes of measures that say how far apart groups are, not which is ahead."""
+    for check in checks:
+        if not isinstance(check, Check) or check.against is None:
+            continue
+        whole = evaluate_check(check, tables).parts[0].table_value
+        is_distance = check.metric is KL_DIVERGENCE or (
+            whole is not None and not whole.apart and bool((whole.highest_group < 0).all())
+        )
+        if is_distance:
+            yield Notice(
+                f"{check.id}: {check.metric.id} has no direction, so it does not show whether "
+                f"groups trade places from {check.against} to {check.of}; a limit on "
+                "`demographic_parity_difference` does",
+                Subjects.NOBODY,
             )
 
 

@@ -43,6 +43,7 @@ from fairaudit.pipeline.tables.audit import (
     write_weight_notices,
 )
 from fairaudit.pipeline.tables.check_notices import (
+    notice_changes_without_direction,
     notice_deciding_strata,
     notice_few_people,
     notice_impossible_gates,
@@ -105,6 +106,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_other_side(checks, tables)
+    yield from notice_changes_without_direction(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
     yield from notice_light_groups(checks, tables)
