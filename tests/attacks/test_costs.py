@@ -128,7 +128,7 @@ def _count_calls(work: Callable[[], object], module: str = "") -> int:
     return sum(
         entry.callcount
         for entry in profile.getstats()
-        if not module or entry.code.co_filename.endswith(module)
+        if not module or getattr(entry.code, "co_filename", "").endswith(module)
     )
 
 
