@@ -342,7 +342,7 @@ def test_more_than_the_limits_is_refused_where_it_stands(
 ) -> None:
     told = _refusal(folder, KINDS["bins"](10_001))
     assert "spec.yaml:3:25: " in told
-    assert "these edges make 10,001 groups, and at most 10,000 can be audited" in told
+    assert "these values make 10,001 groups, and at most 10,000 can be audited" in told
     told = _refusal(folder, KINDS["thresholds"](6 * 101))
     assert "spec.yaml:8:" in told
     assert "`at` names 101 thresholds, and at most 100 are allowed" in told
