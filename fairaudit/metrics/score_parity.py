@@ -311,7 +311,7 @@ MULTICALIBRATION = TableMetric(
     source=citations.HEBERT_JOHNSON,
     other_tools="Hébert-Johnson et al. require small distances in every group of a large "
     "collection of groups, and allow a small exception in each group. Here, the groups can be "
-    "those of all subsets of the attributes. `well_calibration` takes the mean over the bins of "
+    "those of all combinations of columns. `well_calibration` takes the mean over the bins of "
     "each group instead.",
     formula="max over groups and bins of |mean label - mean score|; ten bins of [0, 1], or one for "
     "each value if there are at most twenty",

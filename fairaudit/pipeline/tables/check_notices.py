@@ -242,7 +242,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         )
     if len(turned) > _MOST_TURNED:
         more = len(turned) - _MOST_TURNED
-        what = f"Δε: in {more:,} more subsets the largest gap changed its sign, too"
+        what = f"Δε: in {more:,} more combinations of columns the largest gap changed its sign, too"
         yield Notice(what, Subjects.ANYBODY)
 
 
@@ -350,8 +350,9 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
                 for g in few
             ]
             yield Notice(
-                f"{check.id}: groups too small to show a gap as large as the limit ({limit}), "
-                f"the highest or the lowest perhaps by chance: {_list_some(smallest)}",
+                f"{check.id}: these groups are too small to show a gap as wide as the limit "
+                f"({limit}), and can be the highest or the lowest by chance: "
+                f"{_list_some(smallest)}",
                 Subjects.ANYBODY,
             )
 
