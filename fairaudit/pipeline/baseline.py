@@ -392,8 +392,8 @@ def name_status_before(
 ) -> Finding:
     """A finding to publish, with its status in the baseline, and open if groups are missing now.
 
-    It is not compared: its status would tell on which side of the printed value the earlier one
-    was, of however few people.
+    It is not compared: its status would show on which side of the printed value the earlier
+    value was, of however few people.
     """
     previous = baseline.checks[finding.check.id]
     before = Before(baseline.earlier, previous.finding.status.value, None, None)

@@ -161,8 +161,8 @@ def list_behind(
     """The groups and strata newly over the limit of a check that fails in both results.
 
     Groups that are farther over it are among them if the people are the same, or if their rate
-    changed significantly and is not better. So are groups none of whose rates is listed, which
-    leaves nothing to test: an entry without rates hides no group.
+    changed significantly and is not better. Without a listed rate of the group there is no test,
+    and the group is among them, too.
     """
     check, fallen = change.check, find_fallen(change.before, change.after, 0)
     both_fail = change.before.status is change.after.status is Status.FAIL
