@@ -7,9 +7,9 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import servers
@@ -31,6 +31,8 @@ from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
+T = TypeVar("T")
+
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "sample_data"
 SPECS = ROOT / "audit_specs"
@@ -49,7 +51,7 @@ vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 # Run by hand, with packages that are no test dependency; and a server, which is no module of tests.
 collect_ignore = ["published/transcripts", "clickhouse_server.py"]
 
-QUICK, ALL = 10, 25
+QUICK, ALL = 5, 25
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
@@ -87,9 +89,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Thousands of tests are no garbage: the collector need not look at them again."""
+    """Thousands of tests are not garbage: the collector does not look at them again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def is_quick() -> bool:
@@ -105,6 +108,11 @@ def fewer(number: int) -> int:
 def both() -> tuple[bool, ...]:
     """False and True with `--all`, False alone in the quick run."""
     return (False,) if is_quick() else (False, True)
+
+
+def sampled(values: Sequence[T], part: int = 3) -> Sequence[T]:
+    """All values with `--all`; in the quick run every third one, or whichever `part` says."""
+    return values[:: part if is_quick() else 1]
 
 
 def sentence_of(result: AuditResult, finding: Finding) -> str:

@@ -325,8 +325,11 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
     """The counts of a table of a database, which is grouped there."""
     try:
         if plan.rows is not None:
-            what = f"{data.name}: measures of individuals cannot be computed in a database"
-            return UsageError(what, "audit an export as Parquet, or remove that metric")
+            what = (
+                f"{data.name}: measures of individuals (such as `consistency`) compare people one "
+                "by one, which fairaudit cannot do in a database"
+            )
+            return UsageError(what, "audit an export as Parquet, or remove these measures")
         if plan.repeats is not None:
             what = (
                 f"{data.name}: the data is in a database, where fairaudit cannot leave out "

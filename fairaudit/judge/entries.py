@@ -21,6 +21,7 @@ from fairaudit.judge.departures import list_departures
 from fairaudit.judge.findings import NotEvaluated
 from fairaudit.metrics import Disparity, Eligibility, Evaluation, GroupMetric, Requirement, evaluate
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
+from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.eligibility import find_group
 from fairaudit.metrics.evaluate import evaluate_against
 from fairaudit.metrics.evaluation_record import write_unsmoothed
@@ -396,20 +397,25 @@ def find_cancelling_parts(
     if isinstance(metric, GroupMetric) or not (is_difference or is_mean):
         return
     ideal, most = float(metric.ideal), max(abs(float(bound)) for bound in limit.bounds)
-    rows = (list_departures(evaluation, limit) or ()) if is_difference and evaluation.spread else ()
+    # The value of a group is compared itself, unless it is made of several rates.
+    is_of_rates = evaluation.subtracts and bool(evaluation.parts[0].parts)
+    is_of_rates = is_of_rates and isinstance(metric, Disparity) and metric.fold is not REMAINDER
+    is_of_many = is_difference and (evaluation.spread or is_of_rates)
+    rows = (list_departures(evaluation, limit) or ()) if is_of_many else ()
+    is_unsigned = isinstance(metric, Disparity) and metric.is_unsigned
+    hides = "the largest gaps" if evaluation.spread and not is_unsigned else "the two numbers"
     for entry in entries:
         parts = find_parts(evaluation, entry.z, entry.w)
         groups = [
             (part.first.group, part.second.group) for part in parts if part.first and part.second
         ]
         stratum = evaluation.table.strata[entry.z]
-        # The groups that decide the number of now, and are farther behind than before.
-        own = {side.group for part in parts[: len(parts) // 2] for side in part.sides} - {()}
+        own = () if evaluation.spread else evaluation.table.groups[entry.w]
         for row in rows:
-            if row.stratum == stratum and (row.group in own or not own):
+            if row.stratum == stratum and own in ((), row.group):
                 reason = f"the gap of {describe_group(row.group)} changes by {row.value:.3f}, over "
-                reason += "the limit, which the difference of the largest gaps does not show"
-                yield NotEvaluated((), stratum, reason, blocks=not limit.asks)
+                reason += f"the limit, which the difference of {hides} does not show"
+                yield NotEvaluated(own, stratum, reason, blocks=not limit.asks)
                 break
         if len(groups) != 2 or len(parts) != 2 or parts[0].outcome != parts[1].outcome:
             continue

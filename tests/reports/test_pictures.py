@@ -225,6 +225,7 @@ def test_suppressed_undefined_and_infinite_values_are_told_not_drawn() -> None:
         assert not re.search("nan|inf", repr(draw(picture)), re.IGNORECASE)
 
 
+@pytest.mark.long
 def test_colours_and_dashes_of_pictures_are_in_the_style_and_none_is_in_the_picture() -> None:
     (style,) = tree_of("loans").all("style")
     classes = {

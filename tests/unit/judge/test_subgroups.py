@@ -434,7 +434,7 @@ def test_a_waiver_of_a_group_takes_the_subgroups_in_it(tmp_path: Path) -> None:
     assert status({"a": "x"}, {"a": "y"}) == (Status.FAIL, 2)
     assert status({"a": "x"}, {"a": "y"}, {"b": "u"}, {"b": "v"})[0] is Status.WAIVED
     assert status("all")[0] is Status.WAIVED
-    with pytest.raises(SpecError, match="no such attribute: 'c'"):
+    with pytest.raises(SpecError, match="no protected column 'c'"):
         status({"c": "x"})
 
 

@@ -113,10 +113,13 @@ def test_a_limit_of_a_preset_is_on_its_first_measure() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"metric": "survey", "smoothing": "1"}, "the preset survey takes no `smoothing`"),
+        (
+            {"metric": "survey", "smoothing": "1"},
+            "a preset cannot have `smoothing`: write the measures of survey",
+        ),
         ({"metric": "survey", "of": "odl"}, "unknown outcome: 'odl'; did you mean 'old'?"),
         ({"metric": "survy"}, "unknown metric 'survy'"),
-        ({"metric": "fairmlhealth", "fail": {"below": "2"}}, "parity itself (1) would cross"),
+        ({"metric": "fairmlhealth", "fail": {"below": "2"}}, "perfect equality (1) would cross"),
     ],
 )
 def test_what_a_preset_does_not_take_is_a_fault(entry: dict[str, Any], message: str) -> None:

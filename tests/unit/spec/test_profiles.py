@@ -88,7 +88,7 @@ def test_faults_have_their_file_whatever_its_name(
 ) -> None:
     """One entry alone, in a profile; and a spec that is called as one of ours."""
     told = refused(tmp_path, f"{ABOUT}metrics:\n  metric: impact_ratio\n  fail: '< 80'\n")
-    assert "ours.yaml:4:9: metrics[1].fail: parity itself" in told
+    assert "ours.yaml:4:9: metrics[1].fail: perfect equality" in told
     monkeypatch.chdir(tmp_path)
     path = Path("four-fifths.yaml")
     path.write_text(SPEC.replace("ours.yaml", "four-fifths"))
