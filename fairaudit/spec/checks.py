@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import Fault, SpecError
 from fairaudit.base.frozen import field_names, replace
-from fairaudit.base.names import canonical, quoted
+from fairaudit.base.names import canonical, listing, quoted
 from fairaudit.counting.sources.column_checks import split_words
 from fairaudit.cube import Grouping
 from fairaudit.evidence.methods import explain_no_interval, explain_no_test
@@ -446,8 +446,8 @@ def _expand_presets(
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
         noun = "measure" if len(used) == 1 else "measures"
-        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}: {', '.join(used)}"
-        text += f"; the data has no columns for {', '.join(others)}" if others else ""
+        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}: {listing(used, 3)}"
+        text += f"; the data has no columns for {listing(others, 3)}" if others else ""
         text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):
@@ -457,7 +457,7 @@ def _expand_presets(
     profiles = context.reader.document.profiles
     if left_out:
         names = ", ".join(profile.name for profile in profiles)
-        what = f"the data has no columns for these measures of {names}: {', '.join(left_out)}"
+        what = f"not measured, as the data has no columns for them: {', '.join(left_out)} ({names})"
         notices.append(Notice(what, Subjects.NOBODY))
     return entries, notices
 

@@ -48,9 +48,7 @@ def test_a_file_without_repeated_ids_is_audited_without_polars(
     if suffix == "csv":
         pyarrow.csv.write_csv(table, path)
     else:
-        pyarrow.parquet.write_table(
-            pa.table(columns), tmp_path / "people.parquet", row_group_size=7
-        )
+        pyarrow.parquet.write_table(table, path, row_group_size=7)
     (tmp_path / "spec.yaml").write_text(
         f"version: 1\ndata: people.{suffix}\ncolumns: {{protected: [g], decision: "
         "{column: d, positive: 1, negative: 0}}\nmetrics: [selection_rate]\n"

@@ -450,13 +450,15 @@ def test_mirror_cases_are_told_in_words() -> None:
         ("b", "v"): (60, 100),
     }
     assert " ".join(sentences(audited(hidden))).startswith(
-        "a against b, selection rate: no gap overall, 60.0 % (240/400) against 60.0 % (240/400), "
+        "g=a against g=b, selection rate: no gap overall, "
+        "60.0 % (240/400) against 60.0 % (240/400), "
         "p = 1.0000; after adjustment for z 20.0 points lower [-"
     )
     # Strata of .2 against .2 and .6 against .6: all of the gap goes with the mix.
     text = " ".join(sentences(audited(explained)))
     assert text.startswith(
-        "a against b, selection rate: 24.0 points higher overall, 52.0 % (260/500) against 28.0 % "
+        "g=a against g=b, selection rate: "
+        "24.0 points higher overall, 52.0 % (260/500) against 28.0 % "
         "(140/500), p < .0001; after adjustment for z no clear gap: no gap [-"
     )
     assert "100.0 % of the gap [" in text
@@ -526,10 +528,10 @@ def test_what_a_check_names_has_its_strata_though_it_is_not_significant() -> Non
     bare, asked = audited(KIDNEY), audited(KIDNEY, fail=True)
     for result, shows in ((bare, False), (asked, True)):
         text = " ".join(terminal.render(content.document(result)).split())
-        assert "1 sign pattern not established: 1 reversed in" in text
+        assert "1 pattern may be chance: 1 reversed in" in text
         assert ("81/87" in text.partition("Simpson's reversals")[2]) == shows
     (finding,) = asked.findings
-    assert ", not established" in sentence_of(asked, finding)
+    assert "; this may be chance" in sentence_of(asked, finding)
 
 
 HANGING: Cells = {
@@ -550,13 +552,13 @@ def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -
     assert (one.kind, one.hangs_on_weights) == (ReversalKind.MASKED, True)
     (told,) = sentences(result)
     assert told == (
-        "a against b, selection rate: no gap overall, 40.0 % (4/10) against 40.0 % (30/75), "
+        "g=a against g=b, selection rate: no gap overall, 40.0 % (4/10) against 40.0 % (30/75), "
         "p = .8665; after adjustment for z the sign of the gap depends on the weights of the "
         "strata: +3.5 points by Mantel–Haenszel, -5.3 by both groups' people; no single adjusted "
         "gap is reported."
     )
     text = " ".join(terminal.render(content.document(result)).split())
-    assert "1 a gap hidden in the aggregate (a against b); -o report.json has them" in text
+    assert "1 a gap hidden in the aggregate (g=a against g=b); -o report.json has them" in text
 
 
 def test_no_gap_remains_only_of_one_that_is_significant_overall() -> None:
@@ -581,7 +583,7 @@ def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
             content.document(fairaudit.audit(SPECS / "berkeley_admissions.yaml"))
         ).split()
     )
-    assert "not established after The overall gap is significant (p below 0.05" in text
+    assert "no clear gap after The overall gap is significant (p below 0.05" in text
     assert "of people" in text
     assert "Of people: the stratum's share of both groups together (not its" in text
     assert "test of no opposite gaps: p " in text
@@ -600,8 +602,8 @@ def test_what_chance_makes_is_counted_and_never_a_headline(seed: int) -> None:
     text = " ".join(terminal.render(content.document(result)).split())
     section = text.partition("Simpson's reversals")[2].partition("Definitions")[0]
     if patterns and len(patterns) == len(result.reversals):
-        assert f"{len(patterns)} sign pattern" in section
-        assert " not established: " in section
+        assert f"{len(patterns)} pattern" in section
+        assert " may be chance: " in section
         assert "points lower overall" not in section
     blocks = content.document(result, all_rows=True)
     told = {text for block in blocks if isinstance(block, Entries) for _, text in block.rows}

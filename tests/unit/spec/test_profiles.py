@@ -150,7 +150,7 @@ def test_a_measure_without_data_is_left_out_but_no_limit_is(tmp_path: Path) -> N
     spec = loaded(tmp_path, f"{ABOUT}metrics: [impact_ratio, scoring_rate]\n")
     assert [request.metric.id for request in spec.requests] == ["selection_rate", "impact_ratio"]
     assert any(
-        "the data has no columns for these measures of ours: scoring_rate" in notice
+        "not measured, as the data has no columns for them: scoring_rate" in notice
         for notice in spec.notices
     )
     told = refused(tmp_path, f"{ABOUT}metrics: [{{metric: scoring_rate, fail: '< 0.5'}}]\n")
