@@ -7,9 +7,9 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import servers
@@ -31,6 +31,8 @@ from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.result import AuditResult, ComparisonRow, RateRow
 
+T = TypeVar("T")
+
 ROOT = Path(__file__).parent.parent
 SAMPLES = ROOT / "sample_data"
 SPECS = ROOT / "audit_specs"
@@ -49,7 +51,7 @@ vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 # Run by hand, with packages that are no test dependency; and a server, which is no module of tests.
 collect_ignore = ["published/transcripts", "clickhouse_server.py"]
 
-QUICK, ALL = 10, 25
+QUICK, ALL = 5, 25
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
@@ -86,10 +88,19 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Watch(config))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each worker gets tests that follow one another: they share fixtures and cached audits."""
+    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  # not always installed
+
+    return WorkStealingScheduling(config, log)
+
+
 def pytest_collection_finish() -> None:
-    """Thousands of tests are no garbage: the collector need not look at them again."""
+    """Thousands of tests are not garbage: the collector does not look at them again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
 
 
 def is_quick() -> bool:
@@ -105,6 +116,11 @@ def fewer(number: int) -> int:
 def both() -> tuple[bool, ...]:
     """False and True with `--all`, False alone in the quick run."""
     return (False,) if is_quick() else (False, True)
+
+
+def sampled(values: Sequence[T], part: int = 3) -> Sequence[T]:
+    """All values with `--all`; in the quick run every third one, or whichever `part` says."""
+    return values[:: part if is_quick() else 1]
 
 
 def sentence_of(result: AuditResult, finding: Finding) -> str:
@@ -130,6 +146,11 @@ def about(name: object) -> Iterator[None]:
 def long(*values: Any) -> Any:
     """A case of a parametrized test that runs with `--all` alone."""
     return pytest.param(*values, marks=pytest.mark.long)
+
+
+def partly(values: Iterable[Any], part: int = 3) -> list[Any]:
+    """Cases of a parametrized test, of which every third belongs to the quick run."""
+    return [long(value) if at % part else value for at, value in enumerate(values)]
 
 
 def seeds(number: int, quick: int) -> list[Any]:

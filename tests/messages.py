@@ -260,9 +260,9 @@ Every error message of `fairaudit`, sorted by the file that raises it. `‹…�
 fills in; a fault of a spec begins with its place (`spec.yaml:12:5: metrics[1].fail`). The last
 column says what to do. The exit code is 2; for `NothingToAudit` it is 3. All
 messages of kind `Fault` or `fault` in a spec are reported together, each with its line and a caret;
-a `ValueError` becomes a fault. Reasons from other modules (for example why a filter is wrong,
-`counting/filter.py`) are `‹…›` here. `pytest --all --messages` fails if no test raises one of these
-errors.
+a `ValueError` becomes a fault. A reason that another module adds is also `‹…›`: why a filter is
+wrong, for example, is in the list of `counting/filter.py`. `pytest --all --messages` fails if there
+is an error here that no test raises.
 
 Written from the source by `pytest --rewrite-goldens tests/unit/test_messages.py`.
 """

@@ -140,7 +140,9 @@ def parse(text: str, dates: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Fil
         message = copied(str(error).splitlines()[0])
         raise PlanError([PlanFault(f"this is not a SQL expression: {message}")]) from error
     except RecursionError as error:
-        raise PlanError([PlanFault("the filter is too long")]) from error
+        raise PlanError(
+            [PlanFault("too many conditions or brackets: use `column in (…)`")]
+        ) from error
 
 
 def _list_misread(text: str) -> Iterator[str]:

@@ -35,7 +35,12 @@ from fairaudit.counting.sources import (
     open_file,
     reader_of,
 )
-from fairaudit.counting.sources.column_checks import check_columns, check_repeated, find_unused
+from fairaudit.counting.sources.column_checks import (
+    check_columns,
+    check_repeated,
+    find_unused,
+    may_repeat,
+)
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.equal_files import compare_files
 from fairaudit.counting.sources.files import Files, find_files
@@ -154,11 +159,9 @@ def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
     rows = sum(checked.records for checked in ready)
     if not unused[0] or len({*unused}) > 1 or not rows:
         return []
-    if plan.repeats is None and not plan.is_table and all(file.form == CSV for file in ready):
-        from fairaudit.counting.sources import csv_reader
-
-        if not csv_reader.may_repeat(ready, unused[0], plan.format.separator):
-            return []  # Polars, whose import takes longer than a small audit, is not needed
+    of_rows = plan.repeats is None and not plan.is_table and all(file.form for file in ready)
+    if of_rows and not may_repeat(ready, unused[0], plan.format.separator):
+        return []  # Polars, whose import takes longer than a small audit, is not needed
     from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import batches
 
@@ -322,8 +325,11 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
     """The counts of a table of a database, which is grouped there."""
     try:
         if plan.rows is not None:
-            what = f"{data.name}: measures of individuals cannot be computed in a database"
-            return UsageError(what, "audit an export as Parquet, or remove that metric")
+            what = (
+                f"{data.name}: measures of individuals (such as `consistency`) compare people one "
+                "by one, which fairaudit cannot do in a database"
+            )
+            return UsageError(what, "audit an export as Parquet, or remove these measures")
         if plan.repeats is not None:
             what = (
                 f"{data.name}: the data is in a database, where fairaudit cannot leave out "

@@ -358,7 +358,9 @@ def find_extreme_interval(
 
 
 def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
-    """The interval to an extreme group, cut at the extreme: no group is beyond it."""
-    if lowest:
-        return interval._replace(low=np.maximum(interval.low, ideal))
-    return interval._replace(high=np.minimum(interval.high, ideal))
+    """The interval to an extreme group, cut at the extreme: no group is beyond it.
+
+    The extreme group itself may be far from the others, so both ends are cut.
+    """
+    cut = np.maximum if lowest else np.minimum
+    return interval._replace(low=cut(interval.low, ideal), high=cut(interval.high, ideal))

@@ -25,6 +25,8 @@ from fairaudit.metrics.example import evaluate_example
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.stats.proportions import ODDS_RATIO_INTERVAL
 
+FROM_INTERVAL = "its interval (significant if the interval does not include the value at parity)"
+
 
 def has_direct_test(disparity: Disparity) -> bool:
     """Whether its values can be tested without their intervals."""
@@ -91,7 +93,7 @@ def name_test(metric: Metric) -> str:
     if isinstance(metric, Disparity):
         return _name_disparity_test(metric)
     of_table = f"{'G' if metric.information else 'χ²'} {FEW_GROUPS}"
-    return metric.test or ("its interval" if metric.independence is None else of_table)
+    return metric.test or (FROM_INTERVAL if metric.independence is None else of_table)
 
 
 def _name_disparity_test(metric: Disparity) -> str:
@@ -99,7 +101,7 @@ def _name_disparity_test(metric: Disparity) -> str:
         return _add(_name_disparity_test(metric.per_class), _CORRECTED.format("classes"))
     part, comparison = metric.parts[0]
     if not has_direct_test(metric):
-        return "its interval"
+        return FROM_INTERVAL
     if comparison.exact_in_strata is not None:
         return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
@@ -390,8 +392,8 @@ METHODS = (
         "An exact test of whether two shares are equal. It uses the probabilities of all tables of "
         "counts that have the same totals as the observed table. It replaces z in two cases: a "
         "count that would be expected if both shares were equal is below 5; or the p-value of z is "
-        "below .025 and more than 10 % too high or too low. A more exact formula shows how wrong "
-        "the p-value of z is (saddle point; Barndorff-Nielsen, Biometrika 73:307).",
+        "below .025 and, by a more exact formula, more than 10 % wrong (saddle point; "
+        "Barndorff-Nielsen, Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),

@@ -34,8 +34,8 @@ LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
 FEW_EXPECTED = (
-    f"if an expected count is below {LEAST_EXPECTED}, or the p-value of z is below .025 and more "
-    "than 10 % too high or too low"
+    f"if an expected count is below {LEAST_EXPECTED}, or if z is not exact enough: its p-value is "
+    "below .025 and, by a more exact formula, more than 10 % wrong"
 )
 FEW_GROUPS = (
     f"for all groups together. If a group has an expected count below {LEAST_EXPECTED}, every pair "

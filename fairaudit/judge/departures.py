@@ -6,6 +6,8 @@ With them a baseline and `compare` find groups that are newly or farther over th
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -15,6 +17,7 @@ from fairaudit.judge.checks import Limit
 from fairaudit.judge.findings import Departure, Finding
 from fairaudit.metrics import Disparity, Evaluation
 from fairaudit.metrics.definitions import Better
+from fairaudit.metrics.disparities import MEAN_MAGNITUDE, MEAN_RATIO
 from fairaudit.metrics.evaluation_record import compare_values
 from fairaudit.metrics.group_metrics import TableValue
 
@@ -48,6 +51,29 @@ def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ..
     )
 
 
+def _list_signed(side: Evaluation) -> _Values | None:
+    """The values of one outcome that is subtracted: before they become sizes, of each rate."""
+    metric, parts = side.metric, side.averaged_parts
+    if side.by_group is None or not isinstance(metric, Disparity):
+        return _measure(side)
+    if metric.fold in {MEAN_MAGNITUDE, MEAN_RATIO}:
+        rates = (rate.id for rate, _ in metric.parts)
+        return {(rate, False): part.value for rate, part in zip(rates, parts, strict=True)}
+    return {("", False): side.by_group}
+
+
+def _grow(metric: Disparity, first: Floats, second: Floats) -> Floats:
+    """How much farther from parity each group is; from one side to the other it is both sizes.
+
+    A move from -0.3 to 0.3 is one by 0.6, although both are 0.3 from parity.
+    """
+    parity = float(metric.ideal)
+    now, before = metric.size_of(first), metric.size_of(second)
+    turned = (first - parity) * (second - parity) < 0
+    both = now + before - 2 * metric.size_of(parity)
+    return np.asarray(np.where(turned, both, now - before))
+
+
 def _list_ends(value: TableValue) -> _Values:
     return {(name, end): pair[end] for name, pair in value.apart.items() for end in (False, True)}
 
@@ -55,15 +81,19 @@ def _list_ends(value: TableValue) -> _Values:
 def _measure(evaluation: Evaluation) -> _Values | None:
     """The value of each group by each part of a metric, and by each end of a spread."""
     metric, whole, values = evaluation.metric, evaluation.table_value, evaluation.group_values
-    if evaluation.departures is not None:
-        return {("", False): evaluation.departures}
+    if evaluation.by_group is not None:
+        assert isinstance(metric, Disparity)
+        return {("", False): metric.size_of(evaluation.by_group)}
     if evaluation.subtracts:
-        sides = [*map(_measure, evaluation.parts)]
+        sides = [*map(_list_signed, evaluation.parts)]
     else:
         sides = [_list_ends(value) for _, value in whole.parts] if whole is not None else []
     if sides:
         first, second = (side or {} for side in sides)
-        return {key: first[key] - second[key] for key in first if key in second} or None
+        change: Callable[[Floats, Floats], Floats] = np.subtract
+        if isinstance(metric, Disparity) and metric.is_unsigned:
+            change = partial(_grow, metric)
+        return {key: change(first[key], second[key]) for key in first if key in second} or None
     if whole is not None:
         return _list_ends(whole) or None
     if evaluation.parts:

@@ -19,12 +19,22 @@ from fairaudit.evidence.records import find_parts
 from fairaudit.judge.checks import NEAR, Check, Limit
 from fairaudit.judge.departures import list_departures
 from fairaudit.judge.findings import NotEvaluated
-from fairaudit.metrics import Disparity, Eligibility, Evaluation, GroupMetric, Requirement, evaluate
+from fairaudit.metrics import (
+    Disparity,
+    Eligibility,
+    Evaluation,
+    GroupMetric,
+    GroupValues,
+    Requirement,
+    build_disparity,
+    evaluate,
+)
+from fairaudit.metrics.comparisons import DIFFERENCE
 from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
+from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.eligibility import find_group
 from fairaudit.metrics.evaluate import evaluate_against
 from fairaudit.metrics.evaluation_record import write_unsmoothed
-from fairaudit.metrics.formulas import Rate
 from fairaudit.metrics.reasons import (
     Ineligibility,
     describe_people,
@@ -34,14 +44,19 @@ from fairaudit.metrics.reasons import (
     explain_unknown,
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, Minimum
+from fairaudit.stats import distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.stats.strata import gail_simon, pooled_variance
+from fairaudit.stats.strata import gail_simon, pooled_variance_of_means
 
 _MOST_UNDERWEIGHTED = 1000
 """A stratum is not judged if its share of the weight is this many times below that of people."""
 
 _MOST_OFF = 0.5
 """Maximum share of people who are not compared. Above it a value cannot be judged."""
+
+
+_ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
+"""The α of an interval that reaches one standard error to either side."""
 
 
 class JudgedValue(Frozen):
@@ -323,33 +338,40 @@ def find_opposite_strata(
         metric, table = leaf.metric, leaf.strata
         if (
             table is None
-            or leaf.averaged is None
             or not isinstance(metric, Disparity)
+            or (leaf.averaged is None and not metric.fitted)
             # These strata only adjust for propensity.
             or metric.id == PROPENSITY_STRATIFIED_DIFFERENCE.id
             or len(metric.parts) > 1
-            or not isinstance(metric.parts[0][0], Rate)
             or (metric.comparison.contrast and not metric.comparison.exact_in_strata)
             or metric.comparison.one_sided
         ):
             continue
+        if metric.fitted:  # the strata are the levels of the controls
+            metric = build_disparity(metric.parts[0][0], DIFFERENCE)
         within = evaluate(replace(metric, averages=()), table, replace(leaf.terms, average=None))
         own, other = within.group_values, within.reference_values
-        if within.spread:
+        if leaf.spread:
             pairs = list(combinations(np.flatnonzero(leaf.takes_part[0]).tolist(), 2))
         else:
             pairs = [(g, int(leaf.second[0, g])) for g in np.flatnonzero(leaf.judged[0]).tolist()]
-        if own is None or not pairs or (other is None and not within.spread):
+        if own is None or not pairs or (other is None and not leaf.spread):
             continue
         first, second = np.transpose(pairs)
         # `other` has the values of a pooled reference at the index of the group. An extreme group
         # is that of the average: another one may be extreme in a stratum.
         side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
-        support = leaf.averaged.support & table.known_strata[:, None]
+        support = own.n > 0 if leaf.averaged is None else leaf.averaged.support
+        support = support & table.known_strata[:, None]
         gap = np.where(support[:, first] & support[:, places], r - q, np.nan)
-        sizes = own.effective_n[:, first], side.effective_n[:, places]
-        _, p = gail_simon(gap, pooled_variance(r, sizes[0], q, sizes[1]))
+        variance = _find_variance((own, first), (side, places))
+        if variance is None:
+            reason = f"not searched for opposite directions within {' × '.join(table.given)}: "
+            reason += f"the variance of {own.metric.id} in a stratum is not known"
+            yield NotEvaluated((), (), reason, blocks=False)
+            continue
+        _, p = gail_simon(gap, variance)
         for at in np.flatnonzero(p * len(pairs) < evidence.inference.alpha).tolist():
             is_beyond = _mark_beyond(limit, metric, r[:, at], q[:, at], spread=within.spread)
             turns = [np.where(is_beyond, np.fmax(turn * gap[:, at], 0), 0) for turn in (1, -1)]
@@ -367,6 +389,22 @@ def find_opposite_strata(
                 f"test, p = {p[at]:.2g}), which one number for all strata does not show"
             )
             yield NotEvaluated((), (), reason, blocks=True)
+
+
+def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
+    """The variance of the differences of two groups each in every stratum; None if unknown."""
+    means, sizes, spreads = (
+        (first[:, sides[0][1]], second[:, sides[1][1]])
+        for first, second in zip(
+            *((values.value, values.effective_n, values.variance) for values, _ in sides),
+            strict=True,
+        )
+    )
+    if all(values.binomial or values.deviation is not None for values, _ in sides):
+        return pooled_variance_of_means(means, spreads, sizes)
+    reach = (np.subtract(*values.interval(_ONE_ERROR))[:, places] / 2 for values, places in sides)
+    variance = np.asarray(sum(np.square(side) for side in reach))
+    return None if np.isnan(variance).all() else variance
 
 
 def _mark_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
@@ -396,20 +434,25 @@ def find_cancelling_parts(
     if isinstance(metric, GroupMetric) or not (is_difference or is_mean):
         return
     ideal, most = float(metric.ideal), max(abs(float(bound)) for bound in limit.bounds)
-    rows = (list_departures(evaluation, limit) or ()) if is_difference and evaluation.spread else ()
+    # The value of a group is compared itself, unless it is made of several rates.
+    is_of_rates = evaluation.subtracts and bool(evaluation.parts[0].parts)
+    is_of_rates = is_of_rates and isinstance(metric, Disparity) and metric.fold is not REMAINDER
+    is_of_many = is_difference and (evaluation.spread or is_of_rates)
+    rows = (list_departures(evaluation, limit) or ()) if is_of_many else ()
+    is_unsigned = isinstance(metric, Disparity) and metric.is_unsigned
+    hides = "the largest gaps" if evaluation.spread and not is_unsigned else "the two numbers"
     for entry in entries:
         parts = find_parts(evaluation, entry.z, entry.w)
         groups = [
             (part.first.group, part.second.group) for part in parts if part.first and part.second
         ]
         stratum = evaluation.table.strata[entry.z]
-        # The groups that decide the number of now, and are farther behind than before.
-        own = {side.group for part in parts[: len(parts) // 2] for side in part.sides} - {()}
+        own = () if evaluation.spread else evaluation.table.groups[entry.w]
         for row in rows:
-            if row.stratum == stratum and (row.group in own or not own):
+            if row.stratum == stratum and own in ((), row.group):
                 reason = f"the gap of {describe_group(row.group)} changes by {row.value:.3f}, over "
-                reason += "the limit, which the difference of the largest gaps does not show"
-                yield NotEvaluated((), stratum, reason, blocks=not limit.asks)
+                reason += f"the limit, which the difference of {hides} does not show"
+                yield NotEvaluated(own, stratum, reason, blocks=not limit.asks)
                 break
         if len(groups) != 2 or len(parts) != 2 or parts[0].outcome != parts[1].outcome:
             continue

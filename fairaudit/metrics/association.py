@@ -342,9 +342,9 @@ TOTAL_VARIATION = TableMetric(
 )
 
 
-_UNDEFINED = "a number that never varies, in the attribute or the outcome"
+_UNDEFINED = "a number that never varies, in the protected column or the outcome"
 _OF_THE_NUMBER = (
-    "The measure uses the numbers themselves, not their bins, and one attribute at a time."
+    "The measure uses the numbers themselves, not their bins, and one column at a time."
 )
 
 
@@ -452,12 +452,12 @@ _OF_A_LINE: dict[str, Any] = {
 }
 SLOPE = TableMetric(
     id="slope",
-    title="Slope on the attribute",
+    title="Slope on the protected column",
     short="slope",
     description="The change of the selection rate (or of the mean of a number) per unit of a "
-    "numeric attribute.",
-    other_tools="The same as the coefficient of ordinary least squares on the attribute alone.",
-    formula="Σ (s - mean s)(y - mean y) / Σ (s - mean s)² for attribute s, outcome y",
+    "numeric protected column.",
+    other_tools="The same as the coefficient of ordinary least squares on this column alone.",
+    formula="Σ (s - mean s)(y - mean y) / Σ (s - mean s)² for column s, outcome y",
     bounds=(None, None),
     value_of=_read(lambda line: line.sx / line.ss),
     hypothesis="no trend",
@@ -466,10 +466,10 @@ SLOPE = TableMetric(
 
 NUMERIC_CORRELATION = TableMetric(
     id="numeric_correlation",
-    title="Correlation with the attribute",
+    title="Correlation with the protected column",
     short="r",
-    description="Pearson's correlation of the outcome with a numeric attribute.",
-    formula="Pearson's r of attribute and outcome",
+    description="Pearson's correlation of the outcome with a numeric protected column.",
+    formula="Pearson's r of column and outcome",
     bounds=(-1, 1),
     value_of=_read(lambda line: line.sx / np.sqrt(line.ss * line.xx)),
     hypothesis="no correlation",
@@ -484,14 +484,14 @@ TREND = TableMetric(
     short="trend z",
     aliases=("cochran_armitage",),
     family="independence",
-    description="The trend of the selection rate along a numeric attribute, in standard errors.",
+    description="The trend of the selection rate along a numeric protected column, in standard "
+    "errors.",
     caution="The value grows with the number of people: it measures evidence, not the size of the "
     "trend. " + _OF_THE_NUMBER,
     source=citations.ARMITAGE,
     other_tools="The value is the square root of the statistic of R's `prop.trend.test`, with a "
     "sign. statsmodels divides by people - 1.",
-    formula="Σ (s - mean s)(y - r) / √(r (1 - r) Σ (s - mean s)²), attribute s, outcome y with "
-    "rate r",
+    formula="Σ (s - mean s)(y - r) / √(r (1 - r) Σ (s - mean s)²), column s, outcome y with rate r",
     bounds=(None, None),
     requirements=frozenset({Requirement.PREDICTION, Requirement.NUMERIC_ATTRIBUTE}),
     undefined=_UNDEFINED,

@@ -139,8 +139,8 @@ GAP = Comparison(
     title="Gap between the highest and the lowest group",
     sentence="The highest {0} of any group minus the lowest {0}.",
     description="The highest value of any group minus the lowest value; 0 at parity.",
-    caution="By chance alone the gap is larger if there are more groups: look at the sizes of the "
-    "two groups.",
+    caution="By chance alone, the gap is larger if there are many groups or small ones: look at "
+    "the number of groups and at their sizes.",
     source=citations.FAIRLEARN,
     other_tools="The same as Fairlearn's `difference(method='between_groups')`.",
     formula="highest - lowest",
@@ -155,8 +155,8 @@ MIN_RATIO = Comparison(
     sentence="The lowest {0} of any group divided by the highest {0}.",
     description="The lowest value of any group divided by the highest value; 1 at parity, never "
     "above 1.",
-    caution="By chance alone the ratio is lower if there are more groups. It looks extreme if "
-    "rates are small.",
+    caution="By chance alone, the ratio is lower if there are many groups or small ones: look at "
+    "the number of groups and at their sizes. The ratio looks extreme if rates are small.",
     source=citations.FAIRLEARN,
     other_tools="Fairlearn's `ratio(method='between_groups')` is the same, but prints NaN or 0 for "
     "0/0.",
@@ -176,7 +176,7 @@ LOG_RATIO = Comparison(
     caution="The log-ratio is infinite if one of the two values is zero. Limits are compared with "
     "its rounded value (a floating-point number).",
     source=citations.FOULDS,
-    other_tools="ε of differential fairness is the largest absolute log-ratio.",
+    other_tools="ε of differential fairness is the largest log-ratio of any two groups.",
     formula="ln(group / reference)",
     of_positives=True,
     apply=lambda group, reference: np.log(group / reference),

@@ -24,7 +24,7 @@ class Requirement(StrEnum):
     DISTRIBUTION = "distribution of the score"
     NUMBER = "number"
     NUMERIC_LABEL = "numeric label"
-    NUMERIC_ATTRIBUTE = "numeric attribute"
+    NUMERIC_ATTRIBUTE = "numeric protected column"
     FEATURES = "features"
     DRAWS = "draws"
     ORDER = "order of the classes"
@@ -77,7 +77,8 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "conditional": Family(
             "People with the same value of a declared factor; you decide whether the factor is "
             "legitimate.",
-            "When part of a disparity corresponds to a factor that you consider legitimate.",
+            "When a factor that you consider legitimate, such as the department, may explain part "
+            "of the gap.",
         ),
         "comparison": Family("Two values of the same measure.", "With any rate, mean or score."),
     }
@@ -102,9 +103,7 @@ BIASED_BY_CHANCE = (
     "here takes that into account"
 )
 """The reason why a metric that is never below parity has no interval."""
-HIGHER_POWERS = (
-    "its variance needs sums of third and fourth powers, which fairaudit does not collect"
-)
+HIGHER_POWERS = "fairaudit does not collect the sums that its variance needs"
 """The reason why a measure of squares, or in standard deviations, has no interval."""
 
 

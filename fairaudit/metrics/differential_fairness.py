@@ -406,19 +406,20 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     description="For two groups and one outcome: the natural logarithm of the ratio of their "
     "probabilities of this outcome (log-ratio). ε is the largest of these log-ratios, over all "
     "outcomes and all pairs of groups.",
-    caution="A small group in which an outcome does not occur makes ε infinite; smoothing hides "
-    "this, and the report says so. A small ε is not a guarantee: read the interval and the strata. "
-    "ε does not show why groups differ.",
+    caution="A small group in which an outcome does not occur makes ε infinite. Smoothing (a "
+    "small number added to each count) hides this, and the report says so. A small ε is not a "
+    "guarantee: read the interval and the strata. ε does not show why groups differ.",
     source=citations.FOULDS,
-    other_tools="ε limits three things. The expected utilities of two groups differ at most by the "
-    "factor e^ε, if no utility is negative (Eq. 5). If the outcome of a person becomes known, the "
-    "odds that the person belongs to one group rather than the other change at most by the factor "
-    "e^ε, for every distribution in Θ (Eq. 4). For a subset of the attributes, the value is at "
-    "most 2ε (Theorem 3.2), or at most ε if there is a single distribution. Smoothing: AIF360's "
-    "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to each "
-    "outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` distributes "
-    "this amount over the outcomes in proportion to the outcomes of all groups. Groups of "
-    "different sizes with equal rates then keep equal rates.",
+    other_tools="ε limits three things. If the benefit of a person depends only on the outcome "
+    "and is never negative, the average benefits of two groups differ at most by the factor e^ε "
+    "(Eq. 5). If the outcome of a person becomes known, the odds that the person belongs to one "
+    "group rather than the other change at most by the factor e^ε, for every distribution in Θ "
+    "(Eq. 4). For fewer of the columns, the value is at most 2ε (Theorem 3.2), or at most ε if "
+    "there is a single distribution. Smoothing: AIF360's "
+    "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to "
+    "each outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` "
+    "distributes this amount over the outcomes in proportion to the outcomes of all groups. "
+    "Groups of different sizes with equal rates then keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

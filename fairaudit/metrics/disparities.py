@@ -326,6 +326,20 @@ class Disparity(CatalogueEntry, kw_only=True):
         return self.over_groups is OverGroups.MIN and not self.comparison.is_ratio
 
     @property
+    def is_unsigned(self) -> bool:
+        """Whether its value is made of sizes of departures, whose directions it does not show."""
+        return self.over_groups is not None or self.fold in {MEAN_MAGNITUDE, MEAN_RATIO}
+
+    def size_of(self, value: Any) -> Any:  # noqa: ANN401  # a number, or an array
+        """The sizes of departures that an unsigned value is made of."""
+        if self.over_groups is None:
+            return self.fold.size(value)
+        if not self.comparison.is_ratio:
+            return np.abs(value - float(self.ideal))
+        apart = np.abs(np.log(value))
+        return np.exp(-apart if self.over_groups is OverGroups.MIN else apart)
+
+    @property
     def has_other_side(self) -> bool:
         """Whether it compares a group with others, not a value of the group alone (`itself`)."""
         return not self.comparison.one_sided

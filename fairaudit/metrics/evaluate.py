@@ -104,7 +104,7 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
         judged=np.ones(value.shape, dtype=np.bool_),
         parts=(),
         averaged_parts=by_group.parts,
-        departures=np.exp(-apart if over is OverGroups.MIN else apart) if is_ratio else apart,
+        by_group=values,
         names=(),
         attained=None,
         error=None,
@@ -192,14 +192,16 @@ def evaluate_against(
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     errors = [side.error for side in (evaluation, other) if side.error is not None]
+    # The highest group of one outcome is compared with that of the other, where it may be behind.
+    takes_part = evaluation.spread or (evaluation.takes_part & other.takes_part)
     return replace(
         evaluation,
         value=value,
-        judged=evaluation.judged & other.judged,
+        judged=(evaluation.judged | other.judged) & takes_part,
         error=np.sum(errors, axis=0) if errors else None,
         exact_at=exact_at,
         parts=(evaluation, other),
-        departures=None,
+        by_group=None,
         names=(),
         attained=None,
         group_values=None,

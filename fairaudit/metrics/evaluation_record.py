@@ -59,8 +59,8 @@ class Evaluation(Frozen, eq=False):
     `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
     `error` [Z, W] bounds the error from the bins of a score. For averages over strata, `table` has
     no strata, `strata` is the table with strata, and `averaged` holds their weights.
-    `averaged_parts` are the parts of an average over groups, and `departures` [Z, G] the departure
-    from parity of each group that it is made of.
+    `averaged_parts` are the parts of one number over groups, and `by_group` [Z, G] the value of
+    each group that it is made of.
     """
 
     metric: Metric
@@ -82,7 +82,7 @@ class Evaluation(Frozen, eq=False):
     strata: GroupTable | None = None
     averaged: StratifiedAverages | None = None
     averaged_parts: tuple[Evaluation, ...] = ()
-    departures: Floats | None = None
+    by_group: Floats | None = None
 
     @property
     def leaves(self) -> tuple[Evaluation, ...]:

@@ -203,9 +203,8 @@ UNAWARENESS_VIOLATIONS = Formula(
     id="unawareness_violations",
     short="unaware. viol.",
     family="individual",
-    description="Among pairs of people who are equal in every feature, the share of pairs with "
-    "different outcomes. A rule that uses only the features gives both people of such a pair the "
-    "same outcome.",
+    description="How often two people who are equal in every feature have different outcomes. A "
+    "rule that uses only the features gives both people the same outcome.",
     caution="The value is 0 for every model that uses only the features. The value is undefined if "
     "no two people are equal in every feature. In that case, first group the values of the "
     "features into ranges (bins).",
@@ -224,12 +223,12 @@ LIPSCHITZ_VIOLATIONS = Formula(
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
-    description="The share of pairs of people whose scores differ by more than `lipschitz` times "
+    description="How often the scores of two people differ by more than `lipschitz` times "
     "their distance (`lipschitz` is 1 by default). The distance is measured in standard deviations "
     "of the features. Without a score, selected counts as 1 and not selected as 0.",
     caution="The features and `lipschitz` define which people are near. Two people whose features "
     f"are very different can hardly be a violation. With more than {MOST_IN_PAIRS:,} people, only "
-    "a sample of the pairs is compared.",
+    "a sample of the people is compared.",
     source=citations.DWORK,
     better=Better.LOWER,
     formula="(pairs with a difference of scores > lipschitz · distance) / pairs",
@@ -245,14 +244,14 @@ CAUSAL_DISCRIMINATION = TableMetric(
     id="causal_discrimination",
     short="causal discr.",
     family="individual",
-    description="Among pairs of people from different groups who are equal in every feature, the "
-    "share of pairs with different outcomes.",
+    description="How often two people from different groups who are equal in every feature have "
+    "different outcomes.",
     caution="Outcomes can differ just as often between people of the same group: compare with "
     "`unawareness_violations`. The value shows a causal effect only if the features contain all "
     "other causes of the outcome.",
     source=citations.GALHOTRA,
     other_tools="Galhotra et al. ask a model for the same input with another value of the "
-    "attribute. Here both people are in the data, so only existing pairs count.",
+    "protected column. Here both people are in the data.",
     formula="(pairs with equal features, different groups and different outcomes) / (pairs with "
     "equal features and different groups)",
     bounds=(0, 1),

@@ -200,8 +200,9 @@ R2 = Formula(
     short="R²",
     aliases=("r2_score",),
     family="accuracy",
-    description="The share of the variance of the group's labels that the predictions explain. "
-    "Below 0, the group's mean label would be a better prediction.",
+    description="How much of the spread of the group's labels the predictions explain: 1 if every "
+    "prediction is right, 0 if the group's mean label would be as good a prediction, below 0 if it "
+    "would be better.",
     caution="The errors are compared with the spread of the group's own labels. With errors of the "
     "same size, a group whose labels vary little has a lower value.",
     no_interval=HIGHER_POWERS,

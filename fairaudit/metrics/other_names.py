@@ -46,7 +46,7 @@ class UnsupportedMetric(Frozen):
 UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="individual_fairness metric_fairness similarity_fairness individual_discrimination",
-        why="it names a family of measures, not one number",
+        why="it names a family of measures, not one number: similar people have similar outcomes",
         nearest=("consistency", "lipschitz_violations"),
         how="declare the features that define similarity in `columns: {features: …}`",
         source="Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness Through Awareness, ITCS",
@@ -64,8 +64,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "indirect_effect path_specific path_specific_effect path_specific_fairness "
         "interventional_fairness "
         "proxy_discrimination unresolved_discrimination",
-        why="it is the effect of the attribute along paths of a causal model, which counts do not "
-        "identify",
+        why="it is the effect of the protected column along paths of a causal model, which counts "
+        "do not identify",
         nearest=("unexplained_difference", "conditional_statistical_parity"),
         how="both compare people with the same `given`, and neither is causal",
         source="Kilbertus et al. (2017), Avoiding Discrimination through Causal Reasoning, NIPS; "
@@ -74,8 +74,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="fairness_through_unawareness fairness_through_blindness unawareness blindness "
         "anti_classification treatment_parity",
-        why="it is a property of how a model is built, not to read the attribute, and decisions "
-        "do not show it",
+        why="it is a property of how a model is built, not to read the protected column, and "
+        "decisions do not show it",
         nearest=("unawareness_violations", "mutual_information"),
         how=(
             "the first is what no rule of the declared features explains, the second how much "
@@ -87,8 +87,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="disparate_treatment direct_discrimination intentional_discrimination",
-        why="it asks whether the attribute or an intent caused the decision, which counts do not "
-        "show",
+        why="it asks whether the protected column or an intent caused the decision, which counts "
+        "do not show",
         nearest=("twin_test", "unexplained_difference"),
         how="name what may move the decision in `columns: {features: …}`, or in `given`",
         source="Barocas & Selbst (2016), Big Data's Disparate Impact, California Law Review 104",
@@ -104,8 +104,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="meritocratic_fairness weak_meritocratic_fairness merit",
-        why="it compares two people by their true quality, and counts of groups contain no pairs "
-        "of people",
+        why="it compares two people by their true quality, and counts of groups contain no "
+        "single people",
         nearest=("between_group_auc", "equal_opportunity_difference"),
         source="Joseph, Kearns, Morgenstern & Roth (2016), Fairness in Learning: Classic and "
         "Contextual Bandits, NIPS",
@@ -167,7 +167,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="independence group_fairness statistical_fairness",
-        why="it names a family of measures, not one number",
+        why="it names a family of measures, not one number: who is selected, regardless of the "
+        "label",
         nearest=("demographic_parity_difference", "demographic_parity_ratio"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
@@ -189,7 +190,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="propensity_score_matching propensity_matching matching inverse_propensity_weighting "
         "propensity_score",
-        why="matched pairs change with the order of the rows; strata by the same propensity do not",
+        why="which people are matched depends on the order of the rows; strata of equal "
+        "propensity do not depend on it",
         nearest=("propensity_stratified_difference", "twin_test"),
         how="name the features in `columns: {features: …}`",
         source="Rosenbaum & Rubin (1983), The central role of the propensity score, Biometrika 70",
@@ -219,14 +221,16 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="separation disparate_mistreatment",
-        why="it names a family of measures, not one number",
+        why="it names a family of measures, not one number: decisions among people with the same "
+        "label",
         nearest=("equalized_odds_difference", "equal_opportunity_difference"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3; "
         "Zafar et al. (2017), Fairness Beyond Disparate Treatment & Disparate Impact, WWW",
     ),
     UnsupportedMetric(
         spelt="sufficiency",
-        why="it names a family of measures, not one number",
+        why="it names a family of measures, not one number: labels among people with the same "
+        "decision or score",
         nearest=("conditional_use_accuracy_equality", "test_fairness"),
         source="Barocas, Hardt & Narayanan (2023), Fairness and Machine Learning, chapter 3",
     ),
@@ -243,7 +247,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "intersectional_fairness",
         why="it concerns all subgroups: use `subgroups:` in a spec",
         nearest=("differential_fairness",),
-        how="over the intersections of the protected columns",
+        how="over the combinations of the protected columns",
         source="Kearns, Neel, Roth & Wu (2018), Preventing Fairness Gerrymandering, ICML",
     ),
     UnsupportedMetric(

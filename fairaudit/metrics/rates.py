@@ -16,7 +16,7 @@ from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 BASE_RATES = (
     "If base rates differ, two groups can be equal in at most two of these three rates: {}, true "
-    "positive rate and false positive rate. The exception is that one kind of error never occurs."
+    "positive rate and false positive rate. This does not hold if one kind of error never occurs."
 )
 
 BASE_RATE = Rate(
@@ -77,7 +77,8 @@ FALSE_POSITIVE_RATE = Rate(
     aliases=("fpr", "fall_out"),
     family="separation",
     description="Among people with a negative label, the share that the decision selects: for a "
-    "benefit, people who get it without qualifying; for a burden, people who are falsely flagged.",
+    "benefit, people who get the benefit without qualifying; for a burden, people who are falsely "
+    "flagged.",
     caution=TRUSTS_THE_LABEL,
     source=citations.CHOULDECHOVA,
     better=Better.LOWER_OF_BURDEN,
@@ -310,8 +311,8 @@ GROUP_SIZE = PeopleCount(
     short="people",
     aliases=("n", "count"),
     description="The number of people in the group, with or without a known outcome.",
-    caution="The size does not describe outcomes. Whether a group should be larger depends on who "
-    "could be in the data. People are counted, not their weights.",
+    caution="The size does not describe outcomes. Compare the size with the "
+    "group's share of the people who could be in the data. People are counted, not their weights.",
     source=citations.FAIRLEARN,
     other_tools="The same as Fairlearn's `count`.",
     has_outcome=False,

@@ -69,9 +69,6 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
         first, second = (part.takes_part[z] for part in evaluation.parts)
         if (first != second).any():
             return f"{what}: not the same groups take part on both sides"
-        first, second = (part.judged[z] for part in evaluation.parts)
-        if (first != second).any():
-            return f"{what}: the reference is another group on each side, such as the highest"
         return f"{what}: not the same people, or what is subtracted is infinite"
     if isinstance(evaluation.metric, TableMetric):
         return f"{what}: {evaluation.metric.undefined}"

@@ -60,13 +60,14 @@ def _parity(table: GroupTable, terms: MetricOptions) -> TableValue:
     """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
     scores, n, takes_part = read_scores(table, terms.minimum)
     group, everybody = _above(scores)
-    apart = np.where(takes_part[:, None], np.abs(group - everybody), 0.0)
+    ahead = np.where(takes_part[:, None], group - everybody, 0.0)
     hidden = _hidden(scores, takes_part)
-    of_group = apart.max(axis=1, initial=0.0)
+    ends = (-ahead).max(axis=1, initial=0.0), ahead.max(axis=1, initial=0.0)
+    of_group = np.maximum(*ends)
     worst = of_group.argmax(axis=1) if of_group.shape[1] else np.zeros(len(of_group), np.int64)
     value, defined = of_group.max(axis=1, initial=0.0), are_comparable(takes_part, n)
     return TableValue.of(
-        value, takes_part, n, defined=defined, high=worst, error=hidden, apart=(of_group, of_group)
+        value, takes_part, n, defined=defined, high=worst, error=hidden, apart=ends
     )
 
 
@@ -181,9 +182,12 @@ def _multicalibration(table: GroupTable, terms: MetricOptions) -> TableValue:
     defined = are_comparable(takes_part, n) & np.isfinite(value)
     error = np.minimum(inside + gaps.error, 1.0)
     worst = apart.argmax(axis=1) % n.shape[1]
-    own = apart.reshape(len(n), -1, n.shape[1]).max(axis=1)
+    # Too few positives for the score, or too many.
+    is_below = gaps.share < gaps.bins.expected / gaps.bins.people
+    of_bins = np.maximum(apart, 0.0).reshape(is_below.shape)
+    below, above = (np.where(side, of_bins, 0.0).max(axis=1) for side in (is_below, ~is_below))
     return TableValue.of(
-        value, takes_part, n, defined=defined, high=worst, error=error, apart=(own, own)
+        value, takes_part, n, defined=defined, high=worst, error=error, apart=(below, above)
     )
 
 
@@ -307,7 +311,7 @@ MULTICALIBRATION = TableMetric(
     source=citations.HEBERT_JOHNSON,
     other_tools="Hébert-Johnson et al. require small distances in every group of a large "
     "collection of groups, and allow a small exception in each group. Here, the groups can be "
-    "those of all subsets of the attributes. `well_calibration` takes the mean over the bins of "
+    "those of all combinations of columns. `well_calibration` takes the mean over the bins of "
     "each group instead.",
     formula="max over groups and bins of |mean label - mean score|; ten bins of [0, 1], or one for "
     "each value if there are at most twenty",

@@ -137,7 +137,7 @@ _PRIORS = (
     "Before it sees the data, the model assumes (on the logit scale) normal distributions around "
     "0. Their standard deviation is 5 for the constant, 2.5 for the effect of each level, and τ "
     "for the deviations of the groups; τ itself has a half-normal distribution with scale 1. With "
-    "only one attribute, levels have only deviations, not effects."
+    "only one column, levels have only deviations, not effects."
 )
 
 
@@ -147,7 +147,7 @@ POOLED_SELECTION_RATE = Formula(
     short="pooled sel. rate",
     family="independence",
     description="The expected share of selected people in the group, from a model of all groups. "
-    "The model moves the rate of a small group towards the rate that its attributes suggest; the "
+    "The model moves the rate of a small group towards the rate that its levels suggest; the "
     "rate of a large group hardly changes.",
     caution="Read it together with the selection rate: the model moves the unusual rate of a small "
     "group towards the rates of the others. The value is an estimate by a model, not a share of "
@@ -175,8 +175,8 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     description="ε (the largest log-ratio of the probability of an outcome between two groups), "
     "estimated by a hierarchical model of all groups.",
     caution="ε is finite even if an outcome is missing in a small group. This results from the "
-    "model, not from the data: compare with `differential_fairness`. Each subset of the attributes "
-    "has its own model, so Theorem 3.2 gives no upper limit for ε of a subset.",
+    "model, not from the data: compare with `differential_fairness`. Each combination of columns "
+    "has its own model, so Theorem 3.2 gives no upper limit for ε of fewer columns.",
     source=citations.FOULDS_BAYES,
     other_tools="`{metric: differential_fairness, model: pooled}` is the same. There is a model "
     f"of each class against the rest. {_PRIORS}",
@@ -301,8 +301,8 @@ def _interval_of_draws(table: GroupTable, terms: MetricOptions, alpha: Alpha) ->
 
 
 _DRAWS = (
-    "For a subset s of the attributes, the probabilities are means over the groups e of all "
-    "attributes of the draws, weighted by the people in the data: P(y | s, θ) = Σ P(y | e, s, θ) "
+    "For a combination s of columns, the probabilities are means over the groups e of all "
+    "columns of the draws, weighted by the people in the data: P(y | s, θ) = Σ P(y | e, s, θ) "
     "P(e | s)."
 )
 
@@ -322,7 +322,7 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     other_tools=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
     value_of=_largest_of_draws,
     formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
-    undefined="draws for other attributes, or fewer than two groups",
+    undefined="draws for other columns, or fewer than two groups",
     no_interval="the value is already the largest of all draws",
     judges_all_attributes=True,
     requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
@@ -343,7 +343,7 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     other_tools=_DRAWS,
     value_of=_mean_of_draws,
     formula="mean over draws θ of `differential_fairness` in θ",
-    undefined="draws for other attributes, or fewer than two groups",
+    undefined="draws for other columns, or fewer than two groups",
     interval=_interval_of_draws,
     method="credible, of the draws",
     no_test="ε of a draw is never 0, even for equal groups",

@@ -387,6 +387,20 @@ _ROUNDING = 1e-12
 _UNKNOWN = "other groups may be over the limit, which the baseline does not show: create a new one"
 
 
+def name_status_before(
+    finding: Finding, baseline: Baseline, judged: Collection[Place], failing: AbstractSet[Status]
+) -> Finding:
+    """A finding to publish, with its status in the baseline, and open if groups are missing now.
+
+    It is not compared: its status would show on which side of the printed value the earlier
+    value was, of however few people.
+    """
+    previous = baseline.checks[finding.check.id]
+    before = Before(baseline.earlier, previous.finding.status.value, None, None)
+    finding, missing = replace(finding, before=before), _list_missing(previous, judged)
+    return leave_open(finding, missing, failing) if missing else finding
+
+
 def compare(
     finding: Finding,
     baseline: Baseline,

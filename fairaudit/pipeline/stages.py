@@ -112,7 +112,14 @@ class Judge:
                     groups, strata = evaluation.table.groups, evaluation.table.strata
                     places = np.argwhere(evaluation.takes_part).tolist()
                     judged = {(frozenset(groups[g]), frozenset(strata[z])) for z, g in places}
-                finding = baselines.compare(finding, task.baseline, rejudge, judged, self._failing)
+                if self._spec.suppress_below is not None:
+                    finding = baselines.name_status_before(
+                        finding, task.baseline, judged, self._failing
+                    )
+                else:
+                    finding = baselines.compare(
+                        finding, task.baseline, rejudge, judged, self._failing
+                    )
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 

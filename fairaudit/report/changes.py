@@ -10,6 +10,7 @@ from fairaudit.base import names
 from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.value_intervals import UNPAIRED
 from fairaudit.judge import AnyCheck, Check
+from fairaudit.metrics import TableMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.report import checks, finding_facts, metric_titles, numbers
 from fairaudit.report.blocks import (
@@ -253,6 +254,8 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
     if check.behind:
         behind = [*map(names.describe_group, check.behind)]
         text += f"; newly or farther over its limit: {numbers.first_few(behind, _FEW_GROUPS, '; ')}"
+        if isinstance(check.check, Check) and isinstance(check.check.metric, TableMetric):
+            text += " (tested only if both results list a rate of the group)"
     if check.unjudged:
         unjudged = [*map(names.describe_group, check.unjudged)]
         text += f"; no longer judged: {numbers.first_few(unjudged, _FEW_GROUPS, '; ')}"

@@ -79,13 +79,14 @@ def verdict_cell(result: AuditResult) -> Cell:
 class AuditHeadline(Frozen):
     """The first lines of a report: the verdict on what, how many checks came out how, of whom.
 
-    Without limits it has no verdict.
+    Without limits it has no verdict. `context` is what the spec says of the audit.
     """
 
     verdict: Cell | None
     title: str
     counts: str
     rows: str
+    context: str
 
     @property
     def block(self) -> Entries | Paragraph:
@@ -112,7 +113,8 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
     if origin.weight is not None:
         rows += f", weighted by {names.name(origin.weight)}"
     verdict = verdict_cell(result) if result.findings else None
-    return AuditHeadline(verdict, title, counts, rows)
+    entries = (f"{names.name(key)}: {names.line(text)}" for key, text in origin.context.items())
+    return AuditHeadline(verdict, title, counts, rows, "; ".join(entries))
 
 
 def status_cell(finding: Finding, number: int | None = None) -> Cell:

@@ -13,7 +13,6 @@ from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
 from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Check, Finding, Limit, Status
-from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.criteria import DISTRIBUTIONS
 from fairaudit.metrics.definitions import NO_DISPARITY
@@ -232,6 +231,7 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _MOST_BREACHES = 5
+_INCLUDES_LIMIT = ", includes the limit: the true value may be within the limit"
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -273,7 +273,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     for reversal in finding.reversals[:1]:
         # Both groups, overall and at the same mix of strata.
         columns = (
-            _aligned([*map(names.name, reversal.pair)]),
+            _aligned(reversals.sides(reversal)),
             _aligned(reversals.shares(reversal.crude_pair)),
             reversals.mixed(reversal),
         )
@@ -281,13 +281,14 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         mix = f"at the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
         # In how many strata the gap points the other way, and its test among all comparisons.
-        text = f"reversed in {reversal.reversed_strata} of {reversal.estimable_strata} strata"
-        if reversal.kind is ReversalKind.OPPOSITE:
-            text = reversals.pattern(reversal)
         test = reversals.describe_test(
             reversal, alpha, lambda test: numbers.adjusted_p(test, alpha, "comparison")
         )
-        yield "sure", "; ".join(filter(None, (text, test)))
+        yield "sure", "; ".join(filter(None, (reversals.pattern(reversal), test)))
+        asks = getattr(finding.limit, "significant", True)
+        if not asks and finding.status is not Status.PASS and not reversal.is_significant(alpha):
+            text = f"the limit `{finding.limit}` does not ask whether this may be chance"
+            yield "note", f"{text}; with `significant: true` it does"
     if finding.before is not None and (
         text := finding_facts.compare_with_baseline(finding, finding.before)
     ):
@@ -453,7 +454,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         if isinstance(limit, Limit) and (beyond := headlines.beyond_words(finding)):
             low, high = estimate.low or 0.0, estimate.high or 0.0
             if any(low < float(bound) < high for bound in limit.bounds):
-                where = "" if limit.conclusive else ", includes the limit, so it may be within it"
+                where = "" if limit.conclusive else _INCLUDES_LIMIT
             elif limit.is_crossed(low, None) and limit.is_crossed(high, None):
                 where = f", {beyond}"
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
@@ -530,9 +531,9 @@ def _people(finding: Finding) -> list[str]:
     if affected.to_limit:
         texts.append(f"with {who(affected.to_limit)}, {worse} would be within the limit")
     if affected.to_parity:
-        total = f"with {numbers.whole(affected.to_parity)} in total"
+        more = f"with {numbers.whole(affected.to_parity)} {way},"
         alone = f"with {who(affected.to_parity)}, {worse} would be"
-        texts.append(f"{total if texts else alone} at the same rate as {better}")
+        texts.append(f"{more if texts else alone} at the same rate as {better}")
     if affected.flips:
         texts.append("one different decision reverses the gap")
     return ["; ".join(texts)]
@@ -586,7 +587,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
 def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:
     """The gap at the same mix of strata, if a test shows that it changes; what strata leave."""
     if (reversal := reversals.find_adjusted(result, finding)) is not None:
-        pair = " against ".join(map(names.name, reversal.pair))
+        pair = " against ".join(reversals.sides(reversal))
         yield f"{pair}: {reversals.adjusted(reversal, result.provenance.inference.alpha)}"
     given = getattr(finding.check, "given", ())
     if rows := [row for row in result.balance if row.stratum in given]:

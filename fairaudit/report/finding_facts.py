@@ -307,6 +307,9 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     fails = finding.check.fail is not None and finding.limit == finding.check.fail
     if not is_beyond or finding.status is Status.WAIVED or not fails:
         return ""
+    if finding.status is Status.FAIL:  # published: compared, it would be worse or a warning
+        when = created(before.earlier)
+        return f"published numbers are not compared with the baseline ({before.status}, {when})"
     groups = " against ".join(map(names.describe_group, before.between))
     moved = f"; previously between other groups: {groups}" if groups else ""
     if finding.reversals:

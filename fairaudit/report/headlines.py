@@ -90,7 +90,7 @@ def left_out(finding: Finding) -> str:
         texts.append(_count_of(people.people, describe_people(people.of_people), people))
     if people.groups and people.of_groups:
         groups = numbers.counted(people.of_groups, "group")
-        texts.append(f"{'everybody in ' if texts else ''}{people.groups:,} of {groups}")
+        texts.append(f"{people.groups:,} of {groups}")
     if group := people.find_loser(NOTABLE_OF_GROUP):
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))
@@ -392,14 +392,14 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
         return f"no gap in {title} {_PASSED[limit.kind]} ({scope})"
     text = reversal_headline(finding.reversals[0], title)
     if not finding.reversals[0].is_significant(finding.check.inference.alpha):
-        text += ", not established"
+        text += f"; this {reversals.MAY_BE_CHANCE}"
     others = len(finding.reversals) - 1
     return text + (f"; {numbers.whole(others)} similar findings" if others else "")
 
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap of two groups in a rate, and how wide it is within strata."""
-    first, second = (names.quoted(n) if " " in n else names.name(n) for n in reversal.pair)
+    first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
     overall = f"{reversals.gap(reversal.crude)} than" if reversal.crude else "the same as"
     return f"{title} of {first} is {overall} that of {second}, but {reversals.within(reversal)}"
 

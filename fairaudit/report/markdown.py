@@ -172,6 +172,8 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
     if rows := [row for row in every if row.level is not Level.PASS]:
         has_owners = any(row.finding.check.about.owner for row in rows)
         blocks.append(tabulate("", _OPEN_CHECKS if has_owners else _OPEN_CHECKS[:-1], rows))
+        if terms := [*remarks.explain_evidence(rows)]:
+            blocks.append(Paragraph(f"{'; '.join(terms)}.".capitalize(), Tone.MUTED))
         # The first diagnostic as a terminal prints it, with the commands that show more.
         worst, spec = rows[0], name_spec(result.provenance)
         lines = [f"{worst.level}[{worst.code}]: {worst.headline}", *_labelled(worst.lines)]
@@ -184,17 +186,7 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
             more.append(("", f"fairaudit explain {worst.code}  # {about}"))
         blocks.append(Code("\n".join([*lines, "", *_labelled(more)])))
     if not every:
-        # The first comparisons that a spec without limits asks for, and the widest gaps.
-        tables = [*rates.answers(result, FEW_ROWS)]
-        blocks += tables[:_MOST_TABLES]
-        if (omitted := len(tables) - _MOST_TABLES) > 0:
-            blocks.append(Paragraph(f"{numbers.counted(omitted, 'more table')} below."))
-        if gaps := remarks.widest(result):
-            columns: tuple[Column[remarks.WidestGap], ...] = (
-                text_column(f"{remarks.WIDEST}, those with evidence first", lambda g: g.headline),
-                text_column("how sure", lambda gap: gap.sure),
-            )
-            blocks.append(tabulate("", columns, gaps))
+        blocks += _without_limits(result)
     elif not rows:
         closest = min(every, key=remarks.distance)
         if math.isfinite(remarks.distance(closest)):
@@ -208,6 +200,20 @@ def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ..
         notices = remarks.first_notices(result)
         blocks.append(Entries([(Cell("notice", Tone.WARN), text) for text in notices]))
     return tuple(blocks)
+
+
+def _without_limits(result: AuditResult) -> Iterator[CommentBlock]:
+    """The first comparisons that a spec without limits asks for, and the widest gaps."""
+    tables = [*rates.answers(result, FEW_ROWS)]
+    yield from tables[:_MOST_TABLES]
+    if (omitted := len(tables) - _MOST_TABLES) > 0:
+        yield Paragraph(f"{numbers.counted(omitted, 'more table')} below.")
+    if gaps := remarks.widest(result):
+        columns: tuple[Column[remarks.WidestGap], ...] = (
+            text_column(f"{remarks.WIDEST}, those with evidence first", lambda g: g.headline),
+            text_column("how sure", lambda gap: gap.sure),
+        )
+        yield tabulate("", columns, gaps)
 
 
 def _by(row: Diagnostic) -> str:

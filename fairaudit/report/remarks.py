@@ -77,7 +77,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     spec = name_spec(result.provenance)
     if not every:
         if gap := next((gap for gap in widest(result) if gap.is_significant), None):
-            yield f"Review the decisions behind the widest gap first: {gap.headline}."
+            yield f"Find the cause of the widest gap first: {gap.headline}."
         yield (
             f"{spec} sets no limits, so the result has no verdict. Decide which gap is too wide, "
             "and set it as a limit, for example `fail: {below: 0.8}` for a ratio."
@@ -95,7 +95,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         row.headline.removesuffix(f"; {headlines.left_out(row.finding)}")
         for row in disparities[:_SHOWN]
     ]
-    texts = [f"Review the decisions behind this: {text}." for text in told]
+    texts = [f"Find the cause of this: {text}." for text in told]
     if (more := len(disparities) - _SHOWN) > 0:
         texts.append(f"Do the same for {numbers.counted(more, 'more check')} over a limit.")
     if found:
@@ -105,8 +105,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         compare += f"{' and '.join(strata)}: for them, some gaps are unclear or have the opposite "
         compare += "direction."
         texts.insert(0 if adjusted else len(texts), compare)
-    if disparities:
-        texts.append("Correct the cause, or record the reason as a waiver; then audit again.")
+    if reviewed:
+        is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
+        until = " Until then the exit code is 1, which stops a gate." if is_fail else ""
+        text = "Correct the cause, or record the reason as a waiver; then audit again."
+        texts.append(text + until)
     if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
         # Before anything else, as it could change what is to be reviewed.
         noun = numbers.counted(turning, "check")
@@ -120,6 +123,16 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if doubtful := sum(not finding.not_enough_evidence for finding in doubts):
         noun = numbers.counted(doubtful, "check")
         yield f"Read why {noun} could not be evaluated: more data of the same kind may not help."
+
+
+def explain_evidence(every: Iterable[Diagnostic]) -> Iterator[str]:
+    """The evidence that limits of these checks ask for, in words."""
+    findings = [row.finding for row in every if isinstance(row.finding.limit, Limit)]
+    if asked := [one for one in findings if getattr(one.limit, "significant", False)]:
+        alpha = asked[0].check.inference.alpha
+        yield f"significant: chance is unlikely (p below {alpha}); parity is tested, not the limit"
+    if any(getattr(one.limit, "conclusive", False) for one in findings):
+        yield "conclusive: the whole interval is over the limit"
 
 
 _SHOWN = 2

@@ -92,7 +92,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
     ]
     shown = [pattern for pattern in patterns if pattern in gated or not (is_short or is_open)]
     shown = shown[:_FULL] if is_short else shown
-    word = NOT_ESTABLISHED if is_open else _SUPPRESSED
+    word = MAY_BE_CHANCE if is_open else _SUPPRESSED
     yield from _patterns(patterns, shown, inference, word)
     kinds = {reversal.kind for reversal in [*sure, *gone, *shown]}
     if kinds:
@@ -121,12 +121,12 @@ def _state(
 def _patterns(
     reversals: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference, word: str
 ) -> Iterator[Block]:
-    """The patterns without an established test: their number, and those that a check asks for."""
+    """The patterns without a significant test: their number, and those that a check asks for."""
     if not reversals:
         return
     pairs: dict[ReversalKind, list[str]] = {}
     for reversal in sorted(reversals, key=lambda reversal: -reversal.kind.strength):
-        between = " against ".join(map(names.name, reversal.pair))
+        between = " against ".join(sides(reversal))
         pairs.setdefault(reversal.kind, []).append(between)
     is_more = len(shown) < len(reversals)
     kinds = ", ".join(
@@ -134,7 +134,7 @@ def _patterns(
         + (f" ({numbers.first_few(found, _NAMED)})" if is_more else "")
         for kind, found in pairs.items()
     )
-    text = f"{numbers.counted(len(reversals), 'sign pattern')} {word}: {kinds}"
+    text = f"{numbers.counted(len(reversals), 'pattern')} {word}: {kinds}"
     yield Paragraph(f"{text}{'; -o report.json has them' if is_more else ''}.")
     yield from _state(shown, inference, None, word)
 
@@ -182,7 +182,7 @@ def _explain(
             "The numbers show this pattern, but its p-value, corrected over all comparisons, is "
             f"{alpha} or more, or no test for it exists."
         )
-        facts.append((NOT_ESTABLISHED, text))
+        facts.append((MAY_BE_CHANCE, text))
     yield Facts(facts)
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
@@ -203,7 +203,7 @@ def _explain(
 
 def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     """The strata of a reversal, and what else a reader should know of it."""
-    first, second = map(names.name, reversal.pair)
+    first, second = sides(reversal)
     shown = _largest(reversal, _MOST_STRATA)
     digits = numbers.digits_of_gaps((row.first.value, row.second.value) for row in shown)
     columns: tuple[Column[Stratum], ...] = (
@@ -288,7 +288,7 @@ def _slopes(reversal: Reversal) -> Figure:
     if missing:
         omitted += f" Without a rate of both: {numbers.first_few(missing)}."
     given = numbers.subset(reversal.given)
-    first, second = map(names.name, reversal.pair)
+    first, second = sides(reversal)
     title = metric_titles.title(reversal.rate, reversal.of)
     overall = ("overall", reversal.crude_pair[0].value, reversal.crude_pair[1].value)
     lines = [
@@ -315,8 +315,9 @@ KIND_WORDS = {
     ReversalKind.MASKED: "a gap hidden in the aggregate",
     ReversalKind.EXPLAINED: "a gap that the mix of strata explains",
 }
-NOT_ESTABLISHED = "not established"
-NOT_LEFT = f"{NOT_ESTABLISHED} after adjustment"
+MAY_BE_CHANCE = "may be chance"
+"""Said of a reversal whose test is not significant, or that has no test."""
+NOT_LEFT = "no clear gap after adjustment"
 _WHOSE = {
     ReversalKind.OPPOSITE: "opposite gaps by Gail–Simon",
     ReversalKind.MASKED: "the gap after adjustment",
@@ -343,7 +344,7 @@ def describe_scope(scope: ScanScope | None) -> str:
 
 def sentence(reversal: Reversal, alpha: float) -> str:
     """A reversal, or a note, in one sentence: each gap with its own interval and test."""
-    first, second = map(names.name, reversal.pair)
+    first, second = sides(reversal)
     named = f"{first} against {second}, {metric_titles.title(reversal.rate, reversal.of)}"
     is_opposite = reversal.kind is ReversalKind.OPPOSITE
     # A mean of gaps in both directions describes no group.
@@ -367,17 +368,22 @@ def sentence(reversal: Reversal, alpha: float) -> str:
 
 
 def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
-    """A reversal behind the word for its kind, or for a gap not established after adjustment."""
+    """A reversal behind the word for its kind, or for a gap that is not clear after adjustment."""
     word = KIND_WORDS[reversal.kind]
     if not reversal.is_significant(inference.alpha):
         is_left = not reversal.is_not_left(inference.alpha)
-        word = f"{NOT_ESTABLISHED}: {word}" if is_left else NOT_LEFT
+        word = f"{MAY_BE_CHANCE}: {word}" if is_left else NOT_LEFT
     return Cell(word, tone), sentence(reversal, inference.alpha)
+
+
+def sides(reversal: Reversal) -> list[str]:
+    """The names of the two groups of a reversal."""
+    return [numbers.people(((reversal.attribute, level),)) for level in reversal.pair]
 
 
 def pair(reversal: Reversal) -> str:
     """The two groups of a reversal."""
-    first, second = map(names.name, reversal.pair)
+    first, second = sides(reversal)
     return f"{names.name(reversal.attribute)}: {first} against {second}"
 
 
@@ -454,10 +460,10 @@ def within(reversal: Reversal) -> str:
         size = most if most.startswith(f"{least} ") else f"{least} to {most}"
         return f"{size} for every value of {given}"
     if kind is ReversalKind.MOST_PEOPLE:
-        return f"given {given} {_mean(reversal, reversal.directions[reversal.crude > 0])}"
+        return _mean(reversal, reversal.directions[reversal.crude > 0])
     if kind is ReversalKind.OPPOSITE:
         higher, lower = (_mean(reversal, side) for side in reversal.directions)
-        return f"given {given} {higher} and {lower}"
+        return f"{higher} and {lower}"
     return f"{gap(reversal.standardized)} at the same mix of {given}"
 
 
@@ -467,7 +473,10 @@ def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
     mean = sum(stratum.weight * stratum.difference for stratum in side) / weight
     if len(side) == 1:
         return f"{gap(mean)} for {numbers.people(side[0].stratum)}"
-    return f"{gap(mean)} in {len(side)} of {reversal.estimable_strata} strata"
+    return (
+        f"{gap(mean)} for {len(side)} of {reversal.estimable_strata} values of "
+        f"{name_given(reversal)}"
+    )
 
 
 def pattern(reversal: Reversal) -> str:
@@ -508,9 +517,9 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
     if reversal.significance is None:
         return ""
     if reversal.hangs_on_weights:
-        return f"{NOT_ESTABLISHED}: the sign of the adjusted gap depends on the weights"
-    sure = "" if reversal.is_significant(alpha) else f", {NOT_ESTABLISHED}"
-    return write(reversal.significance) + sure
+        return f"{MAY_BE_CHANCE}: the sign of the adjusted gap depends on the weights"
+    text = f"{write(reversal.significance)}, {reversal.significance.test}"
+    return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
 
 def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:

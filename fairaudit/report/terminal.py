@@ -411,7 +411,9 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     if not tables:
         yield from wrapped(_notes(gaps, result), page)
         return
-    shown = sum(end + 2 <= room for end in accumulate(map(len, tables)))
+    # Room for the widest gap is kept free, unless no table would be shown.
+    kept, ends = len(wrapped(_notes(gaps[:1], result), page)), [*accumulate(map(len, tables))]
+    shown = sum(end + 2 + kept <= room for end in ends) or int(ends[0] + 2 <= room)
     left = room
     for lines in tables[:shown]:
         yield from lines

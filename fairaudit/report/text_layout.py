@@ -21,7 +21,7 @@ _TOGETHER = re.compile(
 """A phrase that should stay on one line: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
 _ASCII = str.maketrans(
     {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "...",
-     "‹": "<", "●": "O", "○": "o", "─": "-", "│": "|", "┊": ":"}
+     "‹": "<", "●": "O", "○": "o", "─": "-", "│": "|", "┊": ":", "┼": "+"}
 )  # fmt: skip
 
 
@@ -148,7 +148,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
             drawn[column(rule.value)] = _RULES[rule.limit][0]
         own = _ends(row)
         for place in range(column(min(own)), column(max(own)) + 1):
-            drawn[place] = "─"
+            drawn[place] = "─" if drawn[place] == " " else "┼"
         drawn[column(row.value)] = "●" if row.strong else "○"
         lines.append(line(Cell(text, tone), Cell("".join(drawn).rstrip(), tone)))
     omitted = len(known) - len(rows)

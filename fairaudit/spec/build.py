@@ -118,7 +118,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
         reader.fault(("expect", "rows"), "`at_least` is above `at_most`")
     known = [column.name for column in (*columns.protected, *columns.strata)]
     for name in [name for name in shape.expect.levels if name not in known]:
-        message = f"no attribute or stratum {name!r}{did_you_mean(name, known)}"
+        message = f"no protected column or stratum {name!r}{did_you_mean(name, known)}"
         reader.fault(("expect", "levels", name), message, key=True)
     search, limits = read_subgroup_search(context)
     exclusion = shape.groups.exclude_below
@@ -444,7 +444,10 @@ def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Column
         what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
         reader.fault(("describe",), what)
     if is_described and hides:
-        what = "features have levels with few people: remove `describe` or `suppress_below`"
+        what = (
+            "`describe` lists levels with few people, which `suppress_below` must hide: remove "
+            "one of the two"
+        )
         reader.fault(("describe",), what)
     if is_described and weight is not None and features.numeric:
         what = (

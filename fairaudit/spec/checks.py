@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import Fault, SpecError
 from fairaudit.base.frozen import field_names, replace
-from fairaudit.base.names import canonical, quoted
+from fairaudit.base.names import canonical, listing, quoted
 from fairaudit.counting.sources.column_checks import split_words
 from fairaudit.cube import Grouping
 from fairaudit.evidence.methods import explain_no_interval, explain_no_test
@@ -111,7 +111,7 @@ def read_metrics(
                 f"up to this entry `metrics` asks for {len(requests):,} measures and "
                 f"{len(checks):,} checks, and at most {MOST_ASKED:,} of each are allowed: "
                 "use fewer "
-                "entries, groupings (`by`) or thresholds (`at`), or write several specs"
+                "entries, combinations (`by`) or thresholds (`at`), or write several specs"
             )
             raise SpecError([*context.reader.faults, context.reader.document.fault(path, message)])
     _refuse_duplicates(context.reader, checks)
@@ -142,7 +142,7 @@ def names_burden(name: str) -> bool:
 def _list_hints(
     context: Context, entries: Sequence[tuple[Path, key_schema.Metric]], checks: Sequence[Check]
 ) -> Iterator[Notice]:
-    """Notices of attributes whose intersection no limit looks at, and of likely burdens.
+    """Notices of columns whose combination no limit looks at, and of likely burdens.
 
     An outcome is a burden by its name, by the names of its positives, or by the label.
     """
@@ -153,7 +153,7 @@ def _list_hints(
         if len(apart) > 1 and shape.limits and not is_met:
             text = (
                 f"{_where(context.reader, path)}: {' and '.join(apart)} are judged one at a time, "
-                f"and no limit looks at their intersection: `by: {' * '.join(apart)}` does"
+                f"and no limit looks at their combination: `by: {' * '.join(apart)}` does"
             )
             yield Notice(text, Subjects.NOBODY)
     for name, outcome in context.outcomes.items():
@@ -201,10 +201,10 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
         ideal = 0
     if ideal is not None and limit.excess(float(ideal)) > 0:
         percent = below is not None and 1 < below <= 100
-        hint = "swap `below` and `above`, which are `<` and `>`"
+        hint = "swap `below` (`<`) and `above` (`>`)"
         if percent and below:
             hint = f"{below} % is written {below / 100}"
-        entry.fault(side, f"parity itself ({ideal}) would cross this limit: {hint}")
+        entry.fault(side, f"perfect equality ({ideal}) would cross this limit: {hint}")
     return limit
 
 
@@ -435,7 +435,10 @@ def _expand_presets(
             continue
         set_keys = {key for key in field_names(shape) if getattr(shape, key) is not None}
         for key in sorted(set_keys - _TAKEN):
-            what = f"the preset {preset.name} takes no `{key}`: list its measures one by one"
+            what = (
+                f"a preset cannot have `{key}`: write the measures of {preset.name} as separate "
+                f"entries and set `{key}` there"
+            )
             context.reader.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
         entries += [(path, part) for part in parts]
@@ -443,8 +446,8 @@ def _expand_presets(
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
         noun = "measure" if len(used) == 1 else "measures"
-        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}: {', '.join(used)}"
-        text += f"; the data has no columns for {', '.join(others)}" if others else ""
+        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}: {listing(used, 3)}"
+        text += f"; the data has no columns for {listing(others, 3)}" if others else ""
         text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):
@@ -454,7 +457,7 @@ def _expand_presets(
     profiles = context.reader.document.profiles
     if left_out:
         names = ", ".join(profile.name for profile in profiles)
-        what = f"the data has no columns for these measures of {names}: {', '.join(left_out)}"
+        what = f"not measured, as the data has no columns for them: {', '.join(left_out)} ({names})"
         notices.append(Notice(what, Subjects.NOBODY))
     return entries, notices
 

@@ -253,10 +253,10 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
     key = "bins" if shape.over is None else "over"
     edges: list[Decimal] | None = getattr(shape, key)
     if edges is not None and (not edges or edges != sorted(set(edges))):
-        reader.fault((key,), "bin edges must be in ascending order without repeats")
+        reader.fault((key,), "the values must be in ascending order without repeats")
     if edges is not None and len(edges) >= MOST_LEVELS:
         what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
-        reader.fault((key,), f"these edges make {what}: use fewer")
+        reader.fault((key,), f"these values make {what}: use fewer")
     attribute = Protected(
         name=name,
         column=column if derivation is None else replace(column, value=derivation.name),
@@ -317,7 +317,11 @@ def _read_derivation(
     if not kinds:
         return None
     if shape.column is not None and kinds[0] not in {"minus", "period"}:
-        reader.fault(("column",), f"`{kinds[0]}` already names the column", key=True)
+        reader.fault(
+            ("column",),
+            f"remove `column`: `{kinds[0]}` already says which column is used",
+            key=True,
+        )
     is_cut = shape.bins or shape.over or shape.quantiles
     if kinds[0] not in {"combine", "period"} and not is_cut:
         reader.fault((kinds[0],), "a number needs `bins`, `over` or `quantiles`")

@@ -29,7 +29,7 @@ from fairaudit.spec.reading import WORDS
 from fairaudit.spec.text import LocatedText, Path, SpecReader
 
 _FOR_BY = "`columns.protected`"
-_FOR_GIVEN = "`columns.strata`, nor as an attribute outside `by`"
+_FOR_GIVEN = "`columns.strata`, nor as a protected column outside `by`"
 _TOTAL = "total"
 
 _MOST_MODELS = 100
@@ -55,7 +55,7 @@ class Columns(Frozen):
 
     @property
     def attributes(self) -> Grouping:
-        """The names of the protected attributes."""
+        """The names of the protected columns."""
         return tuple(attribute.name for attribute in self.protected)
 
     @property
@@ -148,7 +148,7 @@ def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
         ),
     )
     if not columns.protected:
-        reader.fault(("columns", "protected"), "name at least one protected attribute")
+        reader.fault(("columns", "protected"), "name at least one protected column")
     if not columns.outcomes:
         reader.fault(("columns",), "name an outcome: a label, a prediction or a decision")
     _refuse_names(reader, shape, columns)
@@ -160,13 +160,13 @@ def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Column
     protected = {column.name for column in columns.protected}
     for column in columns.strata:
         if column.name in protected:
-            message = f"{column.name!r} is already a protected attribute"
+            message = f"{column.name!r} is already a protected column"
             hint = f"`given: {column.name}` compares people with the same value in it"
             reader.faults.append(column.column.fault(f"{message}; {hint}"))
     taken = protected | {column.name for column in columns.strata}
     for column in columns.features:
         if column.name in taken:
-            message = f"{column.name!r} is already a protected attribute or a stratum"
+            message = f"{column.name!r} is already a protected column or a stratum"
             reader.faults.append(
                 column.column.fault(f"{message}: the subgroup search includes it anyway")
             )
@@ -177,7 +177,7 @@ def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Column
     paths: list[Path] = [("columns", "models", name) for name in shape.models or ()]
     paths += [("columns", "numbers", name) for name in shape.numbers]
     named: dict[str, Sequence[Protected]] = {
-        "a protected attribute": columns.protected,
+        "a protected column": columns.protected,
         "a stratum": columns.strata,
         "a feature": columns.features,
     }
@@ -214,9 +214,9 @@ def _expand(
                 count = len(words_mean)
                 reader.fault(
                     (number,),
-                    f"{count} columns have {2**count - 1:,} subsets, and {MOST_ATTRIBUTES} at most "
-                    "can be combined: use `each`, as in `groups: {by: each}`, or "
-                    "name the groupings",
+                    f"{count} columns have {2**count - 1:,} combinations, and at most "
+                    f"{MOST_ATTRIBUTES} columns can be combined: use `each`, as in "
+                    "`groups: {by: each}`, or name the combinations",
                 )
                 continue
             if names[0] == "each":
@@ -229,7 +229,7 @@ def _expand(
             reader.fault((number,), f"{name!r} is not declared in {where}{_hint(name, known)}")
         if len(set(names)) < len(names):
             reader.fault(
-                (number,), "a column is listed twice in one grouping: remove one of the two"
+                (number,), "a column is listed twice in one combination: remove one of the two"
             )
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
@@ -237,13 +237,13 @@ def _expand(
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    """A hint for an unknown name: an intersection, a list, or a similar column."""
+    """A hint for an unknown name: a combination, a list, or a similar column."""
     parts = [part for part in re.split(r"\s*[,;&+/]\s*|\s+(?:x|by|and|or)\s+", name) if part]
     if len(parts) > 1 and {*parts} <= {*known}:
         listed = f"[{', '.join(parts)}]"
-        return f"; an intersection is written `{' * '.join(parts)}`, one after the other `{listed}`"
+        return f"; a combination is written `{' * '.join(parts)}`, a list `{listed}`"
     if name in WORDS:
-        return f": write it alone, `[{name}]`: it cannot be part of an intersection"
+        return f": write it alone, `[{name}]`: it cannot be part of a combination"
     return suggest_known(name, (*known, *WORDS))
 
 
@@ -342,7 +342,9 @@ def _read_counts(reader: SpecReader, shape: key_schema.OutcomeColumn) -> CountCo
     if shape.counts is None:
         return None
     if shape.column is not None:
-        reader.fault(("column",), "`counts` already names the columns", key=True)
+        reader.fault(
+            ("column",), "remove `column`: `counts` already says which columns are used", key=True
+        )
     levels = {level: column.value for level, column in shape.counts.items()}
     is_repeated = len({*levels.values()}) < len(levels)
     total = levels.pop(_TOTAL, None)
@@ -469,9 +471,9 @@ def _read_model(
     named = {name for names in by or () for name in names if name not in WORDS} or {*known}
     of = propensity.of or (named.pop() if len(named) == 1 else "")
     if not of:
-        reader.fault((), f"name the attribute: `of: {known[0]}`" if known else "")
+        reader.fault((), f"say whose groups to predict: `of: {known[0]}`" if known else "")
     elif of not in known:
-        reader.fault(("of",), f"no protected attribute {quoted(of)}{did_you_mean(of, known)}")
+        reader.fault(("of",), f"no protected column {quoted(of)}{did_you_mean(of, known)}")
     if propensity.bins is not None:
         _refuse_number(reader.at("bins"), propensity.bins)
     features = _read_features(reader, columns, propensity.features)

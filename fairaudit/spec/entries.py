@@ -234,7 +234,7 @@ def refuse_reference(entry: Entry, by: Grouping) -> None:
     """Adds the fault of a comparison without a reference."""
     name = " and ".join(by)
     if entry.shape.reference is not None:
-        message = f"this reference names no group of {name}: write `{{attribute: level, …}}`"
+        message = f"this reference names no group of {name}: write `{{column: level, …}}`"
         entry.fault("reference", message)
         return
     protected = entry.context.columns.protected

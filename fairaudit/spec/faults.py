@@ -249,7 +249,7 @@ def _read_group(value: object) -> object:
     if value == "all":
         return {}
     if not isinstance(value, dict) or not value:
-        raise ValueError("expected a level for each attribute, such as `{gender: F}`, or `all`")
+        raise ValueError("expected a level for each column, such as `{gender: F}`, or `all`")
     return value
 
 
@@ -321,7 +321,7 @@ def _find_group_faults(
     faults = [
         document.fault(
             (number, "group", name),
-            f"no such attribute: {quoted(name)}{did_you_mean(name, known)}",
+            f"no protected column {quoted(name)}{did_you_mean(name, known)}",
             key=True,
         )
         for name in names
@@ -339,6 +339,6 @@ def _find_group_faults(
     return [
         document.fault(
             (number, "group"),
-            f"the check compares groups by {by}: give one level for each of these attributes",
+            f"the check compares groups by {by}: give one level for each of these columns",
         )
     ]

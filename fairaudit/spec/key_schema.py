@@ -76,7 +76,7 @@ class LevelColumn(Frozen):
     period: Literal["month", "quarter", "year"] | None = None
     """The month (2025-01), quarter (2025-Q1) or year of a date as the level. Example: `month`."""
     combine: ColumnNames | None = None
-    """Columns to combine into one attribute. Without `rule`, each combination is a level. Example:
+    """Columns to combine into one. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""
     rule: dict[str, Conditions] = {}
     """Levels of combined columns, each with a condition, or a list of which one must match. The
@@ -121,7 +121,7 @@ class StratumColumn(LevelColumn):
 
 
 class ProtectedColumn(StratumColumn):
-    """A protected attribute."""
+    """A protected column."""
 
     reference: LocatedText | None = None
     """The level that other levels are compared with. Example: `White`."""
@@ -131,7 +131,7 @@ class PropensityStrata(Frozen):
     """Strata of people whose features give them a similar probability of belonging to a group."""
 
     of: str | None = None
-    """The attribute whose groups the model predicts; by default `by` of the entry. Example:
+    """The protected column whose groups the model predicts; by default `by` of the entry. Example:
     `gender`."""
     group: LocatedText | None = None
     """The level that the model predicts; by default everyone outside the reference. Example:
@@ -239,7 +239,7 @@ class Columns(Frozen, kw_only=True):
     """The role of each column of the data."""
 
     protected: Annotated[dict[str, Annotated[ProtectedColumn, _NAMED]], _COLUMNS]
-    """Protected attributes: names of columns, or a mapping from each name to its options. Examples:
+    """Protected columns: their names, or a mapping from each name to its options. Examples:
     `[gender, race]`, `{gender: {reference: men}, age: {bins: [40]}}`."""
     label: _Outcome | None = None
     """The true outcome: a column, or a mapping with its positive value. Example:
@@ -273,13 +273,13 @@ class Columns(Frozen, kw_only=True):
     """The column that identifies a person; `repeats` says which row counts if a person has several.
     Example: `candidate_id`."""
     strata: Annotated[dict[str, Annotated[FactorColumn, _NAMED]], _COLUMNS] = {}
-    """Factors to condition on: names, or a mapping with the keys of an attribute except
+    """Factors to condition on: names, or a mapping with the keys of a protected column except
     `reference`. Examples: `[branch]`, `{branch: {keep: [north]}}`."""
     features: Annotated[
         dict[str, Annotated[FeatureColumn, _NAMED]], Form(expand_features, (SCALAR, _NAMES))
     ] = {}
-    """Columns for subgroups, with the keys of an attribute except `reference` and `levels`; or
-    lists of the columns that define similarity. Examples: `{income: {bins: [40, 60]}}`,
+    """Columns for subgroups, with the keys of a protected column except `reference` and `levels`;
+    or lists of the columns that define similarity. Examples: `{income: {bins: [40, 60]}}`,
     `{numeric: [income, age], categorical: [job]}`."""
 
     @property
@@ -350,10 +350,10 @@ class Defaults(_Owned):
     """Keys that entries of `metrics` share, unless an entry sets them."""
 
     reference: ReferenceMap | None = None
-    """The group to compare with: a level of each attribute, or a word such as `rest`, `highest`.
+    """The group to compare with: a level of each column, or a word such as `rest`, `highest`.
     Examples: `rest`, `{gender: men}`."""
     by: Groupings | None = None
-    """The groupings to compare: a column, an intersection, a list of them, or `each`, `full`,
+    """The columns whose groups are compared: one, a combination, a list of them, or `each`, `full`,
     `all`. Example: `[gender, race, gender * race]`."""
     given: Groupings | None = None
     """The strata within which the metric is computed: a column, a list of columns, or a model that
@@ -416,8 +416,8 @@ class Metric(Defaults, kw_only=True):
     """The maximum change of outcomes per unit of distance, for `lipschitz_violations`. Example:
     `1`."""
     model: Literal["pooled", "credible", "draws"] | None = None
-    """The model of probabilities: pooled towards attributes, credible, or from draws. Example:
-    `pooled`."""
+    """The model of probabilities: pooled towards the levels of columns, credible, or from draws.
+    Example: `pooled`."""
     of_class: str | None = field(default=None, name="class")
     """The class that counts as positive, against all others; `macro` is the mean over classes.
     Example: `macro`."""
@@ -484,8 +484,8 @@ class Subgroups(_Search):
     of: str | None = None
     """The outcome of the rates. Example: `decision`."""
     over: Texts = field(default_factory=lambda: ["all"])
-    """The columns of the conditions; by default all attributes, strata and features. Example:
-    `[gender, race]`."""
+    """The columns of the conditions; by default all protected columns, strata and features.
+    Example: `[gender, race]`."""
     rates: Texts | None = None
     """The rates in which subgroups may differ; by default the selection rate. Example:
     `[selection_rate]`."""

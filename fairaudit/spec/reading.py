@@ -337,7 +337,7 @@ def _expand_average(value: object) -> object:
 
 def _expand_groupings(value: object) -> object:
     if value == [] or (isinstance(value, list) and [] in value):
-        raise ValueError("an empty list names no grouping")
+        raise ValueError("an empty list names no column")
     return as_list(value)
 
 

@@ -102,10 +102,10 @@ def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         numeric = context.numeric_attributes
         if not numeric:
-            what = f"{entry.metric.id} needs a numeric attribute: one with `bins` or `quantiles`"
+            what = f"{entry.metric.id} needs a numeric column: one with `bins` or `quantiles`"
             entry.fault("metric", what)
         if by is not None and any(grouping not in numeric for grouping in by):
-            entry.fault("by", f"{entry.metric.id} needs a single numeric attribute")
+            entry.fault("by", f"{entry.metric.id} needs a single numeric column")
         groupings = by or numeric
     return context.columns.by(groupings, at)
 
@@ -143,7 +143,7 @@ def _read_reference(entry: Entry) -> Reference | None:
     if word is None:
         known = entry.context.columns.attributes
         for name in [name for name in reference if name not in known]:
-            message = f"no protected attribute {name!r}{did_you_mean(name, known)}"
+            message = f"no protected column {name!r}{did_you_mean(name, known)}"
             entry.context.reader.fault((*entry.path, "reference", name), message, key=True)
         return Reference(ReferencePolicy.LEVEL, tuple(reference.items()))
     if entry.reference_policy is not None:
@@ -265,7 +265,7 @@ def _read_controls(entry: Entry) -> Grouping:
     # Other functions report the faults of `by`.
     groupings = context.columns.by(shape.by or [["each"]], SpecReader(context.reader.document))
     if shape.controls == []:
-        entry.fault("controls", "name at least one control or remove the key")
+        entry.fault("controls", "name at least one column or remove the key")
     for number, name in enumerate(controls):
         if name in context.outcomes and context.outcomes[name].kind is OutcomeKind.NUMBER:
             what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
@@ -278,10 +278,12 @@ def _read_controls(entry: Entry) -> Grouping:
         elif shape.by is not None and any(name in grouping for grouping in groupings):
             at.fault(
                 (number,),
-                f"{name!r} is in `by`, too: a column cannot be both compared and a control",
+                f"{name!r} is in `by`, too: a column cannot be both compared and held fixed",
             )
     if shape.by is None and all(set(grouping) & set(controls) for grouping in groupings):
-        message = "every protected attribute is a control: no attribute is left to compare"
+        message = (
+            "`controls` holds every protected column fixed, so none is left to compare: remove one"
+        )
         entry.fault("controls", message)
     return tuple(name for name in known if name in controls)
 

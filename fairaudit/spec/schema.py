@@ -102,9 +102,9 @@ class Missing(Frozen):
     """Values that mean missing, in addition to the empty text. A number matches by value: 999
     matches 999.0. Example: `["", NA]`."""
     protected: MissingPolicy = MissingPolicy.SHOW
-    """How to treat rows without a value in an attribute: list them without comparing, make them a
-    group, leave them out where the attribute is used (aside, or drop, which does the same), or
-    report an error. Example: `group`."""
+    """How to treat rows without a value in a protected column: list them without comparing, make
+    them a group, leave them out where the column is used (aside; drop does the same), or report
+    an error. Example: `group`."""
     strata: MissingPolicy = MissingPolicy.SHOW
     """How to treat rows without a value in a stratum. Example: `drop`."""
     label: _OfOutcome = MissingPolicy.ASIDE
@@ -148,14 +148,14 @@ def _refuse_number(value: object) -> object:
 
 
 class Expected(Frozen):
-    """Requirements for the data: the number of rows, and levels of attributes and strata."""
+    """Requirements for the data: the number of rows, and levels of columns and strata."""
 
     rows: Annotated[ExpectedRows, Form(_refuse_number)] = ExpectedRows()
     """The required number of rows; otherwise the run ends with an error and no verdict. Example:
     `{at_least: 500}`."""
     levels: dict[str, LocatedTexts] = {}
-    """Levels of attributes and strata that must occur; otherwise the run ends with an error and no
-    verdict. Example: `{race: [White, Black]}`."""
+    """Levels of protected columns and strata that must occur; otherwise the run ends with an error
+    and no verdict. Example: `{race: [White, Black]}`."""
 
 
 class Exclusion(Frozen):
@@ -176,10 +176,10 @@ class Exclusion(Frozen):
 
 
 class Groups(Frozen):
-    """The groupings in tables, and the conditions for a group to be compared."""
+    """The combinations of columns in tables, and the conditions for a group to be compared."""
 
     by: Groupings = field(default_factory=lambda: [["all"]])
-    """The groupings in tables: columns, intersections, or `each`, `full`, `all`. Example:
+    """The tables: by columns, by combinations of columns, or `each`, `full`, `all`. Example:
     `[gender, gender * race]`."""
     min_size: int | None = None
     """The minimum number of people in the denominator; smaller groups are listed, but not compared.
@@ -268,8 +268,8 @@ class AuditSpec(Frozen, kw_only=True):
     undefined: OnUndefined = OnUndefined.FAIL
     """The effect of an undefined value on its check. Example: `warn`."""
     groups: Groups = Groups()
-    """The groupings in tables, and the conditions for a group to be compared. Example:
-    `{min_size: 30}`."""
+    """The combinations of columns in tables, and the conditions for a group to be compared.
+    Example: `{min_size: 30}`."""
     expect: Expected = Expected()
     """Requirements for the data; otherwise the run ends with an error and no verdict. Example:
     `{rows: {at_least: 500}}`."""

@@ -103,8 +103,8 @@ def _read_given(
             given.append(columns)
     if not 1 <= shape.together <= _MOST_TOGETHER:
         message = (
-            f"`together` must be from 1 to {_MOST_TOGETHER}: people are compared within the values "
-            "of this number of columns"
+            f"`together`, the number of columns that are held fixed at the same time, must be "
+            f"from 1 to {_MOST_TOGETHER}"
         )
         reader.fault(("together",), message)
     alone = [names[0] for names in given if len(names) == 1]
@@ -257,7 +257,7 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
         others = [of for of in outcomes if of not in {"label", first} and outcomes[of].binary]
         if gated and first != "label" and others:
             candidates = ", ".join([first, *others])
-            message = f"select one of {candidates} for the limit: `of: {first}`"
+            message = f"select one outcome for the limit ({candidates}): `of: {first}`"
             context.reader.fault((key,), message)
         elif gated and (why := explain_score(context)):
             context.reader.fault((key,), why)

@@ -431,7 +431,10 @@ class _Walk:
                     raise SpecError([Fault(_ENDLESS, written(path), where)])
                 if not isinstance(source, yaml.MappingNode):
                     self.put((*path, "<<"), value=self.place(key.start_mark))
-                    self.fault((*path, "<<"), "`<<` merges a mapping: `<<: *name`")
+                    self.fault(
+                        (*path, "<<"),
+                        "the value of `<<` must be a mapping or a list of mappings: `<<: *name`",
+                    )
                     continue
                 merged = self.pairs(source, path, (*above, source))
                 # Reading the mapping reports keys that are not texts.

@@ -334,6 +334,27 @@ def _sum(terms: Floats) -> Floats:
     return np.asarray(np.nan_to_num(terms, posinf=0.0, neginf=0.0).sum(axis=0))
 
 
+def pooled_variance_of_means(
+    means: tuple[Floats, Floats], spreads: tuple[Floats, Floats], sizes: tuple[Floats, Floats]
+) -> Floats:
+    """The variance of a difference of means in each stratum if both groups are of one population.
+
+    As `pooled_variance`, from the mean squared deviation of each group from its own mean.
+
+    >>> shares = np.array([0.6]), np.array([0.3])
+    >>> sizes = np.array([40.0]), np.array([60.0])
+    >>> found = pooled_variance_of_means(shares, (shares[0] * 0.4, shares[1] * 0.7), sizes)
+    >>> bool(np.isclose(found, pooled_variance(shares[0], sizes[0], shares[1], sizes[1]))[0])
+    True
+    """
+    (r, q), (n, m) = means, sizes
+    with np.errstate(all="ignore"):
+        whole = n + m
+        squares = n * spreads[0] + m * spreads[1] + n * m / whole * (r - q) ** 2
+        variance = squares / (whole - 1) * (1 / n + 1 / m)
+    return np.asarray(np.where(whole > 1, variance, np.nan))
+
+
 def pooled_variance(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
     """The variance of `p - q` in each stratum if both are equal, given the number of outcomes.
 

@@ -45,7 +45,7 @@ def test_too_many_groups_are_refused_with_the_line_to_change(tmp_path: Path) -> 
         fairaudit.audit(written(tmp_path, 9, 50))
     told = str(caught.value)
     assert "spec.yaml:3:" in told
-    assert "over 500,000 groups, in 511 groupings of 9 attributes" in told
+    assert "over 500,000 groups, in 511 combinations of 9 columns" in told
     assert "set `groups: {by: each}`" in told
     assert time.process_time() - started < QUICK
 
@@ -102,7 +102,9 @@ def test_a_table_for_each_of_many_classes_is_refused(
 def test_too_many_attributes_are_refused_before_the_data_is_read(tmp_path: Path) -> None:
     spec = written(tmp_path, 40, 2)
     (tmp_path / "data.csv").unlink()
-    with pytest.raises(SpecError, match="40 columns have 1,099,511,627,775 subsets, and 12"):
+    with pytest.raises(
+        SpecError, match="40 columns have 1,099,511,627,775 combinations, and at most 12"
+    ):
         fairaudit.audit(spec)
 
 
@@ -113,7 +115,9 @@ def test_by_each_does_not_pay_for_all(tmp_path: Path, attributes: int, levels: i
     started = time.process_time()
     result = fairaudit.audit(written(tmp_path, attributes, levels, more))
     assert [len(row.by) for row in result.lattice] == [1] * attributes
-    assert any(one.startswith("not every subset of the attributes") for one in result.notices)
+    assert any(
+        one.startswith("not every combination of the protected columns") for one in result.notices
+    )
     assert time.process_time() - started < QUICK
 
 

@@ -49,8 +49,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     rows = [
         {"g": level, COMMANDS[0]: second, "y": COMMANDS[4] if at % 3 else "no"}
         for level in COMMANDS
-        for second in COMMANDS[:3]
-        for at in range(40)
+        for second in COMMANDS[:2]
+        for at in range(20)
     ]
     pl.DataFrame(rows).write_parquet("data.parquet")
     spec = {

@@ -471,7 +471,8 @@ def test_a_gap_that_moves_to_another_group_does_not_cancel(
     spec = {"version": 1, "columns": columns, "metrics": [entry]}
     (finding,) = fairaudit.audit(spec, people).findings
     assert str(finding.status) == status
-    assert ("the gap of g=b changes by" in finding.why) is (status == "inconclusive")
+    # Of ε c falls behind as well: it has fewer rejections than the others.
+    assert ("changes by" in finding.why) is (status == "inconclusive")
 
 
 @pytest.mark.parametrize(("rejected", "status"), [(50, "inconclusive"), (90, "pass")])
@@ -745,16 +746,6 @@ def test_people_of_a_stratum_that_hardly_counts_are_left_out(
     ).findings
     assert (finding.left_out and finding.left_out.people) == people
     assert ("are left out" in finding.headline) is (people is not None)
-
-
-def test_a_change_of_the_highest_group_is_not_called_other_people() -> None:
-    rows = {"sex": _SEXES, "now": _SMALL + _LARGE, "then": _LARGE + _SMALL}
-    models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("now", "then")}
-    entry = {"metric": "impact_ratio", "of": "now", "against": "then", "fail": {"below": -0.1}}
-    spec = {"columns": {"protected": ["sex"], "models": models}, "metrics": [entry]}
-    (finding,) = fairaudit.audit({"version": 1, **spec}, rows).findings
-    assert str(finding.status) == "inconclusive"
-    assert "the reference is another group on each side" in finding.why
 
 
 def _told_equal(columns: dict[str, Any], rows: dict[str, Any]) -> list[str]:

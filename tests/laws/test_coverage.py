@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from conftest import is_quick, long
+from conftest import long
 from scipy.stats import multinomial
 
 import fairaudit
@@ -331,11 +331,12 @@ def test_a_gap_in_one_of_several_groups_is_found_as_chi_square_finds_it(bench: A
     assert alarms.found_share(drawn(20), gate, [0.5] * 5, sizes, 400) < 0.09
 
 
-@pytest.mark.parametrize("sizes", [(50, 50), long((1000, 100))])
+@pytest.mark.long
+@pytest.mark.parametrize("sizes", [(50, 50), (1000, 100)])
 def test_perfect_scores_are_refuted_as_seldom_as_alpha_says(
     bench: Any, sizes: tuple[int, int]
 ) -> None:
-    calibrated, runs = bench("calibrated"), 60 if is_quick() else 150
+    calibrated, runs = bench("calibrated"), 60
     perfect, wrong = ((1.0, 0.0),) * 2, ((1.0, 0.0), (1.0, 1.5))
     for errors in (perfect, wrong):
         table, truth = calibrated.labelled(drawn(20), sizes, (1.0, 1.0), runs, errors)

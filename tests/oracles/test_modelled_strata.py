@@ -265,7 +265,7 @@ def test_one_level_is_told_from_all_others() -> None:
         ({"clusters": {"k": 21}}, {}, "from 2 to 20 strata"),
         ({"propensity": {}, "clusters": {}}, {}, "name one model"),
         ({"propensities": {}}, {}, "unknown key; did you mean 'propensity'"),
-        ({"propensity": {"of": "h"}}, {}, "no protected attribute 'h'"),
+        ({"propensity": {"of": "h"}}, {}, "no protected column 'h'"),
         (
             {"propensity": {}},
             {"features": {"categorical": ["g", "c"]}},

@@ -220,7 +220,7 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     tree = tree_of("loans")
     (steps,) = [one for one in tree.all("section") if one.attributes.get("id") == "next"]
     texts = [one.text for one in steps.all("li")]
-    assert texts[0].startswith("Review the decisions behind this: female × Black is selected 62 %")
+    assert texts[0].startswith("Find the cause of this: female × Black is selected 62 %")
     assert texts[2].startswith("Correct the cause, or record the reason as a waiver; then")
     assert texts[1].startswith("Before you act on gaps by age, compare people with the same branch")
     # A gap that strata explain is first compared within them.
@@ -239,7 +239,7 @@ def test_what_to_do_next_follows_from_what_was_found() -> None:
     for rates, metrics, more, words in (
         (UNEQUAL, ["selection_rate"], {}, "sets no limits, so the result has no verdict"),
         ({"a": (5, 10), "b": (3, 10)}, [small], {}, "Collect more data: for 1 check"),
-        (UNEQUAL, [RATIO], {}, "Review the decisions behind this: "),
+        (UNEQUAL, [RATIO], {}, "Find the cause of this: "),
         ({"a": (50, 100), "b": (0, 0)}, [RATIO], {}, "Read why 1 check could not be evaluated"),
     ):
         result = audit(rates, metrics, **more)
@@ -258,7 +258,7 @@ def test_the_comparison_with_new_data_is_on_the_page_of_a_pass_alone() -> None:
 
 
 def test_the_top_explains_its_words_and_marks_no_box_by_the_sign_of_a_compared_group() -> None:
-    selected = "selected: with the positive outcome (y = yes); "
+    selected = "selected: y = yes; "
     limit = "limit: where a check fails or warns, set in the spec"
     for rates, metrics, words in (
         (UNEQUAL, [RATIO], selected + limit),

@@ -145,7 +145,9 @@ def test_the_points_of_a_rate_are_the_counts() -> None:
 
 
 def test_a_reversal_is_drawn_from_the_rates_of_its_strata() -> None:
-    figure = _figure("kidney_admissions", "Selection rate: A against B, overall and by race")
+    figure = _figure(
+        "kidney_admissions", "Selection rate: gender=A against gender=B, overall and by race"
+    )
     drawn = draw(figure.picture)
     (canvas,) = [o for o in children(drawn, "svg") if "canvas" in o.attributes["class"]]
     axis = upright_axis(canvas)
@@ -223,6 +225,7 @@ def test_suppressed_undefined_and_infinite_values_are_told_not_drawn() -> None:
         assert not re.search("nan|inf", repr(draw(picture)), re.IGNORECASE)
 
 
+@pytest.mark.long
 def test_colours_and_dashes_of_pictures_are_in_the_style_and_none_is_in_the_picture() -> None:
     (style,) = tree_of("loans").all("style")
     classes = {

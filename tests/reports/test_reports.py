@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import polars as pl
 import pytest
-from conftest import SPECS
+from conftest import SPECS, long
 from report_cases import EACH, GOLDEN, GOLDENS, sample, stable
 from schemas import validate
 
@@ -55,7 +55,7 @@ def test_json_reports(name: str, golden: Callable[[Path, str], None]) -> None:
         golden(GOLDENS / f"{name}.json", stable(text, result))
 
 
-@pytest.mark.parametrize("name", ["fairlearn_page", "loans", "loans_score"])
+@pytest.mark.parametrize("name", ["fairlearn_page", *map(long, ("loans", "loans_score"))])
 def test_reports_are_the_same_by_every_route(name: str) -> None:
     with contextlib.chdir(SPECS.parent):
         by_default = report_json.document(fairaudit.audit(f"audit_specs/{name}.yaml"))

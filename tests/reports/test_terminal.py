@@ -50,7 +50,7 @@ def printed(document: Document, columns: int, monkeypatch: pytest.MonkeyPatch) -
     return stream.getvalue()
 
 
-@pytest.mark.parametrize("columns", [40, long(60), long(80), 200])
+@pytest.mark.parametrize("columns", [40, *map(long, (60, 80, 200))])
 def test_no_line_is_wider_than_the_page(
     columns: int, loans: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,7 +59,7 @@ def test_no_line_is_wider_than_the_page(
         assert max(map(cell_len, text.splitlines())) <= columns
 
 
-@pytest.mark.parametrize("columns", [40, 80, 200])
+@pytest.mark.parametrize("columns", [long(40), 80, long(200)])
 def test_what_is_taken_in_at_once_stays_on_one_line(
     columns: int, loans: AuditResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,7 +71,7 @@ def test_what_is_taken_in_at_once_stays_on_one_line(
     assert not re.search(r"\n *[×/] ", text), "a line starts with a name"
 
 
-@pytest.mark.parametrize("columns", [30, 40, 80, 200])
+@pytest.mark.parametrize("columns", [30, *map(long, (40, 80, 200))])
 def test_every_number_of_a_table_is_there_whole(
     columns: int, loans: AuditResult, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -73,7 +73,7 @@ def test_a_gap_with_a_large_p_after_adjustment_is_not_called_gone() -> None:
         ("A", "1"): (109, 209), ("A", "2"): (30, 1791), ("B", "1"): (39, 92), ("B", "2"): (0, 8)
     }  # fmt: skip
     text = told(audited(cells, ("g",), "selection_rate"), all_rows=True)
-    assert "not established A against B" in text
+    assert "no clear gap after g=A against g=B" in text
     assert "no clear gap: 8.9 points higher [-1.9, +19.6], p = .1130" in text
 
 
@@ -178,7 +178,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str)
     assert "these numbers are compatible with no disparity" in sentence
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert (
-        "; people: with 3 more people selected, g=a would be within the limit; with 5 in total "
+        "; people: with 3 more people selected, g=a would be within the limit; with 5 more, "
         "at the same rate as g=b" in sentence
     )
 
@@ -246,7 +246,7 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     (finding,) = result.findings
     text = sentence_of(result, finding)
     assert (
-        "; people: with 8 more people selected, g=a would be within the limit; with 12 in total "
+        "; people: with 8 more people selected, g=a would be within the limit; with 12 more, "
         "at the same rate as g=b" in text
     )
     assert finding.practice is not None
@@ -631,7 +631,7 @@ def test_a_finding_says_that_nothing_of_its_gap_is_left_at_the_same_mix() -> Non
         ("m", "A"): (540, 900),
         ("m", "B"): (20, 100),
     }
-    note = "note: f against m: after adjustment for s0 no clear gap: no gap"
+    note = "note: g=f against g=m: after adjustment for s0 no clear gap: no gap"
     assert note in of_departments(mixed)
     assert note not in of_departments(mixed, simpson=False)
 

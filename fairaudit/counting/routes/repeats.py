@@ -19,7 +19,7 @@ from fairaudit.counting.routes.derived_columns import prepare
 from fairaudit.counting.routes.polars_numbers import as_text
 from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
-from fairaudit.counting.sources.csv_reader import FIRST_ROWS
+from fairaudit.counting.sources.column_checks import FIRST_ROWS
 
 _ID, _PLACE = own("id"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"

@@ -11,7 +11,7 @@ import io
 import os
 import re
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib import import_module
 from pathlib import Path
@@ -117,6 +117,11 @@ class Reader(Protocol):
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
     ) -> SourceFile:
         """The file once all is proven that the passes of these plans rely on."""
+
+    def read_first(
+        self, file: SourceFile, names: Sequence[str], separator: str, most: int
+    ) -> Sequence[Sequence[Hashable]] | None:
+        """The values of columns in the first rows, None where they need Polars to be read."""
 
     def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:
         """The columns of a file with their types."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from fairaudit.base.disclosure_marks import Notice, Subjects
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 READABLE = "cast it before the audit, for example to decimal128, double or string"
 """What to do with a column whose type is not read."""
+
+FIRST_ROWS = 100_000
+"""The number of rows that are searched for people who count several times."""
 
 _WORD = re.compile(r"[a-z]+|[0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -118,6 +121,22 @@ def find_unused(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
     if plan.is_table:
         return tuple(unused)
     return () if plan.cluster is not None else tuple(filter(is_like_id, unused))
+
+
+def may_repeat(files: Sequence[SourceFile], names: Sequence[str], separator: str) -> bool:
+    """Whether a value may occur twice in one of these columns of checked files, near the start."""
+    rows_left, seen = FIRST_ROWS, [set[Hashable]() for _ in names]
+    for file in files:
+        columns = reader_of(file.form).read_first(file, names, separator, rows_left)
+        if columns is None:
+            return True
+        rows_left -= len(columns[0])
+        for values, known in zip(columns, seen, strict=True):
+            count = len(known) + len(values)
+            known.update(values)
+            if len(known) < count:
+                return True
+    return False
 
 
 def describe_unread(name: str, kind: str) -> str | None:

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 _HEADER_BYTES = 4_000_000
 _BELOW_BYTES = 50_000
-FIRST_ROWS = 100_000
-"""The number of rows that are searched for people who count several times."""
 _FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 
 QUOTED = r'"(?:[^"\r]|"")*"'
@@ -185,24 +183,20 @@ def is_title(row: Sequence[str], width: int) -> bool:
     )
 
 
-def may_repeat(files: Sequence[SourceFile], names: Sequence[str], separator: str) -> bool:
-    """Whether a text may occur twice in one of these columns of checked files, near the start."""
-    rows_left, seen = FIRST_ROWS, [set[str]() for _ in names]
-    for file in files:
-        places = [file.header.index(name) for name in names]
-        with io.TextIOWrapper(open_bytes(file.path), encoding="utf-8-sig", newline="") as text:
-            try:
-                rows = islice(csv.reader(text, delimiter=separator), 1, rows_left + 1)
-                texts = [[row[place] for place in places] for row in rows if row]
-            except (csv.Error, IndexError):  # a field of great length, or rows of one column
-                return True
-        rows_left -= len(texts)
-        for place, known in enumerate(seen):
-            count = len(known) + len(texts)
-            known.update(text[place] for text in texts)
-            if len(known) < count:
-                return True
-    return False
+def read_first(
+    file: SourceFile, names: Sequence[str], separator: str, most: int
+) -> list[list[str]] | None:
+    """The texts of columns in the first rows of a checked file, a list for each column.
+
+    None where Python's reader of CSV cannot read them.
+    """
+    places = [file.header.index(name) for name in names]
+    with io.TextIOWrapper(open_bytes(file.path), encoding="utf-8-sig", newline="") as text:
+        try:
+            rows = [*filter(None, islice(csv.reader(text, delimiter=separator), 1, most + 1))]
+            return [[row[place] for row in rows] for place in places]
+        except (csv.Error, IndexError):  # a field of great length, or rows of one column
+            return None
 
 
 def is_utf8(form: CsvFormat) -> bool:

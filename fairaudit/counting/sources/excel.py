@@ -20,12 +20,18 @@ from fairaudit.base.inputs import CSV
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources import Copies, SourceFile, csv_reader
-from fairaudit.counting.sources.csv_reader import check_file, find_line, read_schema, scan_files
+from fairaudit.counting.sources.csv_reader import (
+    check_file,
+    find_line,
+    read_first,
+    read_schema,
+    scan_files,
+)
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
 
-__all__ = ["check_file", "find_line", "read_columns", "read_schema", "scan_files"]
+__all__ = ["check_file", "find_line", "read_columns", "read_first", "read_schema", "scan_files"]
 
 MOST_BYTES = 2**32
 """The largest workbook, unpacked: its sheet is read into memory."""

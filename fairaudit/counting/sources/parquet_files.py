@@ -5,7 +5,7 @@ Folders named `year=2026` above a file are columns of it, too, as Hive has them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from fairaudit.counting.sources.parquet import NO_FILE, check_pages, read_layout
 
 if TYPE_CHECKING:
     import polars as pl
+    from pyarrow._parquet import ParquetReader
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
 """What Hive calls the folder of rows that have no value."""
@@ -37,17 +38,7 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
 
     layout = read_layout(file.path, file.file.path)
     try:
-        try:
-            # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
-            from pyarrow._parquet import ParquetReader
-
-            reader = ParquetReader()
-            reader.open(file.path, arrow_extensions_enabled=True)
-        except (ImportError, TypeError):  # another version of Arrow
-            import pyarrow.parquet as pq
-
-            reader = pq.ParquetFile(file.path)
-        with closing(reader):
+        with closing(_open(file.path)) as reader:
             schema = reader.schema_arrow
     except pa.ArrowNotImplementedError as error:
         what = "a column has a type that fairaudit cannot read, such as numbers of 128 bits"
@@ -72,6 +63,21 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
         types=types | dict.fromkeys(partitions, "string"),
         partitions=partitions,
     )
+
+
+def _open(path: Path) -> ParquetReader:
+    """Arrow's reader of a file."""
+    try:
+        # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
+        from pyarrow._parquet import ParquetReader
+
+        reader = ParquetReader()
+        reader.open(path, arrow_extensions_enabled=True)
+    except (ImportError, TypeError):  # another version of Arrow
+        import pyarrow.parquet as pq
+
+        return pq.ParquetFile(path).reader
+    return reader
 
 
 def check_file(
@@ -115,6 +121,31 @@ def check_file(
         hint = f"{error.strerror or error}: free some space, or set TMPDIR to another disk"
         raise DataError(what, hint) from error
     return replace(file, path=path, layout=read_layout(path, file.file.path))
+
+
+def read_first(
+    file: SourceFile, names: Sequence[str], _separator: str, most: int
+) -> list[list[Hashable]] | None:
+    """The values of columns in the first rows of a checked file, a list for each column.
+
+    None where Arrow cannot read them, and for columns with lists or records.
+    """
+    import pyarrow as pa
+
+    assert file.layout is not None
+    columns: list[list[Hashable]] = [[] for _ in names]
+    try:
+        with closing(_open(file.path)) as reader:
+            groups = [*range(len(file.layout.groups))]
+            places = [reader.column_name_idx(name) for name in names]
+            for batch in reader.iter_batches(most, groups, places):
+                for name, values in zip(names, columns, strict=True):
+                    values.extend(batch.column(name).to_pylist())
+                if len(columns[0]) >= most:
+                    break
+    except (pa.ArrowException, KeyError, OSError, TypeError):
+        return None
+    return [values[:most] for values in columns]
 
 
 def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:

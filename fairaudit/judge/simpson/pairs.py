@@ -358,7 +358,7 @@ def add_significances(
                 *((joined.p, joined.opposite, joined.interaction) if joined else (None,) * 3),
             )
         )
-        name = f"{_CRUDE}, and {_JOINED}"
+        name = f"the larger p of {_CRUDE} and {_JOINED}"
         p[index] = max(crude, common) if gap is not None and gap * reversal.crude < 0 else 1.0
         if kind is ReversalKind.EXPLAINED:
             name, p[index] = _CRUDE, crude
@@ -369,7 +369,8 @@ def add_significances(
             is_sure = gap is not None and gap * reversal.standardized > 0
             name, p[index] = _JOINED, common if is_sure else 1.0
         elif kind is ReversalKind.MOST_PEOPLE:
-            name, p[index] = f"{_CRUDE}, and one-sided Gail–Simon", max(crude, opposite)
+            name = f"the larger p of {_CRUDE} and one-sided Gail–Simon"
+            p[index] = max(crude, opposite)
         names.append(name)
     correction = inference.correction
     tests = zip(reversals, names, p.tolist(), correction.adjust(p).tolist(), strict=False)

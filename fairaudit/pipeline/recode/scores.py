@@ -337,7 +337,8 @@ def table_cubes(
             raise DataError(
                 f"{missing:,} {'person has' if missing == 1 else 'people have'} no value in the "
                 f"feature {quoted(attribute.column.value)}",
-                "complete the data, or choose what to do with these rows: `missing: {strata: …}`",
+                "complete the data, or change `missing: {strata: error}`, which also holds for "
+                "features",
                 seek=Seek(attribute.column.value, (None, *counts.plan.tokens)),
             )
     outcomes = [outcome.name for outcome in spec.side_outcomes]

@@ -80,10 +80,10 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
         widest = max(spec.protected, key=lambda attribute: len(cube.key(attribute.name).levels))
         levels = len(cube.key(widest.name).levels)
         message = (
-            f"the report would list over {MOST_ROWS:,} groups, in {len({*groupings}):,} groupings "
-            f"of {len(spec.protected)} attributes, of which {quoted(widest.name)} has {levels:,} "
-            "levels: set `groups: {by: each}`, use fewer attributes, or reduce the levels with "
-            "`keep`, `merge` or `bins`"
+            f"the report would list over {MOST_ROWS:,} groups, in {len({*groupings}):,} "
+            f"combinations of {len(spec.protected)} columns, of which {quoted(widest.name)} has "
+            f"{levels:,} levels: set `groups: {{by: each}}`, use fewer columns, or reduce the "
+            "levels with `keep`, `merge` or `bins`"
         )
         raise SpecError([widest.column.fault(message)])
     tables = [

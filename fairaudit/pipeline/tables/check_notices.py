@@ -21,6 +21,7 @@ from fairaudit.metrics import (
     list_quantities,
 )
 from fairaudit.metrics.confusion_counts import count_groups
+from fairaudit.metrics.criteria import KL_DIVERGENCE
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
 from fairaudit.metrics.rates import (
     BASE_RATE,
@@ -185,6 +186,26 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             )
 
 
+def notice_changes_without_direction(
+    checks: Iterable[AnyCheck], tables: Tables
+) -> Iterator[Notice]:
+    """Notices on changes of measures that say how far apart groups are, not which is ahead."""
+    for check in checks:
+        if not isinstance(check, Check) or check.against is None:
+            continue
+        whole = evaluate_check(check, tables).parts[0].table_value
+        is_distance = check.metric is KL_DIVERGENCE or (
+            whole is not None and not whole.apart and bool((whole.highest_group < 0).all())
+        )
+        if is_distance:
+            yield Notice(
+                f"{check.id}: {check.metric.id} has no direction, so it does not show whether "
+                f"groups trade places from {check.against} to {check.of}; a limit on "
+                "`demographic_parity_difference` does",
+                Subjects.NOBODY,
+            )
+
+
 def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
     """Notices on subsets where prediction and label favour different groups."""
     turned = list[tuple[LatticeRow, LatticeEntry]]()
@@ -221,7 +242,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         )
     if len(turned) > _MOST_TURNED:
         more = len(turned) - _MOST_TURNED
-        what = f"Δε: in {more:,} more subsets the largest gap changed its sign, too"
+        what = f"Δε: in {more:,} more combinations of columns the largest gap changed its sign, too"
         yield Notice(what, Subjects.ANYBODY)
 
 
@@ -329,8 +350,9 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
                 for g in few
             ]
             yield Notice(
-                f"{check.id}: groups too small to show a gap as large as the limit ({limit}), "
-                f"the highest or the lowest perhaps by chance: {_list_some(smallest)}",
+                f"{check.id}: these groups are too small to show a gap as wide as the limit "
+                f"({limit}), and can be the highest or the lowest by chance: "
+                f"{_list_some(smallest)}",
                 Subjects.ANYBODY,
             )
 

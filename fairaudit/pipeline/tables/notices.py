@@ -43,6 +43,7 @@ from fairaudit.pipeline.tables.audit import (
     write_weight_notices,
 )
 from fairaudit.pipeline.tables.check_notices import (
+    notice_changes_without_direction,
     notice_deciding_strata,
     notice_few_people,
     notice_impossible_gates,
@@ -105,6 +106,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_idle_thresholds(tables, spec.requests)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_other_side(checks, tables)
+    yield from notice_changes_without_direction(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
     yield from notice_light_groups(checks, tables)
@@ -119,7 +121,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
         yield Notice(
-            "not every subset of the attributes is looked at, only the groupings that the spec "
+            "not every combination of the protected columns is looked at, only those that the spec "
             "asks for: together they have too many groups",
             Subjects.ANYBODY,
         )
@@ -143,8 +145,8 @@ def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Noti
     if known and max(known.values()) - min(known.values()) > _ONE_POINT:
         listed = ", ".join(f"{name} {value:.1%}" for name, value in known.items())
         yield Notice(
-            f"the models do not select equally many ({listed}): compare their disparities by "
-            "`normalized_difference`, which takes account of that",
+            f"the predictions select different shares of people ({listed}): compare their gaps by "
+            "`normalized_difference`",
             Subjects.ROW,
             (NoticeRate(SELECTION_RATE.id, name) for name in known),
         )
@@ -250,7 +252,7 @@ def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterat
         if len(people) >= _MANY_STRATA and float(np.median(people)) <= _FEW_PEOPLE:
             yield Notice(
                 f"{' × '.join(given)}: {len(people):,} strata, and the median stratum has "
-                f"{float(np.median(people)):g} people. If these are matched pairs, or decisions "
+                f"{float(np.median(people)):g} people. If these are matched people, or decisions "
                 "about the same person or the same job, the rows are not independent, and the "
                 "tests treat them as independent: `columns: {cluster: column}` names the column "
                 "of rows that belong together",

@@ -410,9 +410,7 @@ _TABLES_SHOWN = 6
 """The number of tables at the top of a page without checks."""
 _KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
-_SELECTED = "selected: with the positive outcome{}; "
 _LIMIT = "limit: where a check fails or warns, set in the spec"
-_SIGNIFICANT = "; significant: p below {} for equal groups"
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {
     ReversalCheck: reversals.HEADING,
@@ -486,10 +484,10 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     gaps = [] if lines else widest(result)
     said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
     positives = [text for of, text in result.positives.items() if of != "label"]
-    positive = f" ({numbers.first_few(positives)})" if positives else ""
-    asked = [line.diagnostic.finding for line in opened]
-    asked = [one for one in asked if getattr(one.limit, "significant", False)]
-    limit = _LIMIT + (_SIGNIFICANT.format(asked[0].check.inference.alpha) if asked else "")
+    is_selected = positives and " selected " in " ".join(said)
+    legend = [f"selected: {numbers.first_few(positives)}"] if is_selected else []
+    legend.append(_LIMIT)
+    legend += remarks.explain_evidence(line.diagnostic for line in opened)
     # The pictures of scores for the groups of the first check.
     by = numbers.subset(opened[0].diagnostic.finding.check.by) if opened else ""
     columns = {curve.column for curve in result.curves if opened}
@@ -517,7 +515,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         ],
         f"{numbers.counted(more, 'more table')} below" if more > 0 else "",
         gaps,
-        f"{_SELECTED.format(positive)}{limit}" if " selected " in " ".join(said) else limit,
+        "; ".join(legend),
         [*remarks.first_notices(result)],
         [
             *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),

@@ -161,7 +161,8 @@ def list_behind(
     """The groups and strata newly over the limit of a check that fails in both results.
 
     Groups that are farther over it are among them if the people are the same, or if their rate
-    changed significantly and is not better.
+    changed significantly and is not better. Without a listed rate of the group there is no test,
+    and the group is among them, too.
     """
     check, fallen = change.check, find_fallen(change.before, change.after, 0)
     both_fail = change.before.status is change.after.status is Status.FAIL
@@ -169,19 +170,18 @@ def list_behind(
         return ()
     averaged = {*check.given} if check.terms.average else set()
     any_rate = isinstance(check.metric, TableMetric)  # no rate belongs to ε
-    moved = {
-        ("" if any_rate else rate.metric, group_key(rate.group, rate.stratum))
-        for rate in rates
-        if rate.of == check.of and {*rate.averaged} == averaged
-        if rate.change.significant and rate.change.way is not Direction.BETTER
-    }
-    behind = {
-        (*sorted(row.group), *sorted(row.stratum))
-        for row, value in fallen.items()
-        if value is None
-        or terms.same_people
-        or {(part, group_key(row.group, row.stratum)) for part in (row.part, "")} & moved
-    }
+    listed, moved = set[tuple[str, GroupKey]](), set[tuple[str, GroupKey]]()
+    for rate in rates:
+        if rate.of == check.of and {*rate.averaged} == averaged:
+            key = "" if any_rate else rate.metric, group_key(rate.group, rate.stratum)
+            listed.add(key)
+            if rate.change.significant and rate.change.way is not Direction.BETTER:
+                moved.add(key)
+    behind = set[Group]()
+    for row, value in fallen.items():
+        keys = {(part, group_key(row.group, row.stratum)) for part in (row.part, "")}
+        if value is None or terms.same_people or keys & moved or not keys & listed:
+            behind.add((*sorted(row.group), *sorted(row.stratum)))
     return tuple(sorted(behind))
 
 

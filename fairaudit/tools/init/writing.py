@@ -141,7 +141,7 @@ def _list(texts: Sequence[str]) -> str:
 
 
 def _write_protected(column: ColumnProfile) -> Iterator[str]:
-    """The line of a protected attribute, with its possible keys as comments."""
+    """The line of a protected column, with its possible keys as comments."""
     name = column.name
     key, keys = quote(name), list[str]()
     if name in RESERVED or "*" in name or name.startswith("x-"):

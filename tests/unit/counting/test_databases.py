@@ -392,6 +392,7 @@ class Heard(Progress):
         self.rows.append(done)
 
 
+@pytest.mark.long
 def test_duckdb_tells_how_far_it_is(tmp_path: Path) -> None:
     rows, base = 2_000_000, tmp_path / "lake.duckdb"
     with duckdb.connect(base) as link:

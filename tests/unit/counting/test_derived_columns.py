@@ -176,7 +176,10 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
         ({"from": "birth", "at": "2024-12-31", "bins": [40]}, "no column 'birth'"),
         ({"from": "born", "at": "then", "bins": [40]}, "no column 'then'"),
         ({"at": "2024-12-31"}, "`at` is the reference day of an age and needs `from`"),
-        ({"from": "born", "at": "start", "column": "x", "bins": [1]}, "already names the column"),
+        (
+            {"from": "born", "at": "start", "column": "x", "bins": [1]},
+            "already says which column is used",
+        ),
         ({"combine": ["race"]}, "must be two or more different columns"),
         ({"combine": ["race", "ethnicity"], "minus": "d"}, "either `minus` or `combine`, not both"),
         (
@@ -321,7 +324,7 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "column": "x"}},
-            ("`counts` already names the columns"),
+            ("`counts` already says which columns are used"),
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}}, "count": "n"},

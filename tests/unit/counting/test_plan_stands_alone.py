@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
 import pytest
 
 ABOVE = (
@@ -34,14 +37,20 @@ def test_a_plan_loads_a_dozen_modules_at_most() -> None:
 
 
 @pytest.mark.parametrize(("repeated", "needs_polars"), [(0, False), (1, True)])
-def test_a_csv_file_without_repeated_ids_is_audited_without_polars(
-    tmp_path: Path, repeated: int, needs_polars: bool
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_a_file_without_repeated_ids_is_audited_without_polars(
+    tmp_path: Path, suffix: str, repeated: int, needs_polars: bool
 ) -> None:
-    rows = [f"{'ab'[n % 2]},{n % 3 % 2},c{n}" for n in range(60)]
+    rows = [("ab"[n % 2], n % 3 % 2, f"c{n}") for n in range(60)]
     rows += rows[:repeated]
-    (tmp_path / "people.csv").write_text("\n".join(["g,d,candidate_id", *rows, ""]))
+    columns = zip(("g", "d", "candidate_id"), map(list, zip(*rows, strict=True)), strict=True)
+    table, path = pa.table(dict(columns)), tmp_path / f"people.{suffix}"
+    if suffix == "csv":
+        pyarrow.csv.write_csv(table, path)
+    else:
+        pyarrow.parquet.write_table(table, path, row_group_size=7)
     (tmp_path / "spec.yaml").write_text(
-        "version: 1\ndata: people.csv\ncolumns: {protected: [g], decision: "
+        f"version: 1\ndata: people.{suffix}\ncolumns: {{protected: [g], decision: "
         "{column: d, positive: 1, negative: 0}}\nmetrics: [selection_rate]\n"
     )
     code = (

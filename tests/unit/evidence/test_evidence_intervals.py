@@ -309,7 +309,7 @@ def test_a_score_in_standard_deviations_has_a_test_and_no_interval() -> None:
         asked = {"columns": columns, "metrics": [{**metric, "fail": {"above": 0.1}}]}
         (check, *_) = document(asked, rows)["checks"]
         assert check["low"] is None
-        assert "third and fourth powers" in check["no_interval"]
+        assert "the sums that its variance needs" in check["no_interval"]
         asked["metrics"] = [{**metric, "fail": {"above": 0.1, "significant": True}}]
         (check, *_) = document(asked, rows)["checks"]
         assert (check["status"], check["significance"]["test"]) == ("fail", "Welch")
@@ -410,11 +410,11 @@ def test_equalized_odds_bounds_both_rates_together(groups: list[Cells]) -> None:
 
 
 @pytest.mark.parametrize("seed", seeds(2, quick=1))
-def test_three_hundred_groups(seed: int) -> None:
-    """All 89,700 ordered pairs, of which the tool asks only those that can be extreme."""
+def test_many_groups(seed: int) -> None:
+    """All 9,900 ordered pairs, of which the tool asks only those that can be extreme."""
     draw = np.random.default_rng(seed)
-    sizes = np.exp(draw.uniform(0, 9, 300)).astype(int) + 1
-    shares = draw.choice([0.0, 0.02, 0.3, 0.5, 1.0], 300) if seed else draw.uniform(0, 1, 300)
+    sizes = np.exp(draw.uniform(0, 9, 100)).astype(int) + 1
+    shares = draw.choice([0.0, 0.02, 0.3, 0.5, 1.0], 100) if seed else draw.uniform(0, 1, 100)
     found = list(zip(draw.binomial(sizes, shares).tolist(), sizes.tolist(), strict=True))
     rows = comparisons(named(found), *SPREADS[:3])
     expected = (oracle.gap(found, 0.05), oracle.min_ratio(found, 0.05),

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from conftest import seeds
+from conftest import sampled, seeds
 
 import fairaudit
 from fairaudit import cli
@@ -71,7 +71,7 @@ def test_a_check_of_a_fifth_of_the_people_is_no_pass(
     assert people is not None
     assert (people.people, people.of_people, people.groups, people.of_groups) == (232, 292, 8, 10)
     headline = diagnose_by_id(result)[finding.check.id].headline
-    assert "; 232 of 292 people (79.5 %) and everybody in 8 of 10 groups are left out: " in headline
+    assert "; 232 of 292 people (79.5 %) and 8 of 10 groups are left out: " in headline
     assert "(g=C, g=D, g=E and 5 more)" in headline
 
 
@@ -275,7 +275,7 @@ def test_the_last_line_and_the_json_say_who_is_left_out(
     report = tmp_path / "r.json"
     assert cli.run_line(["run", str(tmp_path / "s.yaml"), "-q", "-o", str(report)]) == 3
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "; 232 of 292 people (79.5 %) and everybody in 8 of 10 groups are left out: " in last
+    assert "; 232 of 292 people (79.5 %) and 8 of 10 groups are left out: " in last
     (check,) = json.loads(report.read_text("utf-8"))["checks"]
     left_out = check["left_out"]
     assert [left_out[key] for key in ("people", "of_people", "groups", "of_groups")] == [
@@ -346,7 +346,7 @@ def test_no_published_status_shows_how_few_are_left_out(way: str, tmp_path: Path
     told = [
         {
             only(audit([*HUNDRED, row.format(few)], asked, tmp_path, f"{HEAD},s,x")).status
-            for few in range(1, 11)
+            for few in sampled(range(1, 11))
         }
         for asked in (spec, {**spec, "suppress_below": 11})
     ]

@@ -74,7 +74,7 @@ def test_rows_that_the_filter_removes_are_not_there(spec: Path) -> None:
     ("expected", "message"),
     [
         ("{levels: {sex: [m, d]}}", "expect.levels.sex[1]: no row has the sex 'd'"),
-        ("{levels: {sexx: m}}", "no attribute or stratum 'sexx'; did you mean 'sex'?"),
+        ("{levels: {sexx: m}}", "no protected column or stratum 'sexx'; did you mean 'sex'?"),
         ("{rows: {at_least: 3, at_most: 2}}", "`at_least` is above `at_most`"),
         ("{rows: 12}", "use `{at_least: 500}`"),
         ("{rows: {atleast: 12}}", "did you mean 'at_least'?"),

@@ -67,9 +67,9 @@ def test_a_preset_is_of_every_model_and_tells_what_the_data_lack() -> None:
         ("between_group_auc_score", "old"),
     ]
     (told,) = (text for text in result.notices if text.startswith("the preset survey"))
-    assert "the data has no columns for unexplained_difference. From " in told
+    assert "the data has no columns for 'unexplained_difference'. From " in told
     page = terminal.render(content.document(result))
-    assert "adds 3 measures: normalized_difference" in " ".join(page.split())
+    assert "adds 3 measures: 'normalized_difference'" in " ".join(page.split())
 
 
 def test_without_a_declared_reference_groups_are_compared_with_the_largest() -> None:
@@ -113,10 +113,13 @@ def test_a_limit_of_a_preset_is_on_its_first_measure() -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        ({"metric": "survey", "smoothing": "1"}, "the preset survey takes no `smoothing`"),
+        (
+            {"metric": "survey", "smoothing": "1"},
+            "a preset cannot have `smoothing`: write the measures of survey",
+        ),
         ({"metric": "survey", "of": "odl"}, "unknown outcome: 'odl'; did you mean 'old'?"),
         ({"metric": "survy"}, "unknown metric 'survy'"),
-        ({"metric": "fairmlhealth", "fail": {"below": "2"}}, "parity itself (1) would cross"),
+        ({"metric": "fairmlhealth", "fail": {"below": "2"}}, "perfect equality (1) would cross"),
     ],
 )
 def test_what_a_preset_does_not_take_is_a_fault(entry: dict[str, Any], message: str) -> None:

@@ -88,7 +88,7 @@ def test_faults_have_their_file_whatever_its_name(
 ) -> None:
     """One entry alone, in a profile; and a spec that is called as one of ours."""
     told = refused(tmp_path, f"{ABOUT}metrics:\n  metric: impact_ratio\n  fail: '< 80'\n")
-    assert "ours.yaml:4:9: metrics[1].fail: parity itself" in told
+    assert "ours.yaml:4:9: metrics[1].fail: perfect equality" in told
     monkeypatch.chdir(tmp_path)
     path = Path("four-fifths.yaml")
     path.write_text(SPEC.replace("ours.yaml", "four-fifths"))
@@ -150,7 +150,7 @@ def test_a_measure_without_data_is_left_out_but_no_limit_is(tmp_path: Path) -> N
     spec = loaded(tmp_path, f"{ABOUT}metrics: [impact_ratio, scoring_rate]\n")
     assert [request.metric.id for request in spec.requests] == ["selection_rate", "impact_ratio"]
     assert any(
-        "the data has no columns for these measures of ours: scoring_rate" in notice
+        "not measured, as the data has no columns for them: scoring_rate" in notice
         for notice in spec.notices
     )
     told = refused(tmp_path, f"{ABOUT}metrics: [{{metric: scoring_rate, fail: '< 0.5'}}]\n")

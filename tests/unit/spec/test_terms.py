@@ -214,7 +214,7 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ({"metric": "unexplained_difference"}, "compares within strata: add `given:`"),
         ({"metric": "auc"}, "needs a score"),
         ({"metric": "mae"}, "needs a label|needs a number"),
-        ({"metric": "slope"}, "needs a numeric attribute"),
+        ({"metric": "slope"}, "needs a numeric column"),
         ({"metric": "expected_utility"}, "four utilities"),
         ({"metric": "theil", "alpha": "1"}, "takes no alpha"),
         ({"metric": "atkinson", "alpha": "-1"}, "cannot be negative"),
@@ -403,7 +403,7 @@ def test_limits_on_a_difference_of_models_are_those_of_a_difference() -> None:
     worse = {"metric": "demographic_parity_ratio", "of": "candidate", "against": "current"}
     (one,) = models({**worse, "fail": {"below": "-0.05"}}).findings
     assert one.status in {Status.PASS, Status.FAIL}
-    with pytest.raises(SpecError, match="parity itself \\(0\\) would cross"):
+    with pytest.raises(SpecError, match="perfect equality \\(0\\) would cross"):
         models({**worse, "fail": {"below": "0.8"}})
 
 

@@ -29,7 +29,7 @@ GUESSES = {
     "metrics: [{metric: impact_ratio, fail: '< 80%'}]": "write 0.8 for 80 %",
     "metrics: [{metric: impact_ratio, fail: {min: 0.8}}]": "write `below: 0.8",
     "metrics: [{metric: selection_rate, by: 'gender, race'}]": "is written `gender * race`",
-    "metrics: [{metric: selection_rate, by: gender x race}]": "one after the other `[gender",
+    "metrics: [{metric: selection_rate, by: gender x race}]": "a list `[gender",
     "metrics: [{metric: selection_rate, by: sex}]": "available: gender, race, each, full, all",
     "metrics: [{metric: selection_rate, group_by: gender}]": "write `by`",
     "metrics: [{metric: selection_rate, condition: race}]": "write `given`",

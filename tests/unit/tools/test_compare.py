@@ -765,6 +765,28 @@ def test_a_known_group_of_a_spread_that_falls_farther_makes_it_worse(
     assert ("newly or farther over its limit: group=c" in text_of(changes)) is is_worse
 
 
+@pytest.mark.parametrize("metric", ["differential_fairness", "total_variation"])
+@pytest.mark.parametrize(("c", "is_worse"), [(30, True), (38, False)])
+def test_a_group_that_falls_farther_is_seen_if_no_rate_is_listed(
+    metric: str, c: int, is_worse: bool
+) -> None:
+    """A has 50 % and b 25 % both times, which decides the check; c had 38 %."""
+    results = [
+        audit(
+            hits({"a": (1000, 2000), "b": (500, 2000), "c": (20 * share, 2000)}),
+            [{"metric": metric, "fail": {"above": 0.1}}],
+        )
+        for share in (38, c)
+    ]
+    assert not results[0].rates
+    changes = compare(*results, same_people=False)
+    (check,) = changes.checks
+    assert check.change.way is Direction.SAME
+    assert check.is_worse is is_worse
+    told = "newly or farther over its limit: group=c (tested only if both results list a rate"
+    assert (told in text_of(changes)) is is_worse
+
+
 def test_a_ratio_of_nothing_changes_on_the_scale_of_differences() -> None:
     limit = [{"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}]
     sides = (audit(shares(500, each), limit) for each in (480, 0))
