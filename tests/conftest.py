@@ -7,7 +7,7 @@ import gc
 import importlib
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -88,6 +88,14 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Watch(config))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Each worker gets tests that follow one another: they share fixtures and cached audits."""
+    from xdist.scheduler import WorkStealingScheduling  # noqa: PLC0415  # not always installed
+
+    return WorkStealingScheduling(config, log)
+
+
 def pytest_collection_finish() -> None:
     """Thousands of tests are not garbage: the collector does not look at them again."""
     gc.collect()
@@ -138,6 +146,11 @@ def about(name: object) -> Iterator[None]:
 def long(*values: Any) -> Any:
     """A case of a parametrized test that runs with `--all` alone."""
     return pytest.param(*values, marks=pytest.mark.long)
+
+
+def partly(values: Iterable[Any], part: int = 3) -> list[Any]:
+    """Cases of a parametrized test, of which every third belongs to the quick run."""
+    return [long(value) if at % part else value for at, value in enumerate(values)]
 
 
 def seeds(number: int, quick: int) -> list[Any]:

@@ -85,12 +85,8 @@ def has_few_clusters(evaluation: Evaluation) -> Marks:
     """
     few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
     for leaf in evaluation.leaves:
-        if leaf.spread and leaf.group_values is not None:
-            lacking = (
-                leaf.takes_part
-                & np.isnan(leaf.group_values.effective_n)
-                & (leaf.group_values.n > 0)
-            )
+        if leaf.spread and (values := leaf.group_values) is not None:
+            lacking = leaf.takes_part & np.isnan(values.effective_n) & (values.n > 0)
             few |= lacking.any(axis=1, keepdims=True)
     return few
 
@@ -285,7 +281,7 @@ def _find_group_ends(values: GroupValues, alpha: Floats) -> Ends:
     assert values.ends is not None
     if not values.binomial:
         return values.ends(alpha)
-    return proportions.share_interval(*values.sample, alpha, far=True)
+    return proportions.share_interval(*values.sample, alpha, over_pairs=True)
 
 
 def _name_difference(values: GroupValues) -> str:

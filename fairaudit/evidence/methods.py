@@ -199,7 +199,8 @@ METHODS = (
         "The interval of a sum, difference, ratio or mean of estimates. It is made from the "
         "intervals of these estimates (method of variance estimates recovery). “MOVER by each "
         "share” is the same for any other formula: each share in turn is set to the lower and to "
-        "the upper end of its interval, and the other shares keep their values.",
+        "the upper end of its interval, and the other shares keep their values. In an average "
+        "over strata, all strata with few hits are first made one (Fay & Feuer, Stat Med 16:791).",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
@@ -215,11 +216,11 @@ METHODS = (
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
         "intervals of its shares (method: MOVER); a difference near 1 or -1 also reaches the "
-        "exact limit of its errors (misses of one group and hits of the other) if they are fewer "
-        "than 2/3 · z² (Hoeffding, Ann Math Stat 27:713). Such an interval is wider than it would "
-        "have to be to agree with the test, so it can include parity (no disparity) although p is "
-        "below .05. If intervals hold for all pairs at the same time, 13 is replaced by 2/3 · z² "
-        "if that is larger; z is the critical value, 1.96 for a single 95 % interval.",
+        "exact limit of its errors (misses of one group and hits of the other) if they are few "
+        "(Hoeffding, Ann Math Stat 27:713). Such an interval is wider than it would have to be to "
+        "agree with the test, so it can include parity (no disparity) although p is below .05. "
+        "Where intervals hold at the same time, more than 13 hits are few: 13 · (z/1.96)⁵, and "
+        "over all pairs 2/3 · z² if that is above 13; z is the critical value.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

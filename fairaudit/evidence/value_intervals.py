@@ -144,14 +144,11 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
     if (masked := mark_masked(evaluation)).any():
         few, why_few = few | masked, f"none: {MASKED_COUNTS}"
     lacking |= clusters.has_few_clusters(evaluation) | few
-    why = TOO_LITTLE_VARIATION
-    if clusters.is_clustered(evaluation):
-        why = f"none: {FEW_CLUSTERS}"
+    why = f"none: {FEW_CLUSTERS}" if clusters.is_clustered(evaluation) else TOO_LITTLE_VARIATION
     low = np.where(lacking, np.nan, np.fmin(interval.low, evaluation.value))
     high = np.where(lacking, np.nan, np.fmax(interval.high, evaluation.value))
     other = _find_other_interval(evaluation, alpha)
-    why = why if lacking.all() else ""
-    return Intervals(low, high, interval.method, why, other, few, why_few)
+    return Intervals(low, high, interval.method, why if lacking.all() else "", other, few, why_few)
 
 
 def find_check_intervals(evaluation: Evaluation) -> Intervals:
@@ -295,9 +292,7 @@ def _compare_two_sides(
             raise NoInterval(NO_WEIGHTED_VARIANCE)
         # If a side has an interval, the comparison is what has none.
         raise NoInterval((first.metric if first.ends is None else comparison).no_interval)
-    sparse = None
-    if evaluation.averaged is not None:
-        sparse = find_sparse_interval(evaluation, comparison, alpha)
+    sparse = find_sparse_interval(evaluation, comparison, alpha)
     if sparse is None:
         return interval
     few = ~np.isnan(sparse.low)
@@ -329,7 +324,13 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     values, method = np.stack([part.value for part in parts]), intervals[0].method
     if adds:
         # True and false positive rates are of different people.
-        return _average_parts([*values], intervals)
+        average = _average_parts([*values], intervals)
+        if parts[0].terms.policy in EXTREME_REFERENCES | INCLUDING_GROUP:
+            return average
+        sides = zip(*((part.group_values, part.reference_values) for part in parts), strict=True)
+        first, second = ([share for one in side if one for share in one.means] for side in sides)
+        low, high = proportions.reach_far(average[:2], first, second, alpha)
+        return average._replace(low=low, high=high)
     if fold.rank is None or fold in {MAX, MIN}:
         together = (
             ", both rates together" if disparity.per_class is None else ", all classes together"

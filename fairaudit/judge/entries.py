@@ -351,11 +351,11 @@ def find_opposite_strata(
             metric = build_disparity(metric.parts[0][0], DIFFERENCE)
         within = evaluate(replace(metric, averages=()), table, replace(leaf.terms, average=None))
         own, other = within.group_values, within.reference_values
-        if within.spread:
+        if leaf.spread:
             pairs = list(combinations(np.flatnonzero(leaf.takes_part[0]).tolist(), 2))
         else:
             pairs = [(g, int(leaf.second[0, g])) for g in np.flatnonzero(leaf.judged[0]).tolist()]
-        if own is None or not pairs or (other is None and not within.spread):
+        if own is None or not pairs or (other is None and not leaf.spread):
             continue
         first, second = np.transpose(pairs)
         # `other` has the values of a pooled reference at the index of the group. An extreme group

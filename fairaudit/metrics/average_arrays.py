@@ -32,9 +32,6 @@ from fairaudit.metrics.terms import Average, Weights
 from fairaudit.stats import proportions
 from fairaudit.stats.sample_sizes import small_sample_factor
 
-_FEW = 20
-"""Fewer people in a stratum do not show how much their share varies."""
-
 
 class StratifiedAverages(Frozen, eq=False):
     """Both sides' averages, [1, G], and the weight of every stratum in each, [Z, G].
@@ -160,8 +157,7 @@ def values_of_average(
 ) -> GroupValues:
     """The averages [1, G] of one side's values in the strata, as group values.
 
-    The weights are fixed: only the values in the strata vary. For the interval of a share, all
-    strata of few people are one (`_join_few`).
+    The weights are fixed: only the values in the strata vary.
     """
     value, weights = averages.first, averages.first_weights
     if second:
@@ -172,16 +168,15 @@ def values_of_average(
 
     def average_ends(alpha: Alpha) -> Ends:
         assert values.ends is not None
-        weighed, low, high, weighs = (
-            np.where(weights > 0, part, 0.0)
-            for part in (values.value, *values.ends(alpha), weights)
-        )
-        if values.metric.is_biased:  # errors of one sign add up, and do not cancel
-            low, high = ((weighs * end).sum(axis=0, keepdims=True) for end in (low, high))
+        weighs = np.where(weights > 0, weights, 0.0)
+        if values.binomial:
+            low, high = proportions.average_interval(*values.sample, weighs, alpha)
+        elif values.metric.is_biased:  # errors of one sign add up, and do not cancel
+            low, high = (
+                np.where(weights > 0, weights * end, 0.0).sum(axis=0) for end in values.ends(alpha)
+            )
         else:
-            if values.binomial:
-                weighed, low, high, weighs = _join_few(values, (weighed, low, high, weighs), alpha)
-            _, low, high = proportions.mover_total(weighed, (low, high), weighs)
+            _, low, high = proportions.mover_total(values.value, values.ends(alpha), weighs)
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(
@@ -193,27 +188,6 @@ def values_of_average(
         ends=None if by_clusters or values.ends is None else average_ends,
         method=CLUSTER_ROBUST if by_clusters else "MOVER",
     )
-
-
-def _join_few(
-    values: GroupValues, in_strata: tuple[Floats, Floats, Floats, Floats], alpha: Alpha
-) -> Sequence[Floats]:
-    """Shares, both ends and weights [Z + 1, G]; the last stands for all strata of few people.
-
-    In it, everybody has the same chance: if chances differ between strata, the variance is smaller.
-    A share of one person is 0 or 1, and does not show how it varies.
-    """
-    few = values.n < _FEW
-    weight = np.where(few, in_strata[3], 0.0)
-    total = weight.sum(axis=0)
-    share = np.asarray((weight * in_strata[0]).sum(axis=0) / total)
-    square = np.where(weight > 0, weight**2 / values.effective_n, 0.0).sum(axis=0)
-    ends = proportions.share_interval(share[None], (total**2 / square)[None], alpha)
-    rest = (*in_strata[:3], np.where(few, 0.0, in_strata[3]))
-    return [
-        np.concatenate([of_strata, np.reshape(of_few, (1, -1))])
-        for of_strata, of_few in zip(rest, (share, *ends, total), strict=True)
-    ]
 
 
 def settled_strata(counts: GroupCounts) -> Marks:

@@ -173,6 +173,7 @@ class Mean(GroupMetric, kw_only=True):
             size,
             scale=counts.scale,
             weight_sum=None if counts.squares is None else weight,
+            mean_of=() if counts.clusters is not None else [part.sample for part in parts],
             ends=ends,
             method="MOVER",
         )

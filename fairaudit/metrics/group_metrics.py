@@ -143,7 +143,8 @@ class GroupValues(Frozen, eq=False):
     the value; `error` bounds the error from bins; `shares` [Z, classes, G] are the probabilities
     of all classes, `scores` [Z, bins, G] the people by ascending bin of a score, with `single`
     [bins] for bins with one value; `fit` is the least-squares comparison with a reference;
-    `strata` are the values of an average in the strata, where both sides have people. `clustered`
+    `strata` are the values of an average in the strata, where both sides have people, `mean_of`
+    the shares of which it is the plain mean, with their sizes. `clustered`
     holds the variance of a share between clusters, `by_clusters` that of an average over strata;
     `rows` are the people one by one, for comparisons of them. `ends` returns the
     interval of every value by the method that `method` names, None without an interval; `own_test`
@@ -167,6 +168,7 @@ class GroupValues(Frozen, eq=False):
     single: Marks | None = None
     fit: RegressionFit | None = None
     strata: GroupValues | None = None
+    mean_of: Sequence[tuple[Floats, Floats]] = ()
     clustered: ClusteredShare | None = None
     by_clusters: AveragedShare | None = None
     rows: RowSides | None = None
@@ -228,6 +230,11 @@ class GroupValues(Frozen, eq=False):
     def sample(self) -> tuple[Floats, Floats]:
         """The values, and the sizes that they were seen in."""
         return self.value, self.effective_n
+
+    @property
+    def means(self) -> Sequence[tuple[Floats, Floats]]:
+        """The shares of people of which it is the plain mean, mostly one, with their sizes."""
+        return [self.sample] if self.binomial else self.mean_of
 
     @property
     def trials(self) -> tuple[Floats, Floats]:

@@ -66,7 +66,7 @@ def of_difference(
     ends = proportions.mover_difference(
         first.value, first.ends(alpha), second.value, second.ends(alpha), r
     )
-    return Interval(*ends, "MOVER")
+    return Interval(*proportions.reach_far(ends, first.means, second.means, alpha), "MOVER")
 
 
 def of_ratio(

@@ -281,6 +281,8 @@ def _compare_pairs(
     """The gap of the first groups to the second ones, [Z, P], with its interval."""
     assert values.ends is not None
     low, high = values.ends(alpha)
+    if values.binomial:
+        low, high = proportions.share_interval(*values.sample, alpha, over_pairs=True)
     first, second = ((values.value[:, one], (low[:, one], high[:, one])) for one in pairs)
     if of_ratio is None:
         return first[0] - second[0], *proportions.mover_difference(*first, *second)

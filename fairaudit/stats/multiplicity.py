@@ -168,14 +168,15 @@ def largest_difference(
     highest = p[k] - p[m] + np.hypot(up[k], down[m])
     if size is not None and _has_few_errors(p, n := size[members], alpha):
         k, m = _crossed(undominated(p, -n), undominated(-p, -n))
-        far = proportions.far_gap((1 - p[k], p[m]), (n[k], n[m]), alpha)
+        far = proportions.far_gap((1 - p[k], p[m]), (n[k], n[m]), alpha, over_pairs=True)
         highest = np.append(highest, far[far > 0])
     return float(lowest.max()), float(highest.max())
 
 
 def _has_few_errors(p: Floats, n: Floats, alpha: float) -> bool:
     """Whether `far_gap` may bound a pair: some group has few misses, and some few hits."""
-    return bool((n * (1 - p)).min() + (n * p).min() < proportions.far_hits(alpha))
+    least = ((1 - p).min() + p.min()) * n.min()
+    return bool(least < proportions.far_hits(alpha, over_pairs=True))
 
 
 def smallest_ratio(
@@ -195,14 +196,14 @@ def smallest_ratio(
     p, n = share[members], size[members]
     if len(members) < 2 or np.isnan(p).any():
         return np.nan, np.nan
-    if drawn_in is None and not proportions.mark_few(p, n, alpha).any():
+    if drawn_in is None and not proportions.mark_few(p, n, alpha, over_pairs=True).any():
         i, j = _crossed(undominated(-p, -n), undominated(p, -n))
         k, m = _crossed(undominated(-p, n), undominated(p, n))
         # One search for both ends is quicker than two.
         first, second = np.concatenate([j, k]), np.concatenate([i, m])
         highs = proportions.koopman_high(p[first], n[first], p[second], n[second], alpha)
         return 1 / float(highs[: len(i)].max()), float(highs[len(i) :].min())
-    ends = proportions.share_interval(p, n, alpha, far=True)
+    ends = proportions.share_interval(p, n, alpha, over_pairs=True)
     plus, times = (0.0, 1.0) if drawn_in is None else (array[members] for array in drawn_in)
     p, low, high = (plus + times * array for array in (p, *ends))
     down, up = p - low, high - p
@@ -235,7 +236,7 @@ def difference_to_highest(
     if size is not None and _has_few_errors(p, n := size[members], alpha):
         rivals = undominated(p, -n)
         errors, sizes = (1 - p[rivals], p[:, None]), (n[rivals], n[:, None])
-        far = -proportions.far_gap(errors, sizes, alpha)
+        far = -proportions.far_gap(errors, sizes, alpha, over_pairs=True)
         far[(members[:, None] == members[rivals]) | np.isnan(far)] = np.inf
         result[0, members] = np.minimum(result[0, members], far.min(axis=1))
     return result[0], result[1]
@@ -255,8 +256,8 @@ def ratio_to_extreme(
     if len(members) < 2:
         return result[0], result[1]
     p, n = share[members], size[members]
-    low, high = proportions.share_interval(p, n, alpha, far=True)
-    exactly = bool(proportions.mark_few(p, n, alpha).any())
+    low, high = proportions.share_interval(p, n, alpha, over_pairs=True)
+    exactly = bool(proportions.mark_few(p, n, alpha, over_pairs=True).any())
     widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
     exact = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)
     approximate = proportions.koopman_low, proportions.koopman_high

@@ -12,11 +12,15 @@ Construction of confidence limits about effect measures, Stat Med 27:1693, doi:1
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats, Marks, map_blocks, unique_columns
 from fairaudit.stats.distributions import MOST_HITS, invert_tails, normal_critical
+
+Sample: TypeAlias = tuple[Floats, Floats]
+"""Shares, and the sizes that they were seen in."""
 
 _ALIKE = 1e-6
 """Share of its terms below which a difference has lost six digits."""
@@ -181,10 +185,59 @@ def mover_total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Fl
         )
 
 
+def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alpha = 0.05) -> Ends:
+    """The bounds of the average Σ w·p of independent shares over axis 0, its weights fixed.
+
+    MOVER of all shares with many hits and misses; those with few are joined before, as its lower
+    bound is too close for a sum of many rare events: with one hit in some of 50 strata it covers
+    .87. Weights that are 0 do not count.
+
+    >>> shares, weights = np.array([0.05, 0.0, 0.05, 0.3]), np.array([0.1, 0.1, 0.1, 0.7])
+    >>> low, high = average_interval(shares, np.array([20.0, 20, 20, 400]), weights)
+    >>> round(float(low), 6), round(float(high), 6)
+    (0.188758, 0.260868)
+    """
+    counts = weights > 0
+    p, n = np.where(counts, shares, 0.0), np.where(counts, sizes, 1.0)
+    w, total = np.where(counts, weights, 0.0), np.where(counts, weights * shares, 0.0).sum(axis=0)
+    return (
+        total - _reach_down(p, n, w, alpha),
+        total + _reach_down(1 - p, n, w, alpha),
+    )
+
+
+def _reach_down(p: Floats, n: Floats, w: Floats, alpha: Alpha) -> Floats:
+    """How far the lower bound of an average lies below it.
+
+    Strata with few hits are one share; so are those with few misses only, turned around. A share of
+    weighted hits has the bounds of Fay & Feuer (1997), Confidence intervals for directly
+    standardized rates: a method based on the gamma distribution, Stat Med 16:791, with the beta
+    distribution: its size is that of the variance of the hits that were seen. The upper bound has
+    one hit more, where it weighs most.
+    """
+    limit = 5 * far_hits(alpha) - _ROUNDING
+    rare = p * n < limit
+    common = ~rare & ((1 - p) * n < limit)
+    with np.errstate(all="ignore"):
+        own = np.where(rare | common, 0.0, w * (p - share_interval(p, n, alpha)[0]))
+        squares = [np.square(own).sum(axis=0)]
+        for few, q, is_upper in ((rare, p, False), (common, 1 - p, True)):
+            v = np.where(few, w, 0.0)
+            one = (v / n).max(axis=0) * is_upper
+            hits, spread = (v * q).sum(axis=0), (v * v * q / n).sum(axis=0)
+            size = (hits + one) / (spread + one * one)
+            whole = v.sum(axis=0)
+            seen = ((hits + one) * size - is_upper) / (whole * size)
+            find = clopper_pearson if is_upper else share_interval
+            bound = whole * find(seen, whole * size, alpha)[is_upper]
+            squares.append(np.where(hits + one > 0, np.square(bound - hits), 0.0))
+    return np.asarray(np.sqrt(sum(squares)))
+
+
 _LEAST_HITS = 13
-_TAIL_HITS = 2 / 3
+_USUAL = 1.959963984540054
 _ROUNDING = 1e-9
-"""Fewer hits or misses have exact bounds; in a far tail fewer than this multiple of z²."""
+"""Fewer hits or misses have exact bounds at 95 %; in a farther tail more are few."""
 
 _TINY = 1e-300
 """Below it SciPy returns the smallest float, not the end."""
@@ -250,35 +303,46 @@ ODDS_RATIO_INTERVAL = "MOVER of log odds"
 """The names of the intervals of shares, and of their differences, ratios and odds ratios."""
 
 
-def far_hits(alpha: Alpha) -> float | Floats:
-    """The hits below which bounds at this level are in the far tail: ⅔ z²."""
-    return _TAIL_HITS * np.square(normal_critical(alpha))
+def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
+    """The errors below which a difference at this level reaches `far_gap`; at 95 % 2.6.
+
+    They are a fifth of the few hits of `mark_few`. Bounds `over_pairs` allow for the most extreme
+    of all pairs, so that fewer errors do: ⅔ z².
+    """
+    z = normal_critical(alpha)
+    if over_pairs:
+        return 2 / 3 * np.square(z)
+    return _LEAST_HITS / 5 * np.maximum(z / _USUAL, 1.0) ** 5
 
 
-def mark_few(share: Floats, size: Floats, alpha: Alpha | None = None) -> Marks:
-    """Shares of fewer than 13 hits or misses; with a small `alpha`, also of fewer than ⅔ z².
+def mark_few(
+    share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
+) -> Marks:
+    """Shares of fewer than 13 hits or misses; at a smaller `alpha` of more, as z⁵.
 
     Their score bounds are too close: of 36 people at .0975 they cover .919. From 13 on no number
-    of people has a rate that is covered in less than .930.
+    of people has a rate that is covered in less than .930; at the levels of 2 to 1,000 values that
+    hold simultaneously, no rate of all of them. Bounds `over_pairs` are exact below ⅔ z².
     """
-    far = 0.0 if alpha is None else far_hits(alpha)
+    far = far_hits(alpha, over_pairs=over_pairs) * (1 if over_pairs else 5)
     with np.errstate(all="ignore"):
         few = np.minimum(share, 1 - share) * size < np.maximum(_LEAST_HITS, far) - _ROUNDING
     return np.asarray(few)
 
 
-def share_interval(share: Floats, size: Floats, alpha: Alpha = 0.05, *, far: bool = False) -> Ends:
+def share_interval(
+    share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
+) -> Ends:
     """The interval of every share of people: Wilson's, of few hits or misses Clopper & Pearson's.
 
-    Comparisons recover their variance from it. If it is `far` in the tail, as one of many that hold
-    simultaneously, more hits are few.
+    Comparisons recover their variance from it. `over_pairs`: as in `mark_few`.
 
     >>> low, high = share_interval(np.array([0.3, 0.1]), np.array([80.0, 10.0]))
     >>> low.round(6).tolist(), high.round(6).tolist()
     ([0.210646, 0.002529], [0.407682, 0.445016])
     """
     low, high = wilson(share, size, alpha)
-    few = np.broadcast_to(mark_few(share, size, alpha if far else None), low.shape)
+    few = np.broadcast_to(mark_few(share, size, alpha, over_pairs=over_pairs), low.shape)
     if not few.any():
         return low, high
     p, n, a = (array[few] for array in np.broadcast_arrays(share, size, alpha, low)[:3])
@@ -340,13 +404,25 @@ def gap_interval(
     (-0.415197, -0.16739)
     """
     ends = share_interval(p, n, alpha), share_interval(q, m, alpha)
-    low, high = mover_difference(p, ends[0], q, ends[1], r)
-    low = np.fmin(low, -far_gap((1 - q, p), (m, n), alpha))
-    return low, np.fmax(high, far_gap((1 - p, q), (n, m), alpha))
+    gap = mover_difference(p, ends[0], q, ends[1], r)
+    return reach_far(gap, [(p, n)], [(q, m)], alpha)
 
 
-def far_gap(errors: Sequence[Floats], sizes: Sequence[Floats], alpha: Alpha) -> Floats:
-    """The upper bound of 1 minus twice a mean of shares of errors; NaN from ⅔ z² errors on.
+def reach_far(gap: Ends, first: Sequence[Sample], second: Sequence[Sample], alpha: Alpha) -> Ends:
+    """The bounds of a difference of two means of as many shares, extended to `far_gap`."""
+    if not first or len(first) != len(second):
+        return gap
+    ends = []
+    for own, other in ((second, first), (first, second)):
+        errors = [*(1 - share for share, _ in own), *(share for share, _ in other)]
+        ends.append(far_gap(errors, [size for _, size in (*own, *other)], alpha))
+    return np.fmin(gap[0], -ends[0]), np.fmax(gap[1], ends[1])
+
+
+def far_gap(
+    errors: Sequence[Floats], sizes: Sequence[Floats], alpha: Alpha, *, over_pairs: bool = False
+) -> Floats:
+    """The upper bound of 1 minus twice a mean of shares of errors; NaN unless they are few.
 
     The errors of a difference are the misses of one group and the hits of the other. MOVER's bound
     covers .92 of two groups with an error each. This is the exact bound of the mean share, at the
@@ -357,10 +433,11 @@ def far_gap(errors: Sequence[Floats], sizes: Sequence[Floats], alpha: Alpha) -> 
     array([0.975303])
     """
     with np.errstate(all="ignore"):
-        few = np.asarray(sum(map(np.multiply, errors, sizes)) < far_hits(alpha))
+        share, size = sum(errors) / len(errors), len(errors) ** 2 / sum(1 / n for n in sizes)
+        most = far_hits(alpha, over_pairs=over_pairs) * len(errors) / 2
+        few = np.asarray(share * size < most)
         bound = np.full(few.shape, np.nan)
         if few.any():
-            share, size = sum(errors) / len(errors), len(errors) ** 2 / sum(1 / n for n in sizes)
             sides = (np.broadcast_to(side, few.shape)[few] for side in (share, size, alpha))
             bound[few] = 1 - 2 * clopper_pearson(*sides)[0]
     return bound

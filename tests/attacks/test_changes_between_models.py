@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import sampled
 
 import fairaudit
 from fairaudit import AuditResult
@@ -227,8 +228,8 @@ def test_no_measure_passes_if_two_groups_trade_places() -> None:
             for (name, model), score in zip(_models("now", "then").items(), "st", strict=True)
         },
     }  # fmt: skip
-    metrics = [entry for entry in metrics if _is_accepted(columns, entry)]
-    assert len(metrics) > 200
+    metrics = [entry for entry in sampled(metrics) if _is_accepted(columns, entry)]
+    assert len(metrics) > 60
     result = fairaudit.audit({"version": 1, "columns": columns, "metrics": metrics}, _swapped())
     told = "\n".join(map(str, result.notices))
     passed = [

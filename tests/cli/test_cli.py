@@ -200,7 +200,7 @@ def test_a_report_of_an_earlier_run_does_not_stay_where_there_is_no_verdict(tmp_
 @pytest.mark.parametrize("columns", ["80", long("200")])
 def test_the_report_fits_its_terminal(columns: str) -> None:
     for options in ((), ("--full",)):
-        done = run("run", SPECS / "loans.yaml", *options, COLUMNS=columns)
+        done = run("run", SPECS / "titanic.yaml", *options, COLUMNS=columns)
         assert max(len(line) for line in done.stdout.splitlines()) <= int(columns)
     assert "…" not in done.stdout
 
@@ -213,12 +213,12 @@ def test_off_a_terminal_nothing_is_cropped_to_80_columns() -> None:
 
 
 def test_a_pipe_has_the_first_screen_and_a_file_the_whole_report(tmp_path: Path) -> None:
-    done = run("run", SPECS / "loans.yaml", "-o", tmp_path / "report.txt", COLUMNS="80")
+    done = run("run", SPECS / "titanic.yaml", "-o", tmp_path / "report.txt", COLUMNS="80")
     assert len(done.stdout.splitlines()) <= terminal.MOST_LINES
     whole = (tmp_path / "report.txt").read_text("utf-8")
     assert len(whole.splitlines()) > 200
     assert "Meaning of a pass" in whole
-    assert "Meaning of a pass" in run("run", SPECS / "loans.yaml", "-v").stdout
+    assert "Meaning of a pass" in run("run", SPECS / "titanic.yaml", "-v").stdout
 
 
 def test_a_stream_without_signs_gets_ascii() -> None:

@@ -44,8 +44,8 @@ GIVEN = ["README.md", *(f"docs/{name}.md" for name in ("ci", "command", "counts"
 GIVEN += ["docs/spec_notes.md"]
 """Reference pages, which speak of files that somebody has: `desk` makes them."""
 
-QUICK = {"README.md", "docs/python.md"}
-"""Pages that are followed in every run; the others with `--all`."""
+QUICK = {"README.md"}
+"""Pages that every run follows; the others need `--all`."""
 LANGUAGES = {"console", "sh", "text", "python", "pycon", "yaml", "csv", "sql", "make", ""}
 NOT_RUN = {
     ("README.md", "-m pytest"): "this is that",

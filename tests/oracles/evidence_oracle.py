@@ -47,14 +47,14 @@ def share_of_alpha(alpha: float, comparisons: int) -> float:
 
 def differences(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
     """The interval of every ordered difference."""
-    return [gap_bounds(*one, *two, alpha, far=True) for one, two in permutations(rates, 2)]
+    return [gap_bounds(*one, *two, alpha, over_pairs=True) for one, two in permutations(rates, 2)]
 
 
 def ratios(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
     """The interval of every ordered ratio: Koopman's, or of the ends where any rate has few."""
-    if not any(is_few(*rate, alpha) for rate in rates):
+    if not any(is_few(*rate, alpha, over_pairs=True) for rate in rates):
         return koopmans(rates, alpha)
-    sides = [(x / n, share_bounds(x, n, alpha, far=True)) for x, n in rates]
+    sides = [(x / n, share_bounds(x, n, alpha, over_pairs=True)) for x, n in rates]
     return [quotient(*one, *two) for one, two in permutations(sides, 2)]
 
 

@@ -95,42 +95,59 @@ def koopman(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
     return low, high
 
 
-def is_few(x: float, n: float, alpha: float | None = None) -> bool:
-    """Fewer than 13 hits or misses; at a level far out in a tail fewer than two thirds of z²."""
-    least = max(13, 2 / 3 * quantile(alpha) ** 2) if alpha else 13
-    return min(x, n - x) < least - 1e-9
+def limit_of(alpha: float, *, over_pairs: bool = False) -> tuple[float, float]:
+    """Fewer hits are few, and fewer errors are far: 13 and 2.6 at .05, more if z is larger, as z⁵.
+
+    In bounds over all pairs two thirds of z² are far, and 13 few, or as many as are far.
+    """
+    z = quantile(alpha)
+    if over_pairs:
+        return max(13, 2 / 3 * z**2), 2 / 3 * z**2
+    few = 13 * max(1, (z / quantile(0.05)) ** 5)
+    return few, few / 5
 
 
-def share_bounds(x: float, n: float, alpha: float, *, far: bool = False) -> Bounds:
+def is_few(x: float, n: float, alpha: float, *, over_pairs: bool = False) -> bool:
+    """Few hits or misses."""
+    return min(x, n - x) < limit_of(alpha, over_pairs=over_pairs)[0] - 1e-9
+
+
+def share_bounds(x: float, n: float, alpha: float, *, over_pairs: bool = False) -> Bounds:
     """Wilson's; of few hits or misses Clopper & Pearson's, quantiles of Beta distributions."""
-    if not is_few(x, n, alpha if far else None):
+    if not is_few(x, n, alpha, over_pairs=over_pairs):
         return wilson(x, n, alpha)
     low = float(beta.ppf(alpha / 2, x, n - x + 1)) if x else 0.0
     return low, float(beta.isf(alpha / 2, x + 1, n - x)) if x < n else 1.0
 
 
 def gap_bounds(
-    x: float, n: float, y: float, m: float, alpha: float, *, far: bool = False
+    x: float, n: float, y: float, m: float, alpha: float, *, over_pairs: bool = False
 ) -> Bounds:
     """MOVER (Zou & Donner 2008) of the interval of each share: Newcombe's if none has few.
 
     It is wider if almost all of one group and almost none of the other are hits (`farthest`).
     """
-    (l1, u1), (l2, u2) = (share_bounds(*one, alpha, far=far) for one in ((x, n), (y, m)))
+    (l1, u1), (l2, u2) = (
+        share_bounds(*one, alpha, over_pairs=over_pairs) for one in ((x, n), (y, m))
+    )
     p, q = x / n, y / m
     low, high = p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
-    return min(low, -farthest(m - y, m, x, n, alpha)), max(high, farthest(n - x, n, y, m, alpha))
+    far = limit_of(alpha, over_pairs=over_pairs)[1]
+    return (
+        min(low, -farthest(m - y, m, x, n, alpha, far)),
+        max(high, farthest(n - x, n, y, m, alpha, far)),
+    )
 
 
-def farthest(x: float, n: float, y: float, m: float, alpha: float) -> float:
+def farthest(x: float, n: float, y: float, m: float, alpha: float, limit: float) -> float:
     """One minus both shares of errors, the mean of which is as small as Clopper & Pearson allow.
 
-    For fewer errors than two thirds of z², as of one group of 4nm / (n + m) people.
+    For fewer errors than the limit, as of one group of 4nm / (n + m) people.
     """
-    if x + y >= 2 / 3 * quantile(alpha) ** 2:
-        return -1.0
     size = 4 * n * m / (n + m)
     hits = (x / n + y / m) / 2 * size
+    if hits >= limit:
+        return -1.0
     return 1 - 2 * float(beta.ppf(alpha / 2, hits, size - hits + 1)) if hits else 1.0
 
 
@@ -139,7 +156,7 @@ def ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds
 
     A single hit is on the first side with the odds nρ to m: its Clopper & Pearson ends count, too.
     """
-    if is_few(x, n) or is_few(y, m):
+    if is_few(x, n, 0.05) or is_few(y, m, 0.05):
         ends = quotient(x / n, share_bounds(x, n, alpha), y / m, share_bounds(y, m, alpha))
         if x + y >= 1.5 or x * y:
             return ends

@@ -16,7 +16,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from conftest import both, fewer, is_quick, long
+from conftest import both, fewer, is_quick, long, partly
 from json_cases import CASES
 from report_cases import NAMES, sample
 from schemas import validate
@@ -101,9 +101,9 @@ def holds(result: AuditResult) -> None:
         # As text: a picture may hold a number that is none, which equals nothing.
         assert repr(told) == repr(same)
         answers = [Answer("spec.yaml", None, one) for one in (result, again)]
-        # What is not prose has all rows in either case. The quick run renders no format.
+        # Prose with all rows holds what it says without; the other formats always have all rows.
         forms = () if is_quick() else FORMATS
-        for each in (form for form in forms if form.page or not all_rows):
+        for each in (form for form in forms if bool(form.page) == all_rows):
             text_of_run, text_again = (each.render([one], all_rows=all_rows) for one in answers)
             assert text_again == text_of_run, each.name
     found = (again.verdict, again.tally, again.exit_code, repr(again))
@@ -116,7 +116,7 @@ def test_sample_specs_are_read_back(name: str) -> None:
     holds(sample(name))
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", partly(CASES))
 def test_every_kind_of_result_is_read_back(name: str, tmp_path: Path) -> None:
     make, is_one = CASES[name]
     result = make(tmp_path)

@@ -10,7 +10,7 @@ from xml.etree import ElementTree as ET
 
 import junitparser
 import pytest
-from conftest import SPECS
+from conftest import SPECS, partly
 from junitparser import xunit2
 from report_cases import (
     GOLDEN,
@@ -131,7 +131,7 @@ EVERY: Mapping[str, Callable[[], AuditResult]] = {
 }
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", partly(EVERY))
 def test_every_check_comes_back_with_its_status_and_its_sentence(name: str) -> None:
     result = EVERY[name]()
     root = xml(text_of(result))

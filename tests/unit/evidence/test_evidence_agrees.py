@@ -13,6 +13,7 @@ from typing import Any
 import evidence_oracle as oracle
 import polars as pl
 import pytest
+from conftest import sampled
 from evidence_specs import YES, Rate, confused, document, of_cells, of_rates, people
 from evidence_specs import spec as asking
 from scipy import optimize, stats
@@ -396,7 +397,7 @@ def test_an_interval_without_parity_has_a_p_below_alpha() -> None:
     """
     apart: Counter[str] = Counter()
     entry = {"metric": "statistical_parity_difference", "reference": "b", "fail": {"above": 0.9}}
-    for x, y in product(range(10), range(15)):
+    for x, y in sampled([*product(range(10), range(15))]):
         if not 0 < x + y < 23 or oracle.least_expected([(x, 9), (y, 14)]) >= 5:
             continue
         low, high = gap_bounds(x, 9, y, 14, 0.05)

@@ -10,7 +10,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import repeat
+from functools import partial
 from typing import Any
 
 import evidence_oracle as oracle
@@ -434,9 +434,9 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     alpha = float(draw.choice([0.5, 0.05, 1e-3, 1e-6, 1e-10]))
     i, j = (grid.ravel() for grid in np.meshgrid(range(k), range(k), indexing="ij"))
     i, j = i[i != j], j[i != j]
-    bounds = mine, tops = proportions.share_interval(share, size, alpha, far=True)
+    bounds = mine, tops = proportions.share_interval(share, size, alpha, over_pairs=True)
     low, high = proportions.koopman(share[i], size[i], share[j], size[j], alpha)
-    if any(map(is_few, share * size, size, repeat(alpha))):
+    if any(is_few(x, n, alpha, over_pairs=True) for x, n in zip(share * size, size, strict=True)):
         sides = (share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j]))
         low, high = proportions.mover_ratio(*sides)
     among = np.ones(k, dtype=np.bool_)
@@ -450,8 +450,10 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
         share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j])
     )
     lowest, above = down.max(), up  # near -1 it is of no pair that matters
-    down = np.fmin(down, -proportions.far_gap((1 - share[j], share[i]), (size[j], size[i]), alpha))
-    up = np.fmax(up, proportions.far_gap((1 - share[i], share[j]), (size[i], size[j]), alpha))
+    sizes = (size[i], size[j])
+    far = partial(proportions.far_gap, alpha=alpha, over_pairs=True)
+    down = np.fmin(down, -far((1 - share[j], share[i]), sizes[::-1]))
+    up = np.fmax(up, far((1 - share[i], share[j]), sizes))
     gap = multiplicity.largest_difference(share, bounds, among, size, alpha)
     assert gap == pytest.approx((lowest, up.max()), abs=1e-12)
     difference = multiplicity.difference_to_highest(share, bounds, among, size, alpha)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.stats import binom, multinomial
 
-from fairaudit.metrics.terms import Reference, ReferencePolicy
+from fairaudit.evidence.value_intervals import find_intervals
+from fairaudit.metrics import evaluate
+from fairaudit.metrics.terms import Average, MetricOptions, Reference, ReferencePolicy, Weights
 
 REST, OVERALL, HIGHEST, LOWEST = (
     Reference(policy)
@@ -124,3 +130,110 @@ def test_inequality_of_a_few_people_of_whom_hardly_one_has_a_benefit(
         # Of one person with a benefit nobody knows how rare it is.
         single = (counts[:, 1] + counts[:, 2] == 1)[:, None]
         assert np.isposinf(found.high[single]).all()
+
+
+def odds_table(bench: Any, n: int, rates: tuple[float, ...]) -> tuple[Any, Any]:
+    """The tables of two groups of n people of each label, and their chances.
+
+    The rates are the false positive rates of both groups, then their true positive rates.
+    """
+    hits = np.array(list(product(range(n + 1), repeat=4)))
+    selected = hits.reshape(-1, 2, 2)
+    joint = np.stack([n - selected, selected], axis=2)
+    return bench("samples").table_of(joint), binom.pmf(hits, n, rates).prod(axis=1)
+
+
+@pytest.mark.parametrize(
+    ("n", "rates"),
+    [(3, (0.95, 0.05, 0.95, 0.05)), (3, (0.05, 0.95, 0.05, 0.95)), (4, (0.02, 0.94, 0.06, 0.94))],
+)
+def test_average_odds_of_rates_near_1_and_near_0(
+    bench: Any, n: int, rates: tuple[float, ...]
+) -> None:
+    """MOVER of both differences covers .927 of the first two; swapped, all are negated."""
+    table, chance = odds_table(bench, n, rates)
+    asked, samples = bench("singles").measure("average_odds_difference"), bench("samples")
+    truth = (rates[0] - rates[1] + rates[2] - rates[3]) / 2
+    found = samples.intervals(asked, table, REST)
+    assert coverage(found.low, found.high, [truth, -truth], chance) >= 0.93
+    assert found.low[:, 0] == pytest.approx(-found.high[:, 1], nan_ok=True)
+
+
+@pytest.mark.parametrize("errors", [(0.05, 0.05, 0.05, 0.05), (0.06, 0.06, 0.06, 0.03)])
+def test_difference_of_balanced_accuracies_near_1_and_0(
+    bench: Any, errors: tuple[float, ...]
+) -> None:
+    """The first group is almost always right, and the second almost always wrong."""
+    false, other_false, true, other_true = errors
+    table, chance = odds_table(bench, 3, (false, 1 - other_false, 1 - true, other_true))
+    asked, samples = bench("singles").how("balanced_accuracy", "difference"), bench("samples")
+    truth = 1 - sum(errors) / 2
+    found = samples.intervals(asked, table, REST)
+    assert coverage(found.low, found.high, [truth, -truth], chance) >= 0.93
+
+
+def level_of(count: int) -> float:
+    """The level at which so many intervals hold together in .95."""
+    return float(1 - 0.95 ** (1 / count))
+
+
+@pytest.mark.parametrize(("count", "people", "rate"), [(10, 1000, 0.0061), (50, 300, 0.018)])
+def test_rates_of_several_groups_at_a_check(
+    bench: Any, count: int, people: int, rate: float
+) -> None:
+    """Score bounds of 13 hits are too close far in the tail: they cover .89 and .83 together."""
+    hits = np.arange(60)
+    joint = np.stack([people - hits, hits], axis=1)[:, None, :, None]
+    asked = bench("singles").quantity("selection_rate")
+    evaluation = evaluate(asked, bench("samples").table_of(joint), MetricOptions())
+    found = find_intervals(evaluation, level_of(count))
+    one = coverage(found.low, found.high, [rate], binom.pmf(hits, people, rate))
+    assert one**count >= 0.93
+
+
+@pytest.mark.parametrize(
+    ("count", "sizes", "errors"),
+    [(10, (60, 600), (0.1, 3.0)), (10, (600, 60), (12.0, 0.2)), (50, (60, 600), (0.05, 5.0))],
+)
+def test_differences_of_several_groups_to_a_reference_at_the_opposite_end(
+    bench: Any, count: int, sizes: tuple[int, int], errors: tuple[float, float]
+) -> None:
+    """Given the people of the reference, groups are independent: before, .88, .87 and .77."""
+    (m, n), (missed, wrong) = sizes, errors
+    reference, own = np.mgrid[:40, :40].reshape(2, -1)
+    hits = np.stack([m - reference, own], axis=1)
+    joint = np.stack([np.array(sizes) - hits, hits], axis=1)[:, None]
+    asked, table = bench("singles").how("selection_rate", "difference"), bench("samples").table_of
+    evaluation = evaluate(asked, table(joint), MetricOptions(bench("samples").TO_FIRST))
+    found = find_intervals(evaluation, level_of(count))
+    truth = wrong / n - (1 - missed / m)
+    inside = (found.low[:, 1] <= truth + 1e-9) & (found.high[:, 1] >= truth - 1e-9)
+    each = inside.reshape(40, 40) @ binom.pmf(range(40), n, wrong / n)
+    assert binom.pmf(range(40), m, missed / m) @ each**count >= 0.93
+
+
+def partitions(total: int, most: int) -> Iterator[tuple[int, ...]]:
+    """The ways to write a number as a sum of numbers up to another, in falling order."""
+    if total == 0:
+        yield ()
+    for first in range(min(total, most), 0, -1):
+        yield from ((first, *rest) for rest in partitions(total - first, first))
+
+
+@pytest.mark.parametrize(("strata", "rate"), [(10, 0.0017), (50, 0.0003), (30, 0.0028)])
+def test_a_rare_rate_averaged_over_strata(bench: Any, strata: int, rate: float) -> None:
+    """20 people in each of them: MOVER of all strata covers .91 of the last, of 50 at .005 .87."""
+    ways = [hits for total in range(10) for hits in partitions(total, 20) if len(hits) <= strata]
+    hits = np.array([(*some, *[0] * (strata - len(some))) for some in ways]).T
+    orders = [math.factorial(strata) / math.prod(map(math.factorial, Counter(one).values()))
+              for one in hits.T.tolist()]  # fmt: skip
+    chance = np.array(orders) * binom.pmf(hits, 20, rate).prod(axis=0)
+    table = bench("samples").table_of(np.stack([20 - hits, hits], axis=1)[:, None])
+    asked = bench("singles").quantity("selection_rate")
+    terms = MetricOptions(average=Average(Weights.UNIFORM))
+    found = find_intervals(evaluate(asked, table, terms))
+    low, high = found.low.T, found.high.T
+    assert coverage(low, high, [rate], chance) >= 0.93
+    none, one = hits.sum(axis=0) == 0, hits.sum(axis=0) == 1
+    assert high[none] == pytest.approx(1 - 0.025 ** (1 / (20 * strata)))
+    assert low[one] == pytest.approx(1 - 0.975 ** (1 / (20 * strata)))

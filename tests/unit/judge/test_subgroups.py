@@ -244,7 +244,7 @@ def listed(result: AuditResult) -> list[dict[str, str]]:
     return [dict(one.group) for one in result.subgroups.rates[0].listed]
 
 
-@pytest.mark.parametrize("seed", seeds(6, quick=2))
+@pytest.mark.parametrize("seed", seeds(6, quick=1))
 def test_what_is_listed_is_what_no_larger_group_explains(tmp_path: Path, seed: int) -> None:
     """Effects of one, two and three columns at once, against the definition in plain Python."""
     chance = random.Random(seed)

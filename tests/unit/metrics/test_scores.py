@@ -135,7 +135,7 @@ def count_scores(spec: dict[str, Any], path: Path) -> list[ScoreRow]:
 
 
 @given(rows=ROWS, kind=st.sampled_from(["csv", "parquet"]), group=st.integers(1, 25))
-@examples(120)
+@examples(60)
 def test_scores_equal_those_of_the_rows(
     rows: list[Row], kind: str, group: int, tmp_path: Path
 ) -> None:

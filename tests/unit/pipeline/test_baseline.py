@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 import pytest
 import yaml
-from conftest import SAMPLES, SPECS
+from conftest import SAMPLES, SPECS, long
 from hypothesis import given
 from hypothesis import strategies as st
 from schemas import validate
@@ -571,8 +571,8 @@ ONE_NUMBER: list[tuple[dict[str, Any], Callable[[dict[str, int]], str], dict[str
     [
         ({"a": 50, "b": 25, "c": 40}, Status.WARN),
         ({"a": 50, "b": 25, "c": 26}, Status.FAIL),
-        ({"a": 50, "b": 25, "d": 40, "c": 26}, Status.FAIL),
-        ({"a": 50, "b": 40, "c": 25}, Status.FAIL),
+        long({"a": 50, "b": 25, "d": 40, "c": 26}, Status.FAIL),
+        long({"a": 50, "b": 40, "c": 25}, Status.FAIL),
     ],
 )
 def test_a_number_of_all_groups_hides_no_group_that_falls(
@@ -694,7 +694,7 @@ def test_a_suppressed_report_tells_no_earlier_value(audited: Audited) -> None:
         ({"metric": "differential_fairness", "fail": {"above": 0.3}}, {"a": 70, "b": 20}),
     ],
 )
-@pytest.mark.parametrize("selected", [0, 1, 2, 3, 4, 6])
+@pytest.mark.parametrize("selected", [0, 3, *map(long, (1, 2, 4, 6))])
 def test_a_status_of_hidden_numbers_does_not_depend_on_the_baseline(
     audited: Audited, metric: dict[str, Any], then: dict[str, int], selected: int
 ) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from conftest import seeds
 from stats_oracle import share_bounds
 
 import fairaudit
@@ -98,7 +99,7 @@ def bounds_of(data: Any, spec: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 @pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, quick=2))
 def test_the_bounds_are_those_of_all_completions(
     tmp_path: Path, seed: int, columns: Mapping[str, Any]
 ) -> None:
@@ -125,7 +126,7 @@ def ends_of(values: Sequence[float]) -> Any:
 
 
 @pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, quick=2))
 @pytest.mark.parametrize("is_judged", [False, True])
 def test_a_table_of_rates_has_the_range_over_all_completions(
     tmp_path: Path, seed: int, columns: Mapping[str, Any], is_judged: bool
@@ -173,7 +174,7 @@ def test_a_table_of_rates_has_the_range_over_all_completions(
 
 
 @pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6, quick=2))
 def test_both_sides_of_a_comparison_have_the_range_over_all_completions(
     tmp_path: Path, seed: int, columns: Mapping[str, Any]
 ) -> None:

@@ -65,17 +65,20 @@ def test_another_engine_gives_the_same_report(name: str) -> None:
 
 def test_another_engine_serves_every_call_and_finds_quantiles(tmp_path: Path) -> None:
     engine = PlainEngine()
-    assert alike(audit(CUT, LOANS, engine=engine)) == alike(audit(CUT, LOANS))
+    rows = tmp_path / "rows.csv"
+    rows.write_text("".join(LOANS.read_text().splitlines(keepends=True)[:2_000]))
+    files = tmp_path / "files"
+    files.mkdir()
     for name in ("a", "b"):
-        shutil.copy(LOANS, tmp_path / f"{name}.csv")
-    plain = audit_each(CUT, tmp_path, engine=engine)
-    real = audit_each(CUT, tmp_path)
+        shutil.copy(rows, files / f"{name}.csv")
+    plain = audit_each(CUT, files, engine=engine)
+    real = audit_each(CUT, files)
     assert [*plain] == [*real]
     assert [alike(plain[name]) for name in plain] == [alike(real[name]) for name in real]
-    together = audit_together([CUT, SPECS / "loans.yaml"], LOANS, engine=engine)
-    assert alike(together[0]) == alike(audit(CUT, LOANS))
+    together = audit_together([CUT, SPECS / "loans.yaml"], rows, engine=engine)
+    assert alike(together[0]) == alike(audit(CUT, rows))
     with pytest.raises(UsageError, match="reads files"):
-        audit(CUT, pl.read_csv(LOANS), engine=engine)
+        audit(CUT, pl.read_csv(rows), engine=engine)
 
 
 @pytest.mark.parametrize(

@@ -479,7 +479,7 @@ def _crossed(few: Sequence[int]) -> tuple[dict[str, list[str]], dict[tuple[str, 
 
 
 @pytest.mark.parametrize("few", [(1, 2, 3), long((0, 4, 7, 9)), long((2, 0, 0, 1, 30))])
-@pytest.mark.parametrize("by", ["all", "each"])
+@pytest.mark.parametrize("by", ["all", long("each")])
 @pytest.mark.parametrize("threshold", [11, long(60)])
 def test_where_a_gap_first_appears_tells_of_nobody_hidden(
     tmp_path: Path, few: tuple[int, ...], by: str, threshold: int

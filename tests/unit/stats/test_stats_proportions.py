@@ -264,11 +264,12 @@ def test_katz_is_normal_on_the_log(counts: tuple[int, int, int, int], alpha: flo
 def test_few_hits_or_misses_have_exact_ends(
     counts: tuple[int, int, int, int], alpha: float
 ) -> None:
-    """Fewer than 13, or than two thirds of z²; a side that has enough keeps its own ends."""
+    """Fewer than 13, more if z is larger; a side that has enough keeps its own ends."""
     x, n, *_ = counts
-    for far in (False, True):
-        low, high = proportions.share_interval(np.array(x / n), np.array(float(n)), alpha, far=far)
-        expected = oracle.share_bounds(x, n, alpha, far=far)
+    share, size = np.array(x / n), np.array(float(n))
+    for over_pairs in (False, True):
+        low, high = proportions.share_interval(share, size, alpha, over_pairs=over_pairs)
+        expected = oracle.share_bounds(x, n, alpha, over_pairs=over_pairs)
         assert (float(low), float(high)) == pytest.approx(expected, abs=1e-11)
     found = bounds(proportions.gap_interval, *counts, alpha)
     assert found == pytest.approx(oracle.gap_bounds(*counts, alpha), abs=1e-11)

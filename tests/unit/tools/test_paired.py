@@ -179,7 +179,7 @@ def test_paired_differences_are_as_published(
     exact = oracle.paired(*cells, 0.05, oracle.share_bounds)
     assert ends_of(finding) == pytest.approx(exact, abs=1e-9)
     a, b, c, _ = cells
-    if not any(oracle.is_few(x, sum(cells)) for x in (a + b, a + c)):
+    if not any(oracle.is_few(x, sum(cells), 0.05) for x in (a + b, a + c)):
         assert exact == ends
 
 
