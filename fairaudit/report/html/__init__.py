@@ -19,7 +19,17 @@ from fairaudit.base import __version__
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import copied, printable
 from fairaudit.judge import ReversalCheck, SubgroupCheck
-from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups, summary
+from fairaudit.report import (
+    checks,
+    headlines,
+    lattice,
+    numbers,
+    rates,
+    remarks,
+    reversals,
+    subgroups,
+    summary,
+)
 from fairaudit.report.blocks import (
     FEW_ROWS,
     Block,
@@ -135,6 +145,7 @@ def environment() -> jinja2.Environment:
         kind_of=lambda part: type(part).__name__.lower(),
         is_finite=math.isfinite,
         status_cell=checks.status_cell,
+        headline=_split_headline,
         subject=checks.title,
         copied=copied,
         by_label=by_label,
@@ -420,6 +431,13 @@ _SECTIONS: dict[type, str] = {
 _CURVES = ("Calibration", "Distribution")
 _PICTURES = 24
 """The number of findings with a picture."""
+
+
+def _split_headline(diagnostic: Diagnostic) -> tuple[str, str]:
+    """The headline of a finding without the people who are left out, and the sentence on them."""
+    left_out = headlines.left_out(diagnostic.finding)
+    headline = diagnostic.headline.removesuffix(f"; {left_out}")
+    return headline, "" if headline == diagnostic.headline else left_out
 
 
 class CheckLine(Frozen):
