@@ -103,8 +103,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         by = dict.fromkeys(names.name(one.attribute) for one in found)
         strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
         compare = f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
-        compare += f"{' and '.join(strata)}: for them, some gaps are unclear or have the opposite "
-        compare += "direction."
+        compare += f"{' and '.join(strata)}: for them, some of these gaps are unclear or have the "
+        compare += "opposite direction"
+        alpha = result.provenance.inference.alpha
+        is_sure = any(one.is_significant(alpha) for one in found)
+        compare += "." if is_sure else f"; this {reversals.MAY_BE_CHANCE}."
         texts.insert(0 if adjusted else len(texts), compare)
     if reviewed:
         is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
