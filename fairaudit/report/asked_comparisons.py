@@ -14,9 +14,10 @@ from fairaudit.base.frozen import replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import Side
 from fairaudit.judge import Check, Finding, Limit
-from fairaudit.metrics import Disparity, find_comparison_id, find_metric
+from fairaudit.metrics import Disparity, Eligibility, find_comparison_id, find_metric
 from fairaudit.metrics.other_names import find_ranges
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, SELECTION_RATE
+from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 from fairaudit.report import checks, headlines, metric_titles, numbers
 from fairaudit.report.blocks import (
@@ -35,6 +36,14 @@ from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, RateRow
 
 Compared: TypeAlias = Mapping[tuple[object, ...], Sequence[ComparisonRow]]
 """Comparisons by the rate that they compare; see `compared_groups`."""
+
+STANDINGS = {
+    Eligibility.SMALL: "small",
+    Eligibility.FEW_EVENTS: "few events",
+    Eligibility.EXCLUDED: "excluded",
+    Eligibility.EMPTY: "nobody",
+}
+"""Why a group is not compared, in a word."""
 
 _CUT_BY = ("at", "class")
 _OPTIONS = (*_CUT_BY, "against", "aggregate")
@@ -81,7 +90,25 @@ def tables(
         ]
         limits = "; ".join(map(headlines.limits, findings))
         level = result.provenance.inference.percent
-        yield _table(f"{title}{f': {limits}' if limits else ''}", rows, findings, level, most)
+        table = _table(f"{title}{f': {limits}' if limits else ''}", rows, findings, level, most)
+        notes = filter(None, [_not_compared(rates, result), table.more])
+        yield replace(table, more="; ".join(notes))
+
+
+def _not_compared(rates: Sequence[RateRow], result: AuditResult) -> str:
+    """The groups of a table that are not compared, and the people of unknown group."""
+    if result.provenance.suppress_below is not None:
+        return ""
+    sizes = [(row, row.estimate.n or 0) for row in rates]
+    texts = [
+        f"{numbers.group(row.group)} ({STANDINGS[row.standing]}, n = {numbers.whole(n)})"
+        for row, n in sizes
+        if row.standing in STANDINGS
+    ]
+    unknown = sum(n for row, n in sizes if row.standing is Eligibility.UNKNOWN)
+    parts = [numbers.first_few(texts)] if texts else []
+    parts += [f"{describe_people(unknown)} with unknown group"] if unknown else []
+    return f"not compared: {' and '.join(parts)}" if parts else ""
 
 
 def _table(

@@ -64,6 +64,10 @@ _MANY = 20
 """Among this many comparisons one is outside its 95 % interval by chance alone, on average."""
 
 
+_ALIKE = "Where the lines of two groups are close, equal scores mean equal shares of positives."
+_HIGHER = "A group whose line is farther to the right has higher scores."
+
+
 def document(result: AuditResult, *, all_rows: bool = False, data: str | None = None) -> Document:
     """The report of a result; tables longer than a dozen rows are cut unless `all_rows`.
 
@@ -419,12 +423,12 @@ def _of_attribute(
                 diagonal=is_share,
                 percent=True,
             ),
-            f"{line_note}{result.provenance.inference.percent} intervals.",
+            f"{line_note}{result.provenance.inference.percent} intervals. {_ALIKE}",
         ),
         (
             f"Distribution of {column}",
             Lines(f"mean {column}", "share of the group", spread, percent=True),
-            "People with a known label, in equal parts of the score.",
+            f"People with a known label, in equal parts of the score. {_HIGHER}",
         ),
         (
             f"ROC of {column}",

@@ -46,7 +46,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     titles = list(dict.fromkeys(entry.title for row in every for entry in row.entries))
     if not titles:
         return
-    yield Heading("Every subset of the protected attributes")
+    yield Heading("Every combination of the protected columns")
     epsilon = next(iter(_epsilons(every)), None)
     lead = next((title for title in titles if title != epsilon), titles[0])
     others = [title for title in titles if title not in {lead, epsilon}]
@@ -302,14 +302,14 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     if not is_found:
         meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
         return (
-            f"No gap of more than {least} was found that appears only in an intersection: if a "
-            f"group of two or more attributes{describe_set_aside(meeting)} differs significantly "
+            f"No gap of more than {least} was found that appears only in a combination: if a "
+            f"group by two or more columns{describe_set_aside(meeting)} differs significantly "
             f"from all other people (p < {inference.alpha:g}, {corrected}), then a larger group "
             "that contains it differs, too. "
-            "An intersection may still have a wide gap that a larger group shows in part."
+            "A combination may still have a wide gap that a larger group shows in part."
         )
     return (
-        "A gap first appears at a group of two or more attributes under two conditions. The group "
+        "A gap first appears at a group by two or more columns under two conditions. The group "
         "differs from all other people, and from the rest of each larger group that contains it, "
         f"by more than {least} and significantly (the largest p, {corrected}). No larger group "
         f"that contains it differs from all other people by more than {least} with p < "

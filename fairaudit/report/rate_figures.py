@@ -22,12 +22,6 @@ _Tables = Mapping[Grouping, Sequence[RateRow]]
 _LITTLE = 0.05
 _NUDGE = 1e-6
 """How far beyond a bound a value is looked at to find the side of its line."""
-_STANDINGS = {
-    Eligibility.SMALL: "small",
-    Eligibility.FEW_EVENTS: "few events",
-    Eligibility.EXCLUDED: "excluded",
-    Eligibility.EMPTY: "nobody",
-}
 
 
 def local_rates(result: AuditResult) -> Iterator[Block]:
@@ -167,7 +161,7 @@ def standing(row: RateRow, unknown: str) -> str:
         return "reference" if row.group == row.reference else ""
     if row.standing is Eligibility.UNKNOWN:
         return explain_unknown(row.group) or unknown
-    return _STANDINGS.get(row.standing, "")
+    return asked_comparisons.STANDINGS.get(row.standing, "")
 
 
 def _limits(

@@ -79,8 +79,9 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         if gap := next((gap for gap in widest(result) if gap.is_significant), None):
             yield f"Find the cause of the widest gap first: {gap.headline}."
         yield (
-            f"{spec} sets no limits, so the result has no verdict. Decide which gap is too wide, "
-            "and set it as a limit, for example `fail: {below: 0.8}` for a ratio."
+            f"{spec} sets no limits, so the result has no verdict, and a gate does not stop (exit "
+            "code 0). Decide which gap is too wide, and set it as a limit, for example "
+            "`fail: {below: 0.8}` for a ratio."
         )
         return
     opened = [row for row in every if row.level is not Level.PASS]
@@ -294,9 +295,10 @@ def _gap(
         apart, between = headlines.times(estimate), numbers.interval(estimate, share=False)
         level = result.provenance.inference.percent
         kind = numbers.interval_heading(f"{level} interval", [estimate])
-        sure = f"{kind} {between}" if between else "no interval"
         is_known = estimate.low is not None and estimate.high is not None
         is_significant = _is_apart(ratio) if is_known else None
+        where = f", {'excludes' if is_significant else 'includes'} 1" if is_known else ""
+        sure = f"{kind} {between}{where}" if between else "no interval"
     else:
         assert row.difference is not None
         metric, sides = row.metric, [Side(rate.group, rate.estimate) for rate in (row, other)]

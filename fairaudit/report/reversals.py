@@ -324,6 +324,8 @@ _WHOSE = {
     ReversalKind.EXPLAINED: "the gap overall",
 }
 """Which gap the test of a note is about."""
+_OF_BOTH_GAPS = frozenset({ReversalKind.EVERY_STRATUM, ReversalKind.ADJUSTED})
+"""The kinds whose test is the less certain one of the gap overall and the gap after adjustment."""
 _MOST_COLUMNS = 4
 """The number of columns of a scan, or of ways to hold columns fixed, that are named."""
 
@@ -519,6 +521,12 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
     if reversal.hangs_on_weights:
         return f"{MAY_BE_CHANCE}: the sign of the adjusted gap depends on the weights"
     text = f"{write(reversal.significance)}, {reversal.significance.test}"
+    joined, is_of_both = reversal.joined, reversal.kind in _OF_BOTH_GAPS
+    if is_of_both and reversal.crude_p is not None and joined is not None and joined.p is not None:
+        overall, mixed = (numbers.probability(p, alpha) for p in (reversal.crude_p, joined.p))
+        text = f"{write(reversal.significance)}: the gap overall has p {overall}, the gap at the "
+        text += f"same mix of {name_given(reversal)} p {mixed}"
+        text += ", before correction" if reversal.significance.family > 1 else ""
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
 

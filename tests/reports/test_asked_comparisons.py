@@ -62,7 +62,7 @@ def test_sections_stand_in_the_order_of_questions(loans: AuditResult) -> None:
     order = [
         "Audit:",
         "Checks",
-        "Every subset",
+        "Every combination",
         "Rates",
         "Simpson",
         "Account of all rows",

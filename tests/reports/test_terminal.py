@@ -116,7 +116,7 @@ def test_a_long_lattice_is_folded_with_a_word_and_verbose_has_it_all(six: AuditR
     assert len(subsets) == 63
 
     def listed(text: str) -> set[str]:
-        section = text.partition("Every subset")[2].partition("Rates, worst")[0]
+        section = text.partition("Every combination")[2].partition("Rates, worst")[0]
         found = re.findall(r"^(a\d(?: × a\d)*)  ", section, re.MULTILINE)
         return {one for one in found if one in subsets}
 

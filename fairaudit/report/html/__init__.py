@@ -483,7 +483,8 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
     gaps = [] if lines else widest(result)
     said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
-    positives = [text for of, text in result.positives.items() if of != "label"]
+    outcomes = ((of, text) for of, text in result.positives.items() if of != "label")
+    positives = [text for _, text in outcomes if text != "selected"]
     is_selected = positives and " selected " in " ".join(said)
     legend = [f"selected: {numbers.first_few(positives)}"] if is_selected else []
     legend.append(_LIMIT)

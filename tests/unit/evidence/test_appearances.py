@@ -167,7 +167,7 @@ def test_what_a_parent_shows_appears_at_no_group_within_it() -> None:
     }
     result = _audited(cells)
     assert _found(result) == []
-    assert "No gap of more than 1 point was found that appears only in an intersection" in _text(
+    assert "No gap of more than 1 point was found that appears only in a combination" in _text(
         result
     )
 
@@ -528,7 +528,7 @@ def test_five_attributes_are_one_table_of_eighty_columns(monkeypatch: pytest.Mon
         "metrics": ["selection_rate", "differential_fairness"],
     }
     text = _text(fairaudit.audit(spec, data=data))
-    section = text.split("Every subset of the protected attributes")[1].split("ε by")[0]
+    section = text.split("Every combination of the protected columns")[1].split("ε by")[0]
     assert max(map(len, section.splitlines())) <= 80
     assert section.count("worst pair\n") == 1  # one table
     rows_shown = re.findall(r"^\w.* \d+ +[\d,]+  0\.\d{4} +0\.\d{4}  \S", section, re.MULTILINE)
