@@ -29,8 +29,8 @@ from fairaudit.metrics import (
     build_disparity,
     evaluate,
 )
-from fairaudit.metrics.comparisons import DIFFERENCE
-from fairaudit.metrics.conditional import PROPENSITY_STRATIFIED_DIFFERENCE
+from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF
+from fairaudit.metrics.conditional import DEMOGRAPHIC_DISPARITY, PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.eligibility import find_group
 from fairaudit.metrics.evaluate import evaluate_against
@@ -330,12 +330,15 @@ def find_opposite_strata(
 ) -> Iterator[NotEvaluated]:
     """The pairs of groups with gaps over the limit in both directions, which the average hides.
 
-    For example, the average over strata of +0.6 and -0.6 is 0. Only pairs that are significant by
+    For example, the average over strata of +0.6 and -0.6 is 0. A signed number of one group, such
+    as an error, is compared with its value at parity. Only pairs that are significant by
     Gail and Simon's test count, corrected for the number of pairs (Bonferroni). Otherwise chance in
     small strata would leave checks open.
     """
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
+        if isinstance(metric, GroupMetric) and not evaluation.subtracts:
+            metric = build_disparity(metric, ITSELF)
         if (
             table is None
             or not isinstance(metric, Disparity)
@@ -343,33 +346,33 @@ def find_opposite_strata(
             # These strata only adjust for propensity.
             or metric.id == PROPENSITY_STRATIFIED_DIFFERENCE.id
             or len(metric.parts) > 1
-            or (metric.comparison.contrast and not metric.comparison.exact_in_strata)
-            or metric.comparison.one_sided
         ):
             continue
+        rate, is_alone = metric.parts[0][0], metric.comparison.one_sided
+        parity = 0 if rate is DEMOGRAPHIC_DISPARITY else rate.best_inside
+        if is_alone and parity is None:
+            continue
         if metric.fitted:  # the strata are the levels of the controls
-            metric = build_disparity(metric.parts[0][0], DIFFERENCE)
-        within = evaluate(replace(metric, averages=()), table, replace(leaf.terms, average=None))
+            metric = build_disparity(rate, DIFFERENCE)
+        in_stratum = rate if is_alone else replace(metric, averages=())
+        within = evaluate(in_stratum, table, replace(leaf.terms, average=None))
         own, other = within.group_values, within.reference_values
-        if leaf.spread:
-            pairs = list(combinations(np.flatnonzero(leaf.takes_part[0]).tolist(), 2))
-        else:
-            pairs = [(g, int(leaf.second[0, g])) for g in np.flatnonzero(leaf.judged[0]).tolist()]
-        if own is None or not pairs or (other is None and not leaf.spread):
+        pairs = _list_pairs(leaf, is_alone=is_alone)
+        if own is None or not pairs or (other is None and not leaf.spread and not is_alone):
             continue
         first, second = np.transpose(pairs)
         # `other` has the values of a pooled reference at the index of the group. An extreme group
         # is that of the average: another one may be extreme in a stratum.
         side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
+        q = np.full_like(r, parity) if is_alone else q
         support = own.n > 0 if leaf.averaged is None else leaf.averaged.support
         support = support & table.known_strata[:, None]
         gap = np.where(support[:, first] & support[:, places], r - q, np.nan)
-        variance = _find_variance((own, first), (side, places))
+        variance = _find_variance((own, first), *([] if is_alone else [(side, places)]))
         if variance is None:
-            reason = f"not searched for opposite directions within {' × '.join(table.given)}: "
-            reason += f"the variance of {own.metric.id} in a stratum is not known"
-            yield NotEvaluated((), (), reason, blocks=False)
+            reason = f"the variance of {own.metric.id} in a stratum is not known"
+            yield tell_unsearched(table.given, reason)
             continue
         _, p = gail_simon(gap, variance)
         for at in np.flatnonzero(p * len(pairs) < evidence.inference.alpha).tolist():
@@ -379,28 +382,46 @@ def find_opposite_strata(
                 continue
             names = " and ".join(
                 "the others" if number == NO_GROUP else describe_group(table.groups[number])
-                for number in pairs[at]
+                for number in dict.fromkeys(pairs[at])
             )
             strata = " and ".join(
                 describe_group(table.strata[int(turn.argmax())]) for turn in turns
             )
             reason = (
-                f"the gaps between {names} have opposite directions in {strata} (Gail–Simon's "
-                f"test, p = {p[at]:.2g}), which one number for all strata does not show"
+                f"the {'values of' if is_alone else 'gaps between'} {names} have opposite "
+                f"directions in {strata} (Gail–Simon's test, p = {p[at]:.2g}), which one number "
+                "for all strata does not show"
             )
             yield NotEvaluated((), (), reason, blocks=True)
 
 
+def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
+    """A remark on strata that are not searched for gaps in opposite directions."""
+    what = f"not searched for opposite directions within {' × '.join(given)}: {reason}"
+    return NotEvaluated((), (), what, blocks=False)
+
+
+def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
+    """The groups that are compared; twice the same group if its value is a comparison itself."""
+    among = np.flatnonzero(leaf.takes_part[0]).tolist()
+    if is_alone:
+        return [(g, g) for g in among]
+    if leaf.spread:
+        return list(combinations(among, 2))
+    return [(g, int(leaf.second[0, g])) for g in np.flatnonzero(leaf.judged[0]).tolist()]
+
+
 def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
-    """The variance of the differences of two groups each in every stratum; None if unknown."""
-    means, sizes, spreads = (
-        (first[:, sides[0][1]], second[:, sides[1][1]])
-        for first, second in zip(
-            *((values.value, values.effective_n, values.variance) for values, _ in sides),
-            strict=True,
+    """The variance of a value, or of a difference of two, in every stratum; None if unknown."""
+    is_of_means = all(values.binomial or values.deviation is not None for values, _ in sides)
+    if is_of_means and len(sides) > 1:
+        means, sizes, spreads = (
+            (first[:, sides[0][1]], second[:, sides[1][1]])
+            for first, second in zip(
+                *((values.value, values.effective_n, values.variance) for values, _ in sides),
+                strict=True,
+            )
         )
-    )
-    if all(values.binomial or values.deviation is not None for values, _ in sides):
         return pooled_variance_of_means(means, spreads, sizes)
     reach = (np.subtract(*values.interval(_ONE_ERROR))[:, places] / 2 for values, places in sides)
     variance = np.asarray(sum(np.square(side) for side in reach))
@@ -409,7 +430,7 @@ def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
 
 def _mark_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
     """Marks of the strata where two rates [Z] differ by more than the limit, in any direction."""
-    ways = [(r, q), (q, r)]
+    ways = [(r, q), (2 * q - r, q) if metric.comparison.one_sided else (q, r)]
     if spread:
         ends = np.maximum(r, q), np.minimum(r, q)
         ways = [ends if metric.comparison.highest_first else ends[::-1]]

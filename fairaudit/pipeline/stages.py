@@ -45,7 +45,7 @@ from fairaudit.judge import (
     list_without_outcome,
 )
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.entries import find_opposite_strata, find_passed_over
+from fairaudit.judge.entries import find_opposite_strata, find_passed_over, tell_unsearched
 from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
 from fairaudit.judge.left_out import LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
@@ -240,9 +240,10 @@ class Judge:
             could_change = bounds is not None and (bounds.turns or bounds.low is None)
             if not is_bounded or could_change:
                 doubts.append(MASKED_DOUBT)
-        if doubts and self._spec.suppress_below is not None:
+        is_open = any(item.blocks for item in doubts)
+        if is_open and self._spec.suppress_below is not None:
             doubts = [MANY_LEFT_OUT_DOUBT]  # naming a group would show how many people it loses
-        if doubts and finding.status not in self._failing:
+        if is_open and finding.status not in self._failing:
             return doubts
         if self._left_out is not None:
             doubts += self._left_out.list_doubts(check, finding.status, exclusion)
@@ -257,7 +258,10 @@ class Judge:
             return
         if not isinstance(metric, Disparity) or metric.fitted or metric.averages or check.against:
             return
-        if limit and not any(gap.contrast or gap.exact_in_strata for _, gap in metric.parts):
+        if limit and any(gap.contrast for _, gap in metric.parts):
+            reason = "the comparison is computed from more than two numbers"
+            yield tell_unsearched([*check.strata, column], reason)
+        elif limit:
             terms = replace(check.terms, average=POOLED, minimum=NO_MINIMUM)
             place = (check.by, (*check.strata, column), check.of)
             evaluation = self._tables.evaluate(metric, place, terms)

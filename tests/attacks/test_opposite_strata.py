@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from commands import run
 
 import fairaudit
 from fairaudit import Finding
@@ -100,3 +103,99 @@ def test_a_measure_without_a_variance_says_that_its_strata_were_not_searched() -
             "is not known"
         )
     ]
+
+
+_SIGNED = {"metric": "demographic_disparity", "given": "z", "average": "pooled"}
+_ERRORS: dict[str, Any] = {
+    "label": {"column": "y", "number": True},
+    "prediction": {"column": "p", "number": True},
+}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"metric": "conditional_demographic_disparity", "given": "z"},
+        {"metric": "conditional_demographic_disparity", "given": "z", "aggregate": "max"},
+        _SIGNED,
+    ],
+    ids=["conditional", "largest", "bare average"],
+)
+@pytest.mark.parametrize(
+    ("of_b", "status"), [((90, 10), "inconclusive"), ((52, 48), "pass"), ((50, 50), "pass")]
+)
+def test_signed_shares_do_not_cancel_over_strata(
+    entry: dict[str, Any], of_b: tuple[int, int], status: str
+) -> None:
+    cells = [(g, z, k) for z, b in zip("uv", of_b, strict=True) for g, k in (("a", 50), ("b", b))]
+    rows = [(g, z, int(number < k)) for g, z, k in cells for number in range(100)]
+    people = pl.DataFrame(rows, ["g", "z", "p"], orient="row")
+    columns = {"protected": ["g"], **_DECISION}
+    finding = _find(people, columns, {"fail": {"above": 0.1}, **entry})
+    assert finding.value == pytest.approx(0, abs=1e-9)
+    assert str(finding.status) == status
+    told = [
+        f"the values of g={g} have opposite directions in {strata}"
+        for g, strata in (("a", "z=u and z=v"), ("b", "z=v and z=u"))
+    ]
+    assert [text in finding.why for text in told] == [status == "inconclusive"] * 2
+
+
+@pytest.mark.parametrize(("error", "status"), [(2, "inconclusive"), (0, "pass")])
+def test_errors_of_a_group_do_not_cancel_over_strata(error: int, status: str) -> None:
+    rows = [
+        (sex, z, 5 + turn * error + number % 3 - 1, 5)
+        for sex in "mf"
+        for z, turn in (("u", 1), ("v", -1))
+        for number in range(99)
+    ]
+    people = pl.DataFrame(rows, ["sex", "z", "y", "p"], orient="row")
+    entry = {"metric": "mean_residual", "given": "z", "average": "pooled"}
+    finding = _find(people, _ERRORS, entry)
+    assert finding.value == pytest.approx(0)
+    assert str(finding.status) == status
+    assert ("the values of sex=m have opposite directions in z=" in finding.why) == bool(error)
+
+
+@pytest.mark.parametrize("has_blanks", [False, True])
+@pytest.mark.parametrize(
+    "entry",
+    [{"metric": "selection_rate", "compare": "standardized_difference"}, {"metric": "correlation"}],
+    ids=["standardized", "correlation"],
+)
+def test_levels_that_are_not_searched_are_told(
+    tmp_path: Path, entry: dict[str, Any], has_blanks: bool
+) -> None:
+    jobs = {"Guard": (8, 1), "Pilot": (1, 8), "Guide": (8, 1), "Nurse": (1, 8)}
+    rows = [
+        (g, int(number < k), job, "2024")
+        for job, both in jobs.items()
+        for g, k in zip("ab", both, strict=True)
+        for number in range(9)
+    ]
+    rows += [(g, d, "Clerk", "2024") for g in "ab" for d in (0, 1) for _ in range(50)]
+    rows += [("b", 1, "Guard", "")] * (8 if has_blanks else 0)
+    lines = ["g,d,job,year", *(",".join(map(str, row)) for row in rows), ""]
+    (tmp_path / "data.csv").write_text("\n".join(lines))
+    decision = {"column": "d", "positive": 1, "negative": 0}
+    spec = {
+        "version": 1,
+        "columns": {"protected": {"g": {"reference": "a"}}, "decision": decision},
+        "filter": "year >= 2024",
+        "groups": {"min_size": 20},
+        "metrics": [{**entry, "fail": {"outside": [-0.1, 0.1]}}],
+    }
+    (tmp_path / "spec.yaml").write_text(json.dumps(spec))
+    run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
+        folder=tmp_path)  # fmt: skip
+    index = json.loads((tmp_path / "out" / "index.json").read_text())
+    (small,) = (one for one in index["audits"] if one["data"] == "job: 4 small levels")
+    report = json.loads((tmp_path / "out" / small["reports"]["json"]).read_text())
+    (check,) = report["checks"]
+    told = [item["reason"] for item in check["not_evaluated"]]
+    assert (
+        "not searched for opposite directions within job: the comparison is computed from more "
+        "than two numbers"
+    ) in told
+    # The remark does not hide that rows without a year could change the result.
+    assert check["status"] == ("inconclusive" if has_blanks else "pass")
