@@ -380,19 +380,25 @@ def find_opposite_strata(
             turns = [np.where(is_beyond, np.fmax(turn * gap[:, at], 0), 0) for turn in (1, -1)]
             if not all(turn.any() for turn in turns):
                 continue
-            names = " and ".join(
-                "the others" if number == NO_GROUP else describe_group(table.groups[number])
-                for number in dict.fromkeys(pairs[at])
-            )
-            strata = " and ".join(
-                describe_group(table.strata[int(turn.argmax())]) for turn in turns
-            )
-            reason = (
-                f"the {'values of' if is_alone else 'gaps between'} {names} have opposite "
-                f"directions in {strata} (Gail–Simon's test, p = {p[at]:.2g}), which one number "
-                "for all strata does not show"
-            )
-            yield NotEvaluated((), (), reason, blocks=True)
+            strata = [table.strata[int(turn.argmax())] for turn in turns]
+            what = "values of" if is_alone else "gaps between"
+            yield _describe_turn(table, pairs[at], strata, p[at], what)
+
+
+def _describe_turn(
+    table: GroupTable, pair: tuple[int, int], strata: Sequence[Group], p: float, what: str
+) -> NotEvaluated:
+    """Why a check stays open if values of these groups have opposite directions in two strata."""
+    names = " and ".join(
+        "the others" if number == NO_GROUP else describe_group(table.groups[number])
+        for number in dict.fromkeys(pair)
+    )
+    reason = (
+        f"the {what} {names} have opposite directions in "
+        f"{' and '.join(map(describe_group, strata))} (Gail–Simon's test, p = {p:.2g}), which one "
+        "number for all strata does not show"
+    )
+    return NotEvaluated((), (), reason, blocks=True)
 
 
 def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
