@@ -271,8 +271,8 @@ def _validity(result: AuditResult) -> str:
         )
     if any(definition.family == "independence" for definition in result.definitions):
         return (
-            "parity of decisions does not consider who is qualified. It assumes that the data "
-            "does not describe the world correctly, or that the world it describes is unjust. "
+            "parity of decisions does not consider who is qualified. To ask for it, you must "
+            "believe that the data is wrong about the world, or that the world is unjust. "
             "Otherwise a difference can be justified, and equal rates can result from careless "
             "decisions."
         )

@@ -195,7 +195,7 @@ def _remarks(check: CheckPreview) -> Iterator[str]:
         listed = numbers.first_few([*filter(None, groups)])
         yield f"{name}: not evaluated: {listed + ': ' if listed else ''}{reason}"
     if check.finds_limit is False:
-        yield f"{name}: in groups this small, the audit can fail to find a gap over the limit"
+        yield f"{name}: these groups are small: a gap over the limit may not be significant"
 
 
 _NOT_FOUND = (

@@ -203,22 +203,22 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
     if math.isinf(epsilon.epsilon):
         return head
     means = (
-        " In this data, for every non-negative utility of the outcome alone (equation 5), the "
-        "expected utilities of two groups differ by a factor of at most "
-        f"{numbers.number(epsilon.factor, 2)}. This is not a guarantee within strata: among "
-        "people with the same value in another column, the groups can differ more."
+        " If the benefit of a person depends on the outcome alone and is never negative, the mean "
+        "benefits of two groups differ by a factor of at most e^ε = "
+        f"{numbers.number(epsilon.factor, 2)} (equation 5). This is not a guarantee within "
+        "strata: among people with the same value in another column, the groups can differ more."
     )
     text = f"{head}{means}"
     if len(epsilon.by) == 1:
         return text
     if not epsilon.bounds_subsets:
         return (
-            f"{text} It does not bound ε of the subsets, because Theorem 3.2 does not apply: "
+            f"{text} It does not bound ε by fewer columns, because Theorem 3.2 does not apply: "
             f"{epsilon.unbounded}."
         )
     return (
-        f"{text} Every subset is within {numbers.number(epsilon.twice)}, twice as much (Theorem "
-        f"3.2), and in this data no subset exceeds {numbers.number(epsilon.epsilon)}."
+        f"{text} By fewer columns, ε is at most {numbers.number(epsilon.twice)}, twice as much "
+        f"(Theorem 3.2); in this data it is at most {numbers.number(epsilon.epsilon)}."
     )
 
 
@@ -302,11 +302,11 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     if not is_found:
         meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
         return (
-            f"No gap of more than {least} was found that appears only in a combination: if a "
+            f"No gap of more than {least} was found that appears only in a combination: where a "
             f"group by two or more columns{describe_set_aside(meeting)} differs significantly "
-            f"from all other people (p < {inference.alpha:g}, {corrected}), then a larger group "
+            f"from all other people (p < {inference.alpha:g}, {corrected}), a larger group "
             "that contains it differs, too. "
-            "A combination may still have a wide gap that a larger group shows in part."
+            "A combination may still have a wider gap than the larger group."
         )
     return (
         "A gap first appears at a group by two or more columns under two conditions. The group "

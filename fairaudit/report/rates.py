@@ -221,7 +221,7 @@ def legend(result: AuditResult) -> Paragraph:
     return Paragraph(
         "of known: the group's share of the people with a known group; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: compared with the reference group "
-        "(declared in the spec, or the largest group with the declared levels, or the largest "
+        "(declared in the spec, or the largest of the groups with a declared level, or the largest "
         f"group); {level}: the interval (Wilson's for a share) of each group separately; "
         "p: test of no difference from the reference, by z, or by Fisher's test (F) "
         f"{FEW_EXPECTED}; *: p is below {result.provenance.inference.alpha:g} "

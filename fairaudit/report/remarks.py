@@ -174,10 +174,8 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = (
-        f"{len(open_)} of {len(limited)} possible limits (of each measure, by each combination of "
-    )
-    text += "columns) are not set"
+    text = f"{len(open_)} of {len(limited)} possible limits are not set: a measure can have a limit"
+    text += " by each combination of columns"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
@@ -227,7 +225,7 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 _MOST = 6
 _UNNAMED = {"label", "prediction", "decision"}
 """The outcomes whose name says nothing; others are models or stages."""
-WIDEST = "the widest gap of each grouping"
+WIDEST = "the widest gap by each combination of columns"
 """The title of the widest gaps: each is to the group that the spec compares with."""
 
 

@@ -186,8 +186,8 @@ def _explain(
     yield Facts(facts)
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
-        "interval and the Cochran–Mantel–Haenszel test; gaps with other weights are below the "
-        "strata. Of people: the stratum's share of both groups together (not its "
+        "interval and the Cochran–Mantel–Haenszel test; the note on the strata has the gaps with "
+        "other weights. Of people: the stratum's share of both groups together (not its "
         "Mantel–Haenszel weight). A reversal is only as certain as the less certain of its two "
         "gaps: overall, and in the strata."
     )
@@ -226,10 +226,10 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
         f"with other weights, the gap after adjustment is {mixed} points (weighted by the people "
-        f"of both groups together) or {within} points (by the mean of both mixes); the second of "
-        f"these plus {numbers.points(reversal.composition)} points from the different mixes of "
-        f"strata is the overall gap of {numbers.points(reversal.crude)} points; this does not show "
-        "causes"
+        f"of both groups together) or {within} points (by the mean of the shares of both groups); "
+        f"{within} points plus {numbers.points(reversal.composition)} points from the different "
+        f"mixes of strata is the overall gap of {numbers.points(reversal.crude)} points; this "
+        "does not show causes"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
@@ -268,7 +268,7 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     yield text
     tests = {
         "test of equal odds ratios in all strata": (joined.homogeneity, "Breslow–Day"),
-        "test of no opposite gaps": (joined.interaction, "Gail–Simon"),
+        "test that all gaps have one direction": (joined.interaction, "Gail–Simon"),
     }
     for what, (p, name) in tests.items():
         if p is not None:

@@ -92,7 +92,7 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
     assert apart[6].split()[:4] == ["30/100", "30.0", "%", "0.500"]
     top = markdown.head(result)
     captions = [block.caption for block in top if isinstance(block, Table)]
-    assert "the widest gap of each grouping, those with evidence first" in text
+    assert "the widest gap by each combination of columns, those with evidence first" in text
     assert "Impact ratio of the decision by region, relative to the highest group" in captions
 
 

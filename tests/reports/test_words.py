@@ -112,21 +112,21 @@ EPSILON = "differential_fairness"
 
 
 def test_epsilon_has_its_interval_and_a_scale_and_is_no_promise() -> None:
-    """ε = ln(.6 / .3) = 0.6931: four fifths are ln 1.25 = 0.22, a fair coin ln 3 = 1.10."""
+    """ε = ln(.6 / .3) = 0.6931: four fifths are ln 1.25 = 0.22, a third ln 3 = 1.10."""
     result = audited(CROSSED, ("sex", "team"), EPSILON)
     text = told(result)
     (entry,) = [row.entries[0] for row in result.lattice if len(row.by) == 2]
     low, high = entry.estimate.low, entry.estimate.high
     assert f"ε by sex × team is 0.6931 [{low:.4f}, {high:.4f}] (no smoothing)" in text
-    assert "four fifths is 0.22, randomized response with a fair coin 1.10" in text
-    assert "for every non-negative utility of the outcome alone (equation 5)" in text
+    assert "four fifths is 0.22, of a ratio of one third 1.10" in text
+    assert "depends on the outcome alone and is never negative" in text
     assert "not a guarantee within" in text
     assert "high-privacy" not in text
 
 
 def test_subsets_are_bounded_where_all_count_the_same_people() -> None:
     text = told(audited(CROSSED, ("sex", "team"), EPSILON))
-    assert "Every subset is within 1.3863, twice as much (Theorem 3.2)" in text
+    assert "By fewer columns, ε is at most 1.3863, twice as much (Theorem 3.2)" in text
     assert "no subset exceeds 0.6931" in text
 
 
@@ -145,8 +145,8 @@ def test_theorem_3_2_is_told_only_where_it_holds(
     columns = {"protected": {"sex": {}, "team": {"unknown": ["?"]}}}
     result = audited(cells, ("sex", "team"), metric, columns=columns, **more)
     text = told(result)
-    assert "Every subset is within" not in text
-    assert "It does not bound ε of the subsets, because Theorem 3.2 does not apply" in text
+    assert "By fewer columns, ε is at most" not in text
+    assert "It does not bound ε by fewer columns, because Theorem 3.2 does not apply" in text
     assert why in result.epsilons[0].unbounded
     assert not result.epsilons[0].bounds_subsets
 

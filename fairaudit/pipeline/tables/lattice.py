@@ -264,8 +264,7 @@ def epsilons(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
         # Values to compare ε with: a scale, not a guarantee (Foulds & Pan §3.3).
-        regime = "to compare: a ratio of four fifths is 0.22, randomized response with a fair coin "
-        regime += "1.10"
+        regime = "to compare: ε of a ratio of four fifths is 0.22, of a ratio of one third 1.10"
         if math.isinf(epsilon):
             regime = "no bound: some outcome has probability 0 in a group, and not in another"
         ends = find_intervals(evaluations[full]).at(0, 0) or (None, None)

@@ -428,8 +428,8 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
         "with other weights, the gap after adjustment is +4.3 points (weighted by the people of "
-        "both groups together) or +3.6 points (by the mean of both mixes); the second of these "
-        "plus -17.8 points from the different mixes of strata is the overall gap of -14.2 points"
+        "both groups together) or +3.6 points (by the mean of the shares of both groups); +3.6 "
+        "points plus -17.8 points from the different mixes of strata is the overall gap of -14.2 points"
         in text
     )
     assert "accounts for" not in text
@@ -586,7 +586,7 @@ def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
     assert "no clear gap after The overall gap is significant (p below 0.05" in text
     assert "of people" in text
     assert "Of people: the stratum's share of both groups together (not its" in text
-    assert "test of no opposite gaps: p " in text
+    assert "test that all gaps have one direction: p " in text
 
 
 @pytest.mark.parametrize("seed", range(8))
