@@ -428,9 +428,9 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
         "with other weights, the gap after adjustment is +4.3 points (weighted by the people of "
-        "both groups together) or +3.6 points (by the mean of the shares of both groups); +3.6 "
-        "points plus -17.8 points from the different mixes of strata is the overall gap of -14.2 points"
-        in text
+        "both groups together) or +3.6 points (by the mean of the shares of both groups); "
+        "+3.6 points plus -17.8 points from the different mixes of strata is the overall gap of "
+        "-14.2 points" in text
     )
     assert "accounts for" not in text
 
