@@ -225,7 +225,7 @@ def _set_apart(
     others: set[str],
     texts: dict[tuple[str, str], tuple[str, ...]],
 ) -> pl.Expr:
-    """The expression that compares texts with columns of their own, which it adds to `texts`.
+    """The expression that compares texts with columns of `name_apart`, adding to `texts`.
 
     A column below `not` keeps all texts that the filter does not name, so it stays as it is.
     """
