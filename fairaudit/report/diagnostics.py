@@ -503,7 +503,7 @@ def _missing(finding: Finding) -> str:
         missing.append(f"up to {most} who may not exist (masked counts)")
     who = " and ".join(missing)
     if not who:
-        return ""
+        return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
     # People of unknown group may form another group, which can make a verdict worse.
