@@ -88,7 +88,7 @@ class LeftOutRows:
         self._tables = audit.tables
         self._rule = audit.spec.exclude_below
         self._is_published = audit.spec.suppress_below is not None
-        self._wide: dict[tuple[Grouping, frozenset[str], bytes], Tables] = {}
+        self._wide: dict[tuple[Grouping, frozenset[str], bytes, bool], Tables] = {}
         self._cubes = [
             (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
             for is_undecided, cube in self._rows.uncounted()
@@ -182,19 +182,35 @@ class LeftOutRows:
         ):
             return True
         wide = self._widen(check, exclusion, optional)
-        if wide is None:
-            return False
-        if (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide):
+        if wide is not None and (
+            (wide.judged & np.isnan(wide.value)).any()
+            or may_take_part(wide)
+            or _may_cross(wide, check, status)
+        ):
             return True
-        return _may_cross(wide, check, status)
+        # People of unknown outcome or group could make it worse together with them, if not alone.
+        alone, joint = (
+            self._widen(check, exclusion, marks, jointly=True)
+            for marks in (np.zeros_like(optional), optional)
+        )
+        if joint is None:
+            return False
+        return (may_take_part(joint) and not (alone and may_take_part(alone))) or (
+            _may_cross(joint, check, status) and not (alone and _may_cross(alone, check, status))
+        )
 
-    def _widen(self, check: Check, exclusion: Exclusion, optional: Marks) -> Evaluation | None:
-        """The evaluation of a check with the `optional` rows; None if nothing is judged."""
+    def _widen(
+        self, check: Check, exclusion: Exclusion, optional: Marks, *, jointly: bool = False
+    ) -> Evaluation | None:
+        """The evaluation of a check with the `optional` rows; None if nothing is judged.
+
+        With `jointly`, people of unknown outcome or group are part of it.
+        """
         outcomes = [name for name in (check.of, check.against) if name is not None]
         needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
-        key = (check.by, needed, optional.tobytes())
+        key = (check.by, needed, optional.tobytes(), jointly)
         if key not in self._wide:
-            cube = self._rows.with_optional(optional, check.by, needed)
+            cube = self._rows.with_optional(optional, check.by, needed, jointly=jointly)
             self._wide[key] = self._tables.of_cube(cube)
         return exclude_values(evaluate_check(check, self._wide[key], exclusion), exclusion)
 

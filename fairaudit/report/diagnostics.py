@@ -506,14 +506,14 @@ def _missing(finding: Finding) -> str:
         return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
+    value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
+    if finding.status is Status.INCONCLUSIVE and not bounds.turns:
+        return value  # other people who are left out may change the verdict together with these
     # People of unknown group may form another group, which can make a verdict worse.
-    is_worst = finding.status is Status.FAIL or (
-        finding.status is Status.WARN and finding.check.fail is None
-    )
-    is_open = bounds.missing_group and not is_worst
+    worst = Status.WARN if finding.check.fail is None else Status.FAIL
+    is_open = bounds.missing_group and finding.status is not worst
     turn = "could change" if bounds.turns else f"is the same{' in these groups' * bool(is_open)}"
-    ends = headlines.ends(finding, bounds.low, bounds.high)
-    return f"{who}: the value could be {ends}, and the verdict {turn}"
+    return f"{value}, and the verdict {turn}"
 
 
 def _people(finding: Finding) -> list[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -91,3 +93,58 @@ def test_a_pass_without_a_test_is_not_called_supported() -> None:
     spec = {"columns": columns, "metrics": [RATIO | {"fail": limit}]}
     finding = _only(fairaudit.audit(spec, data))
     assert (finding.status, finding.backing) == (Status.PASS, EvidenceStatus.UNASKED)
+
+
+# Rows of b, or of somebody, that an audit leaves out for one reason each, and the keys they need.
+LEFT_OUT: dict[str, tuple[tuple[str | None, str | None, str | None], dict[str, Any]]] = {
+    "undecided": (("b", "no", None), {"filter": "z = 'k'"}),
+    "others": (("b", "later", "k"), {}),
+    "outcome": (("b", None, "k"), {"missing": {"decision": "aside"}}),
+    "dropped": (("b", None, "k"), {"missing": {"decision": "drop"}}),
+    "group": ((None, "no", "k"), {}),
+}
+PAIRS = [
+    (one, other) for one in ("undecided", "others") for other in ("outcome", "dropped", "group")
+]
+
+
+def _left_out(people: Mapping[str, int]) -> fairaudit.AuditResult:
+    """The audit of 1,000 people of a (500 selected), 1,000 of b (470), and others."""
+    rows: list[tuple[Any, ...]] = [
+        ("a", "yes", "k", 500), ("a", "no", "k", 500),
+        ("b", "yes", "k", 470), ("b", "no", "k", 530),
+    ]  # fmt: skip
+    decision = {"column": "d", "positive": "yes", "negative": "no", "others": "drop"}
+    columns = {"protected": ["g"], "decision": decision, "count": "n"}
+    spec: dict[str, Any] = {"columns": columns, "metrics": [RATIO]}
+    for reason, n in people.items():
+        row, keys = LEFT_OUT[reason]
+        rows.append((*row, n))
+        spec |= keys
+    return fairaudit.audit(spec, pl.DataFrame(rows, ["g", "d", "z", "n"], orient="row"))
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+@pytest.mark.parametrize("n", [30, 100])
+def test_people_who_are_left_out_for_two_reasons_are_bounded_together(
+    tmp_path: Path, one: str, other: str, n: int
+) -> None:
+    # By one reason alone the ratio stays above the limit, by both it is below it for n = 100.
+    assert 470 / (1000 + n) / 0.5 > 0.8
+    passes = 470 / (1000 + 2 * n) / 0.5 > 0.8
+    result = _left_out({one: n, other: n})
+    finding = _only(result)
+    assert finding.status is (Status.PASS if passes else Status.INCONCLUSIVE)
+    assert not finding.is_in_doubt
+    result.save(tmp_path / "r.txt")
+    text = " ".join((tmp_path / "r.txt").read_text("utf-8").split())
+    assert ("the verdict is the same" in text) == (passes and other != "dropped")
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+def test_a_few_undecided_rows_do_not_close_a_check_that_is_in_doubt_without_them(
+    one: str, other: str
+) -> None:
+    finding = _only(_left_out({one: 1, other: 300}))
+    assert finding.status is Status.PASS
+    assert finding.is_in_doubt

@@ -271,14 +271,24 @@ class Cells:
     def _place(self, name: str) -> int:
         return [key.name for key in self.keys].index(name)
 
-    def with_optional(self, optional: Marks, by: Grouping, needed: Collection[str]) -> Cube:
+    def with_optional(
+        self, optional: Marks, by: Grouping, needed: Collection[str], *, jointly: bool
+    ) -> Cube:
         """The cube with `optional` people, who may belong to it or not.
 
-        All other people have a group of `by` and all `needed` outcomes.
+        All other people have a group of `by` and all `needed` outcomes. With `jointly`, people who
+        lack one of them are counted, too, and those of masked counts are optional.
         """
-        classed = [key.name for key in self.keys if key.positive and key.name in needed]
-        known = [~self.is_unknown(name) for name in (*by, *classed)]
-        stays = np.all([self.stays, *known], axis=0)
+        used = [key for key in self.keys if key.name in needed]
+        if jointly:
+            lacking = np.any(
+                [self.is_unknown(name) for name in (*by, *(key.name for key in used))], axis=0
+            )
+            stays, optional = self.stays | (self.missing & lacking), optional | self.masked
+        else:
+            classed = [key.name for key in used if key.positive]
+            known = [~self.is_unknown(name) for name in (*by, *classed)]
+            stays = np.all([self.stays, *known], axis=0)
         return self._gather(stays, self.codes, optional)
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
