@@ -243,7 +243,9 @@ class Counts(PartialCounts, eq=False, kw_only=True):
 
     def compact(self) -> Counts:
         """The same counts, an entry for each combination of levels that occurs."""
-        codes = np.stack([*(key.codes for key in self.keys), self.kept], axis=1)
+        # People behind masked counts have no rows: they stay apart from those of blank counts.
+        hidden = (self.rows == 0) & bool(self.plan.masked)
+        codes = np.stack([*(key.codes for key in self.keys), hidden, self.kept], axis=1)
         cells, index = distinct_rows(codes)
         size = len(cells)
         return replace(

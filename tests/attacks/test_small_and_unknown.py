@@ -148,3 +148,19 @@ def test_a_few_undecided_rows_do_not_close_a_check_that_is_in_doubt_without_them
     finding = _only(_left_out({one: 1, other: 300}))
     assert finding.status is Status.PASS
     assert finding.is_in_doubt
+
+
+def test_a_blank_count_of_the_same_group_leaves_a_mask_as_it_is() -> None:
+    """It made a row of the people of unknown outcome, who then had no masked counts."""
+    counts = {"counts": {"selected": "k", "total": "n"}}
+    spec = {
+        "columns": {"protected": ["g"], "decision": counts},
+        "missing": {"masked": {"<300": [0, 299]}, "decision": "aside"},
+        "metrics": [RATIO],
+    }
+    rows = [("a", "500", "1000"), ("b", "450", "1000"), ("b", "<300", "300")]
+    for more in ([], [("b", "", "1")]):
+        data = pl.DataFrame([*rows, *more], ["g", "k", "n"], orient="row")
+        result = fairaudit.audit(spec, data)
+        assert _only(result).status is Status.INCONCLUSIVE
+        assert any("299 people with unknown outcome" in str(told) for told in result.notices)

@@ -53,7 +53,9 @@ def count(numbers: Numbers, progress: Progress) -> PartialCounts:
     by = [own(f"key{number}") for number in range(len(plan.keys))]
     # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
     are_kept = numbers.rule is None and bool(by) and not batch.is_split
-    grouped = frame.group_by(by if are_kept else [*by, own("kept")]).agg(*_measures(numbers))
+    hidden = [pl.col(own("rows")).eq(0).alias(own("hidden"))] if batch.is_split else []
+    groups = by if are_kept else [*by, own("kept"), *hidden]
+    grouped = frame.group_by(groups).agg(*_measures(numbers))
     if are_kept:
         grouped = grouped.with_columns(pl.lit(1, pl.Int8).alias(own("kept")))
     cells = collect(grouped, batch)
