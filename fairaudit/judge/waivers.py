@@ -16,7 +16,8 @@ from fairaudit.base.disclosure_marks import Notice, Subjects, declare_subjects
 from fairaudit.base.errors import Place, did_you_mean
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.cube import Group, GroupTable
-from fairaudit.judge import Breach, Finding, NotEvaluated, Status
+from fairaudit.evidence.missing_bounds import MissingBounds, UncertainValue
+from fairaudit.judge import Breach, Finding, Limit, NotEvaluated, Status
 from fairaudit.judge.findings import Waived
 from fairaudit.judge.judging import status_of_unevaluated, worst_status
 from fairaudit.metrics import Evaluation
@@ -223,7 +224,9 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *lost), why=why)
     least = status_of_unevaluated(finding)
     if remaining is None or remaining.status in {Status.PASS, Status.SKIPPED}:
-        return replace(finding, status=worst_status(Status.WAIVED, least), waived=waived)
+        missing = bound_others(finding.missing, remaining)
+        status = worst_status(Status.WAIVED, least)
+        return replace(finding, status=status, waived=waived, missing=missing)
     blocking = (part for part in remaining.not_evaluated if part.blocks)
     return replace(
         remaining,
@@ -231,6 +234,23 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
         waived=waived,
         not_evaluated=tuple(dict.fromkeys((*finding.not_evaluated, *blocking))),
     )
+
+
+def bound_others(bounds: MissingBounds | None, remaining: Finding | None) -> MissingBounds | None:
+    """The bounds of a waived value, and whether values that are not waived could turn."""
+    if bounds is None or remaining is None:
+        return bounds
+    missing, check = remaining.missing, remaining.check
+    turns, others = False, list[UncertainValue]()
+    if missing is not None:
+        turns, others = missing.turns, [*missing.others]
+    if missing is not None and missing.low is not None and missing.high is not None:
+        limits = [limit for limit in (check.fail, check.warn) if isinstance(limit, Limit)]
+        ends = missing.low, missing.high
+        if any(limit.is_crossed(end, None) for limit in limits for end in ends):
+            group = () if remaining.spread else remaining.first
+            others.insert(0, UncertainValue(group, remaining.stratum, *ends))
+    return replace(bounds, turns=turns, others=tuple(others))
 
 
 def _is_same(group: Group, other: Group) -> bool:

@@ -433,7 +433,7 @@ def compare(
         failed = [breach for breach in finding.crossed if breach.backing in PROVEN]
         fallen = find_fallen(previous.finding, finding, float(baseline.earlier.tolerance))
         worse = tuple(
-            breach for breach in failed if _is_worse(breach, previous, finding, baseline.earlier)
+            breach for breach in failed if is_worse(breach, previous, finding, baseline.earlier)
         )
         if not worse and fallen:
             others = _judge_others(finding, failed, fallen, rejudge)
@@ -551,9 +551,7 @@ def _is_new(
     return was.kind.strength < reversal.kind.strength or (needs_proof and not proven)
 
 
-def _is_worse(
-    breach: Breach, previous: PreviousFinding, finding: Finding, earlier: Earlier
-) -> bool:
+def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlier: Earlier) -> bool:
     """Whether a value is newly beyond the limit, or farther by more than the tolerance.
 
     A spread is also worse if a group that was within the limit is worse off.

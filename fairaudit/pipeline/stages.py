@@ -30,6 +30,7 @@ from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.cube import Grouping, Marks
 from fairaudit.evidence import correct_families, extend_family
+from fairaudit.evidence.missing_bounds import find_missing_bounds, find_possible_ends
 from fairaudit.judge import (
     AnyCheck,
     Check,
@@ -117,11 +118,53 @@ class Judge:
                         finding, task.baseline, judged, self._failing
                     )
                 else:
+                    fails = finding.status is Status.FAIL
                     finding = baselines.compare(
                         finding, task.baseline, rejudge, judged, self._failing
                     )
+                    if fails and finding.status is not Status.FAIL:
+                        finding = self._bound_accepted(finding, task.baseline, rejudge)
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
+
+    def _bound_accepted(
+        self, finding: Finding, baseline: baselines.Baseline, rejudge: waiving.Rejudge
+    ) -> Finding:
+        """The finding that a baseline accepts, and whether missing values could make it fail.
+
+        Accepted values could be worse than before, and others newly over the limit. A spread could
+        be of other groups, so any missing value leaves it open.
+        """
+        check, bounds = finding.check, finding.missing
+        if not isinstance(check, Check):
+            return finding
+        if finding.spread:
+            return replace(finding, missing=bounds and replace(bounds, turns=True))
+        evaluation = evaluate_check(check, self._tables)
+        table, ends = evaluation.table, find_possible_ends(evaluation)
+        if bounds is None:  # the people behind other values may be missing
+            z, w = table.strata.index(finding.stratum), table.groups.index(finding.first)
+            bounds = find_missing_bounds(evaluation, z, w)
+        if bounds is None or ends is None or check.fail is None:
+            return finding
+        previous, turns = baseline.checks[check.id], False
+        for breach in finding.crossed:
+            if breach.backing not in baselines.PROVEN:
+                continue
+            place = table.strata.index(breach.stratum), table.groups.index(breach.group)
+            turns |= any(
+                check.fail.is_crossed(end, None)
+                and baselines.is_worse(
+                    replace(breach, value=end, exact=None), previous, finding, baseline.earlier
+                )
+                for end in (float(ends[0][place]), float(ends[1][place]))
+            )
+        waived = (breach for row in finding.waived for breach in row.crossed)
+        rest = rejudge(Exclusion(values=(*waived, *finding.crossed)))
+        bounds = waiving.bound_others(replace(bounds, turns=False, others=()), rest)
+        turns |= bounds is not None and bounds.turns
+        bounds = bounds and replace(bounds, turns=turns)
+        return replace(finding, missing=bounds if turns else finding.missing)
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
         """The waivers of a check that have not expired."""

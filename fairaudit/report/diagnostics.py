@@ -503,7 +503,7 @@ def _missing(finding: Finding) -> str:
         missing.append(f"up to {most} who may not exist (masked counts)")
     who = " and ".join(missing)
     if not who:
-        return ""
+        return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: no bounds"
     value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"

@@ -1,0 +1,114 @@
+"""Missing people that a pass must mention: waivers, baselines, values without bounds, searches.
+
+Every case has a truth, the same data with the missing facts filled in, that fails.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fairaudit
+from fairaudit.judge import Status
+from fairaudit.report import markdown
+from fairaudit.result import Answer, AuditResult
+
+_Row = dict[str, Any]
+
+
+def _group(group: str | None, positives: int, people: int, **more: object) -> list[_Row]:
+    one, other = ({"g": group, "y": decision, **more} for decision in (1, 0))
+    return [one] * positives + [other] * (people - positives)
+
+
+def _audit(spec: dict[str, Any], rows: list[_Row], **options: Any) -> AuditResult:
+    names = dict.fromkeys(name for row in rows for name in row)
+    return fairaudit.audit(
+        spec, {name: [row.get(name) for row in rows] for name in names}, **options
+    )
+
+
+def _text(result: AuditResult) -> str:
+    return " ".join(markdown.render([Answer("spec.yaml", None, result)]).split())
+
+
+_RATIO: dict[str, Any] = {
+    "columns": {"protected": ["g"], "decision": "y"},
+    "metrics": [{"metric": "impact_ratio", "fail": "< 0.8"}],
+    "missing": {"decision": "aside"},
+}
+_THREE = [*_group("a", 500, 1000), *_group("b", 300, 1000), *_group("c", 470, 1000)]
+_WAIVER = """\
+- check: impact_ratio/g/decision
+  group: {g: b}
+  reason: known
+  approved_by: somebody
+  expires: 2126-01-01
+"""
+# 470 of 1,200 are 0.392, which is 78 % of 0.5: beyond the limit, and neither waived nor accepted.
+_TRUTH = _group("c", 0, 200)
+_MISSING: dict[str, list[_Row]] = {
+    "outcome": [{"g": "c", "y": None}] * 200,
+    "group": [{"g": None, "y": 0}] * 200,
+}
+
+
+@pytest.mark.parametrize("accepted", ["waiver", "baseline"])
+@pytest.mark.parametrize("kind", _MISSING)
+def test_an_accepted_value_does_not_stand_for_groups_that_could_turn(
+    kind: str, accepted: str, tmp_path: Path
+) -> None:
+    spec, options = dict(_RATIO), dict[str, Any]()
+    if accepted == "waiver":
+        (tmp_path / "waivers.yaml").write_text(_WAIVER, encoding="utf-8")
+        spec["waivers"] = str(tmp_path / "waivers.yaml")
+    else:
+        options["baseline"] = _audit(spec, _THREE)
+    assert _audit(spec, [*_THREE, *_TRUTH], **options).findings[0].status is Status.FAIL
+    result = _audit(spec, [*_THREE, *_MISSING[kind]], **options)
+    (finding,) = result.findings
+    assert finding.is_in_doubt
+    text = _text(result)
+    assert "the verdict could change" in text
+    assert "the verdict is the same" not in text
+    assert finding.missing is not None
+    assert {"g": "c"} in [dict(other.group) for other in finding.missing.others]
+    plain = _audit(spec, _THREE, **options)
+    assert not plain.findings[0].is_in_doubt
+
+
+def test_a_waived_value_alone_could_not_turn(tmp_path: Path) -> None:
+    """Whatever the missing decisions of b are, it is waived, and the others keep theirs."""
+    (tmp_path / "waivers.yaml").write_text(_WAIVER, encoding="utf-8")
+    spec = {**_RATIO, "waivers": str(tmp_path / "waivers.yaml")}
+    result = _audit(spec, [*_THREE, *[{"g": "b", "y": None}] * 20])
+    assert result.findings[0].status is Status.WAIVED
+    assert "the verdict is the same" in _text(result)
+
+
+@pytest.mark.parametrize("group", ["b", "d"])
+def test_an_accepted_value_could_be_worse_than_before(group: str) -> None:
+    """Both groups were accepted; 100 more rejected people of either fail."""
+    rows = [*_THREE, *_group("d", 380, 1000)]
+    baseline = _audit(_RATIO, rows)
+    worse = _audit(_RATIO, [*rows, *_group(group, 0, 100)], baseline=baseline)
+    assert worse.findings[0].status is Status.FAIL
+    result = _audit(_RATIO, [*rows, *[{"g": group, "y": None}] * 100], baseline=baseline)
+    assert result.findings[0].status is Status.WARN
+    assert result.findings[0].is_in_doubt
+    assert "could change" in _text(result)
+    same = _audit(_RATIO, rows, baseline=baseline)
+    assert same.findings[0].status is Status.WARN
+    assert not same.findings[0].is_in_doubt
+
+
+@pytest.mark.parametrize("group", [None, "b"])
+def test_a_spread_that_a_baseline_accepts_could_be_wider(group: str | None) -> None:
+    spec = {**_RATIO, "metrics": [{"metric": "demographic_parity_ratio", "fail": "< 0.8"}]}
+    baseline = _audit(spec, _THREE)
+    result = _audit(spec, [*_THREE, *[{"g": group, "y": None}] * 100], baseline=baseline)
+    assert result.findings[0].status is Status.WARN
+    assert "the verdict could change" in _text(result)
+    assert not _audit(spec, _THREE, baseline=baseline).findings[0].is_in_doubt
