@@ -304,10 +304,11 @@ class Cells:
         columns = [self._place(name) for name in (*by, *strata, *(key.name for key in used))]
         index = distinct_rows(self.codes[:, columns])[1]
         people, replaced = self.counts.people, np.zeros_like(self.counts.people)
-        for number in np.unique(index[stays]).tolist():
-            cells = np.flatnonzero(stays & (index == number))
-            before = np.cumsum(people[cells]) - people[cells]
-            replaced[cells] = np.clip(replacing - before, 0, people[cells])
+        cells = np.flatnonzero(stays)
+        cells = cells[np.argsort(index[cells], kind="stable")]
+        before = np.cumsum(people[cells]) - people[cells]
+        before = before - before[np.searchsorted(index[cells], index[cells])]
+        replaced[cells] = np.clip(replacing - before, 0, people[cells])
         certain = self._gather(stays, self.codes, people=people - replaced)
         possible = np.where(optional, people, replaced)
         return replace(certain, possible=self._gather(possible > 0, self.codes, people=possible))
