@@ -36,6 +36,7 @@ from fairaudit.metrics import (
     PeopleCount,
     Requirement,
     TableMetric,
+    is_over_classes,
 )
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
@@ -226,9 +227,7 @@ def _find_entries(evaluation: Evaluation) -> Marks:
     """The judged values, [Z, W]; also of the highest group, which may not be the highest."""
     judged = evaluation.judged
     if not evaluation.spread and find_policy(evaluation) in EXTREME_REFERENCES:
-        # Waived values, which are not judged either, have another group as their reference.
-        is_reference = evaluation.second == np.arange(judged.shape[1])
-        judged = judged | (evaluation.takes_part & is_reference)
+        judged = judged | evaluation.takes_part
     known = evaluation.table.known_strata[:, None]
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
 
@@ -282,9 +281,12 @@ def mark_masked(evaluation: Evaluation) -> Marks:
 
 
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:
-    """The contributions of people to the rates behind an evaluation; empty without rates."""
+    """The contributions of people to the rates behind an evaluation; empty without rates.
+
+    A mean over classes has none: each person is in question in one of its classes.
+    """
     metric = evaluation.metric
-    if isinstance(metric, TableMetric):
+    if isinstance(metric, TableMetric) or is_over_classes(metric):
         return []
     if evaluation.group_values is not None and not evaluation.parts:
         metrics: Sequence[GroupMetric] = [evaluation.group_values.metric]

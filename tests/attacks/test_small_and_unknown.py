@@ -223,3 +223,26 @@ def test_a_blank_count_of_the_same_group_leaves_a_mask_as_it_is() -> None:
         result = fairaudit.audit(spec, data)
         assert _only(result).status is Status.INCONCLUSIVE
         assert any("299 people with unknown outcome" in str(told) for told in result.notices)
+
+
+MACRO = ("equal_opportunity_difference", "predictive_parity", "predictive_equality")
+
+
+@pytest.mark.parametrize("metric", MACRO)
+def test_a_mean_over_classes_leaves_out_only_people_of_unknown_classes(metric: str) -> None:
+    """It counted the people of the first class alone, and all others as of unknown group."""
+    rows = [(g, c, c, n) for g in "ab" for c, n in (("x", 400), ("y", 300), ("z", 300))]
+    spec = {
+        "columns": {"protected": ["g"], "label": "l", "prediction": "p", "count": "n"},
+        "metrics": [{"metric": metric, "class": "macro", "fail": {"above": 0.2}}],
+        "missing": {"prediction": "aside", "label": "aside"},
+    }
+    for more, left_out in (([], 0), ([("b", "y", None, 500), ("b", None, "z", 40)], 540)):
+        data = pl.DataFrame([*rows, *more], ["g", "l", "p", "n"], orient="row")
+        finding = _only(fairaudit.audit(spec, data))
+        people = finding.left_out
+        assert (people.people if people else 0) == left_out
+        if people is None:
+            assert finding.status is Status.PASS
+        else:
+            assert [part.reason.value for part in people.reasons] == ["unknown_outcome"]
