@@ -21,6 +21,7 @@ from fairaudit.cube import Grouping
 from fairaudit.judge import AnyCheck, Check, ReversalCheck
 from fairaudit.metrics import (
     Disparity,
+    Rate,
     Requirement,
     find_metric,
     is_over_classes,
@@ -107,7 +108,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
     if not Decimal("0.5") <= shape.inference.confidence < 1:
         reader.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
     requests, checks, notices = read_metrics(context, skipped)
-    columns = context.columns.assume_positives(_find_assumed(requests))
+    columns = context.columns.assume_positives({*_find_assumed(requests), *_find_searched(context)})
     context = replace(context, columns=columns)
     scan, gates = read_scan(context)
     stages = shape.columns.stages
@@ -192,6 +193,20 @@ def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
         if request.uses(Requirement.LABEL):
             assumed.add("label")
     return assumed
+
+
+def _find_searched(context: Context) -> Iterator[str]:
+    """The outcomes of the rates that are searched, which need a positive class."""
+    simpson, subgroups = context.shape.simpson, context.shape.subgroups
+    searches = [(simpson.of, simpson.rates or [])]
+    if subgroups is not None:
+        searches.append((subgroups.of, subgroups.rates or ["selection_rate"]))
+    for of, names in searches:
+        for rate in map(find_metric, names):
+            if isinstance(rate, Rate) and Requirement.PREDICTION in rate.requirements:
+                yield of or context.columns.first
+            if isinstance(rate, Rate) and Requirement.LABEL in rate.requirements:
+                yield "label"
 
 
 def _read_count(

@@ -63,3 +63,21 @@ def test_a_label_and_a_prediction_are_taken_alike() -> None:
     result = fairaudit.audit({"columns": columns, "metrics": "true_positive_rate"}, data)
     assert [row.estimate.value for row in result.rates if row.group] == [1.0, 1.0]
     assert sum("positive" in notice for notice in result.notices) == 2
+
+
+@pytest.mark.parametrize("search", ["subgroups", "simpson"])
+def test_a_search_takes_one_for_the_positive_as_a_metric_does(search: str) -> None:
+    """Every label was unknown if no metric needed it, and nobody was left to search."""
+    cells = [(g, s, label, y) for g in "ab" for s in "uv" for label in (0, 1) for y in (0, 1)]
+    people = [(*cell, 10 * number) for number, cell in enumerate(cells, 1)]
+    data = pl.DataFrame(people, ["g", "s", "label", "y", "n"], orient="row")
+    columns = {"protected": ["g"], "strata": ["s"], "prediction": "y", "count": "n"}
+    more = {"subgroups": {"fail": "> 0.05"}, "simpson": {"fail": True}}[search]
+    spec = {"metrics": "selection_rate", search: {"rates": ["true_positive_rate"], **more}}
+    assumed, declared = (
+        fairaudit.audit({**spec, "columns": {**columns, "label": label}}, data)
+        for label in ("label", {"column": "label", "positive": 1})
+    )
+    (one,), (other,) = assumed.findings, declared.findings
+    assert (one.status, one.headline) == (other.status, other.headline)
+    assert one.left_out == other.left_out
