@@ -101,9 +101,10 @@ class Filter(Frozen):
 
     `numeric` columns are read as numbers, `dated` columns as dates; each has the length of the
     longest date that it is compared with. `ordered` are pairs of columns that are compared with
-    each other by `<` or `>`. `logical` columns are operands of `and`, `or` and `not`. `texts` are
-    columns that are only compared with texts for equality, with these texts. `tested` are columns
-    that are used only in `is null` or `is not null`.
+    each other by `<` or `>`. `logical` columns are operands of `and`, `or` and `not`. `tested` are
+    columns that are used only in `is null` or `is not null`. `texts` are the texts that a column
+    is equal to or in, by column and by `Lowercase` or `Uppercase` if the filter applies it; the
+    expression compares them with the column of `name_apart`.
     """
 
     text: str
@@ -113,8 +114,13 @@ class Filter(Frozen):
     dated: Mapping[str, int]
     ordered: tuple[tuple[str, str], ...]
     logical: frozenset[str]
-    texts: Mapping[str, tuple[str, ...]]
+    texts: Mapping[tuple[str, str], tuple[str, ...]]
     tested: frozenset[str]
+
+
+def name_apart(column: str, letters: str) -> str:
+    """The column of `Filter.texts` whose look-alikes are null; no file can hold its name."""
+    return f"\0{letters}={column}"
 
 
 def parse(text: str, dates: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Filter:
@@ -201,34 +207,51 @@ def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
         for side in call.inner
         if side.kind is _Kind.COLUMN
     }
-    texts, tested = _find_uses(calls)
+    null = [call for call in calls if call.name in _IS_NULL]
+    compared = [call for call in calls if call.name in _COMPARE]
+    tested = {name for call in null for name in call.columns()}
+    tested -= {name for call in compared for name in call.columns()}
+    texts: dict[tuple[str, str], tuple[str, ...]] = {}
+    expression = _set_apart(expression, root, {*numeric, *dated}, texts)
     return Filter(
         text, expression, frozenset(root.columns()), frozenset(numeric), dated, tuple(pairs),
-        frozenset(logical), {name: texts[name] for name in texts if name not in dated}, tested,
+        frozenset(logical), texts, frozenset(tested),
     )  # fmt: skip
 
 
-def _find_uses(calls: list[_Node]) -> tuple[dict[str, tuple[str, ...]], frozenset[str]]:
-    """The columns only compared with texts for equality, and the columns only tested for null."""
-    texts: dict[str, tuple[str, ...]] = {}
-    tested = set[str]()
-    # A column below `not` keeps all texts that the filter does not name, so it has other uses.
-    others = set[str]().union(*(call.columns() for call in calls if call.name == "Not"))
-    for call in calls:
-        for side in call.inner:
-            if side.kind is not _Kind.COLUMN:
-                continue
-            compared = [text for one in call.inner for text in one.texts]
-            compared += [one.text for one in call.inner if one.kind is _Kind.BOOLEAN]
-            if call.name in {"Eq", "IsIn"} and compared:
-                texts[side.name] = (*texts.get(side.name, ()), *compared)
-            elif call.name in _IS_NULL:
-                tested.add(side.name)
-            else:
-                others.add(side.name)
-    only_texts = {name: texts[name] for name in texts if name not in tested | others}
-    compared_too = {name for call in calls if call.name in _COMPARE for name in call.columns()}
-    return only_texts, frozenset(tested - compared_too)
+def _set_apart(
+    expression: pl.Expr,
+    node: _Node,
+    others: set[str],
+    texts: dict[tuple[str, str], tuple[str, ...]],
+) -> pl.Expr:
+    """The expression that compares texts with columns of `name_apart`, adding to `texts`.
+
+    A column below `not` keeps all texts that the filter does not name, so it stays as it is.
+    """
+    if node.name in {"And", "Or"}:
+        parts = expression.meta.pop()
+        if len(parts) == 2:
+            left, right = (
+                _set_apart(part, inner, others, texts)
+                for part, inner in zip(reversed(parts), node.inner, strict=True)
+            )
+            return left & right if node.name == "And" else left | right
+    if node.name not in {"Eq", "IsIn"}:
+        return expression
+    compared = [text for side in node.inner for text in side.texts]
+    compared += [side.text for side in node.inner if side.kind is _Kind.BOOLEAN]
+    sides = {name: side for side in node.inner for name in side.columns() - others}
+    for name, side in sides.items() if compared else ():
+        if side.kind not in {_Kind.COLUMN, _Kind.TEXT}:
+            continue
+        letters = side.name if side.name in _LETTERS else ""
+        texts[name, letters] = (*texts.get((name, letters), ()), *compared)
+        old, new = ({"Column": one} for one in (name, name_apart(name, letters)))
+        tree = json.dumps(json.loads(expression.meta.serialize(format="json")))
+        tree = tree.replace(json.dumps(old), json.dumps(new))
+        expression = pl.Expr.deserialize(io.BytesIO(tree.encode()), format="json")
+    return expression
 
 
 def _find_dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:

@@ -88,7 +88,8 @@ class LeftOutRows:
         self._tables = audit.tables
         self._rule = audit.spec.exclude_below
         self._is_published = audit.spec.suppress_below is not None
-        self._wide: dict[tuple[Grouping, frozenset[str], bytes, bool], Tables] = {}
+        self._is_weighted = audit.spec.weight is not None
+        self._wide: dict[tuple[Grouping, Grouping, frozenset[str], bytes, bool], Tables] = {}
         self._cubes = [
             (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
             for is_undecided, cube in self._rows.uncounted()
@@ -178,6 +179,7 @@ class LeftOutRows:
             check.terms.minimum.events is not None
             or _needs_score(check)
             or Requirement.FEATURES in check.metric.requirements
+            or (self._is_weighted and self._rows.count_replacing(optional))
             or self._rows.lack_one((*check.strata, *(outcomes if check.against else ())), optional)
         ):
             return True
@@ -208,9 +210,10 @@ class LeftOutRows:
         """
         outcomes = [name for name in (check.of, check.against) if name is not None]
         needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
-        key = (check.by, needed, optional.tobytes(), jointly)
+        strata = (*check.strata,)
+        key = (check.by, strata, needed, optional.tobytes(), jointly)
         if key not in self._wide:
-            cube = self._rows.with_optional(optional, check.by, needed, jointly=jointly)
+            cube = self._rows.with_optional(optional, check.by, strata, needed, jointly=jointly)
             self._wide[key] = self._tables.of_cube(cube)
         return exclude_values(evaluate_check(check, self._wide[key], exclusion), exclusion)
 

@@ -304,6 +304,13 @@ _ALIKE = [
     ("a = '1'", "1", "01"),
     ("a = '\u00c4'", "\u00c4", "A\u0308"),
     ("a = 'x' or a = 'Yes'", "Yes", "YES"),
+    # The column has a second use.
+    ("a = 'Yes' and a is not null", "Yes", "yes"),
+    ("a = 'Yes' or a is null", "Yes", "yes"),
+    ("a is not null and a in ('Yes', 'Maybe')", "Yes", "yes"),
+    ("a = 'Yes' and a <> 'No'", "Yes", "yes"),
+    ("a = 'Yes' or a like 'Q%'", "Yes", "yes"),
+    ("lower(a) = 'yes'", "Yes", "YES "),
 ]
 
 
@@ -338,7 +345,8 @@ def test_a_text_that_looks_like_one_of_the_filter_leaves_a_check_open(
         ("a like 'Y%'", 200),
         ("a <> 'YES'", 250),
         ("a not in ('YES', 'No')", 250),
-        ("a is not null and a = 'Yes'", 200),
+        ("a = 'Yes' and a <> 'yes'", 200),
+        ("a is not null and not a = 'YES'", 250),
         ("a > 'Z'", 50),
     ],
 )

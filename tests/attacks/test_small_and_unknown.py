@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from conftest import ATTACKS
 
 import fairaudit
 from fairaudit.base.errors import UsageError
@@ -148,3 +151,59 @@ def test_a_few_undecided_rows_do_not_close_a_check_that_is_in_doubt_without_them
     finding = _only(_left_out({one: 1, other: 300}))
     assert finding.status is Status.PASS
     assert finding.is_in_doubt
+
+
+def _repeated(rows: list[tuple[int, str, int, str | None]], order: str) -> Finding:
+    """The finding on rows of an id, a group, a decision and a value that the filter needs."""
+    spec = {
+        "columns": {"protected": ["g"], "decision": "d", "id": "i"},
+        "metrics": [RATIO],
+        "repeats": order,
+        "filter": "z = 'k'",
+    }
+    return _only(fairaudit.audit(spec, pl.DataFrame(rows, ["i", "g", "d", "z"], orient="row")))
+
+
+@pytest.mark.parametrize(("n", "status"), [(200, Status.INCONCLUSIVE), (20, Status.PASS)])
+def test_an_undecided_row_that_would_replace_the_row_of_a_person_is_bounded(
+    n: int, status: Status
+) -> None:
+    selected = {"a": 500, "b": 490}
+    rows: list[tuple[int, str, int, str | None]] = [
+        (1000 * place + i, group, int(i < most), "k")
+        for place, (group, most) in enumerate(selected.items())
+        for i in range(1000)
+    ]
+    # The later rows of n selected people of b are rejections: as other people they change little.
+    later: list[tuple[int, str, int, str | None]] = [(1000 + i, "b", 0, None) for i in range(n)]
+    assert 490 / (1000 + n) / 0.5 > 0.8
+    assert ((490 - n) / 1000 / 0.5 < 0.8) == (status is Status.INCONCLUSIVE)
+    assert _repeated([*rows, *later], "last").status is status
+
+
+def test_no_check_passes_that_undecided_rows_of_the_same_people_could_turn() -> None:
+    chance, passed, could_turn = random.Random(7), 0, 0
+    for _ in range(int(60 * ATTACKS)):
+        n, rate = chance.randint(10, 40), chance.uniform(0.5, 0.9)
+        rows = [(i, "ab"[i % 2], int(chance.random() < rate), "k") for i in range(2 * n)]
+        again = chance.sample(range(2 * n), chance.randint(1, 6))
+        later = [(i, "ab"[i % 2], 1 - rows[i][2], None) for i in again]
+        could = False
+        for kept in itertools.product([False, True], repeat=len(later)):
+            people = {i: (group, d) for i, group, d, _ in rows}
+            people |= {
+                i: (group, d)
+                for (i, group, d, _), is_kept in zip(later, kept, strict=True)
+                if is_kept
+            }
+            rates = [
+                sum(d for other, d in people.values() if other == group)
+                / sum(other == group for other, _ in people.values())
+                for group in "ab"
+            ]
+            could |= min(rates) < 0.8 * max(rates) - 1e-12
+        status = _repeated([*rows, *later], "last").status
+        assert not (could and status is Status.PASS), (rows, later)
+        could_turn += could and status is Status.INCONCLUSIVE
+        passed += status is Status.PASS
+    assert min(passed, could_turn) > 2 * ATTACKS

@@ -22,6 +22,7 @@ from fairaudit.base.arrays import (
 from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
 from fairaudit.base.names import lookalike, quoted
 from fairaudit.counting.columns import Age, MaskedCount, Period
+from fairaudit.counting.filter import name_apart
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.raw_counts import Level
 from fairaudit.counting.sources.batches import (
@@ -58,11 +59,12 @@ def kept_by(
     return kept.cast(pl.Int64).fill_null(-1).to_numpy()
 
 
-def _mark_alike(texts: Collection[str], column: pl.Series) -> pl.Series:
-    """Which values look like one of some texts and are not equal to any."""
+def _mark_alike(texts: Collection[str], letters: str, column: pl.Series) -> pl.Series:
+    """Which values look like one of some texts and are not equal to any, in these `letters`."""
     looks = {*map(lookalike, texts)}
+    change = {"Lowercase": str.lower, "Uppercase": str.upper}.get(letters, str)
     values = column.drop_nulls().unique().to_list()
-    alike = [value for value in values if value not in texts and lookalike(value) in looks]
+    alike = [one for one in values if change(one) not in texts and lookalike(one) in looks]
     return column.is_in(pl.Series(alike, dtype=pl.String).implode())
 
 
@@ -155,11 +157,14 @@ class Numbers:
                 value = self.value(name)
             elif is_of_texts and name in rule.tested:
                 value = pl.when(~is_nan(value)).then(value)
-            elif is_of_texts and name in rule.texts:
-                # Which side of the comparison it belongs on is not known.
-                alike = partial(_mark_alike, rule.texts[name])
-                value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
             yield value.alias(name)
+        for (name, letters), texts in rule.texts.items() if rule else ():
+            value = self.present(name)
+            if is_text(self.batch.schema[name]):
+                # Which side of the comparison it belongs on is not known.
+                alike = partial(_mark_alike, texts, letters)
+                value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
+            yield value.alias(name_apart(name, letters))
 
     def present(self, column: str) -> pl.Expr:
         """The column as it is stored, null where it is not a number or holds a missing token.

@@ -168,9 +168,11 @@ class Cells:
         stays: Marks,
         codes: Ints | NDArray[np.int32],
         possible: Marks | None = None,
+        people: Ints | None = None,
     ) -> Cube:
         """The cube of some cells, by codes of their axes; `possible` ones may belong to it."""
         counts = self.counts
+        people = counts.people if people is None else people
 
         def staying(total: Sum) -> Sum:
             return Sum(total.values[stays], total.scale)
@@ -179,7 +181,7 @@ class Cells:
             self.keys,
             codes[stays].astype(np.int32),
             counts.rows[stays],
-            counts.people[stays],
+            people[stays],
             self.ledger,
             counts.weight and staying(counts.weight),
             counts.squares and staying(counts.squares),
@@ -272,24 +274,51 @@ class Cells:
         return [key.name for key in self.keys].index(name)
 
     def with_optional(
-        self, optional: Marks, by: Grouping, needed: Collection[str], *, jointly: bool
+        self,
+        optional: Marks,
+        by: Grouping,
+        strata: Grouping,
+        needed: Collection[str],
+        *,
+        jointly: bool,
     ) -> Cube:
         """The cube with `optional` people, who may belong to it or not.
 
         All other people have a group of `by` and all `needed` outcomes. With `jointly`, people who
-        lack one of them are counted, too, and those of masked counts are optional.
+        lack one of them are counted, too, and those of masked counts are optional. An undecided row
+        may replace the row of its person: that many people of every cell are optional.
         """
         used = [key for key in self.keys if key.name in needed]
         if jointly:
-            lacking = np.any(
-                [self.is_unknown(name) for name in (*by, *(key.name for key in used))], axis=0
-            )
+            names = (*by, *(key.name for key in used))
+            lacking = np.any([self.is_unknown(name) for name in names], axis=0)
             stays, optional = self.stays | (self.missing & lacking), optional | self.masked
         else:
             classed = [key.name for key in used if key.positive]
             known = [~self.is_unknown(name) for name in (*by, *classed)]
             stays = np.all([self.stays, *known], axis=0)
-        return self._gather(stays, self.codes, optional)
+        replacing = self.count_replacing(optional)
+        if not replacing:
+            return self._gather(stays, self.codes, optional)
+        # Which raw cells they leave does not matter, if the table of the check has them as one.
+        columns = [self._place(name) for name in (*by, *strata, *(key.name for key in used))]
+        index = distinct_rows(self.codes[:, columns])[1]
+        people, replaced = self.counts.people, np.zeros_like(self.counts.people)
+        cells = np.flatnonzero(stays)
+        cells = cells[np.argsort(index[cells], kind="stable")]
+        before = np.cumsum(people[cells]) - people[cells]
+        before = before - before[np.searchsorted(index[cells], index[cells])]
+        replaced[cells] = np.clip(replacing - before, 0, people[cells])
+        certain = self._gather(stays, self.codes, people=people - replaced)
+        possible = np.where(optional, people, replaced)
+        return replace(certain, possible=self._gather(possible > 0, self.codes, people=possible))
+
+    def count_replacing(self, optional: Marks) -> int:
+        """The undecided rows among the `optional` ones, if they can replace rows that count."""
+        repeats = self.counts.plan.repeats
+        if repeats is None or (repeats.keep == "error" and not repeats.latest):
+            return 0
+        return int(self.counts.people[optional & self.undecided].sum())
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
         """Whether any of these cells lacks a level of one of the columns."""
