@@ -96,6 +96,11 @@ class MissingBounds(Frozen):
     reason: str | None = None
     possible: Annotated[int, RARE] = 0
 
+    @property
+    def may_turn(self) -> bool:
+        """Whether the verdict could change; without bounds that is not excluded."""
+        return self.turns or self.low is None or self.high is None
+
 
 def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds | None:
     """The bounds of a value over all completions, without a verdict; None if no value is missing.
@@ -108,10 +113,16 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     has_strangers = table.outsiders or (~table.known & (table.n.sum(axis=0) > 0)).any()
     if not has_strangers and not unknown_outcomes[:, table.known].any():
         return None
+    ranges, reason = list[Ends](), None
+    try:
+        ranges += [find_bounds(evaluation, placement) for placement in Placement]
+    except NoBounds as error:
+        reason = str(error)
     over_strata = evaluation.strata is not None or policy is ReferencePolicy.EVERYBODY
+    over_strata |= reason is not None
     strata = slice(None) if over_strata else slice(z, z + 1)
-    # The groups behind the value; for pooled references all known groups.
-    if policy in POOLED_REFERENCES:
+    # The groups behind the value; for pooled references, and without bounds, all known groups.
+    if policy in POOLED_REFERENCES or reason is not None:
         columns = table.known
     elif evaluation.spread or policy in EXTREME_REFERENCES:
         columns = evaluation.takes_part[z]
@@ -133,10 +144,8 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
         for people in (table.ungrouped, table.possible)
     )
     missing = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
-    try:
-        ranges = [find_bounds(evaluation, placement) for placement in Placement]
-    except NoBounds as error:
-        return MissingBounds(*missing, reason=str(error), possible=possible)
+    if reason is not None:
+        return MissingBounds(*missing, reason=reason, possible=possible)
     anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)
     return MissingBounds(*missing, *anywhere, *apart, *proportional, possible=possible)
 

@@ -25,7 +25,7 @@ from fairaudit.judge.checks import (
     ReversalLimit,
     Status,
 )
-from fairaudit.judge.left_out import LeftOutPeople
+from fairaudit.judge.left_out import MISSING, LeftOutPeople, LeftOutReason
 from fairaudit.judge.simpson import Reversal, ScanScope
 from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Eligibility
@@ -253,12 +253,26 @@ class Finding(Frozen):
     @property
     def is_in_doubt(self) -> bool:
         """Whether a pass is doubtful: evidence, values, or people are missing."""
-        turns = self.missing is not None and self.missing.turns
+        may_turn = self.missing is not None and self.missing.may_turn
         return (
             self.not_enough_evidence
-            or turns
+            or may_turn
+            or self.people_without_bounds > 0
             or (self.left_out is not None and self.left_out.is_notable)
         )
+
+    @property
+    def people_without_bounds(self) -> int:
+        """The missing people of a check that passes, whose effect no bounds show.
+
+        They are those of unknown stratum; for a search, everybody with a missing value.
+        """
+        if self.left_out is None or self.status not in {Status.PASS, Status.WAIVED}:
+            return 0
+        without = {LeftOutReason.UNKNOWN_STRATUM}
+        if not isinstance(self.check, Check):
+            without |= MISSING
+        return sum(part.people for part in self.left_out.reasons if part.reason in without)
 
     @property
     def group(self) -> Annotated[Group, WRITTEN]:

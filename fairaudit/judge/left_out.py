@@ -33,6 +33,7 @@ class LeftOutReason(StrEnum):
 
     UNKNOWN_GROUP = "unknown_group"
     EXCLUDED = "excluded"
+    UNKNOWN_STRATUM = "unknown_stratum"
     STRATUM = "stratum"
     TOO_SMALL = "too_small"
     NOT_REACHED = "not_reached"
@@ -42,6 +43,15 @@ class LeftOutReason(StrEnum):
     DROPPED = "dropped"
     UNDECIDED = "undecided"
     HIDDEN = "hidden"
+
+
+MISSING = frozenset({
+    LeftOutReason.UNKNOWN_GROUP,
+    LeftOutReason.UNKNOWN_STRATUM,
+    LeftOutReason.UNKNOWN_OUTCOME,
+    LeftOutReason.DROPPED,
+})  # fmt: skip
+"""The reasons of people with a missing value."""
 
 
 @declare_subjects(never="reason people groups weight")
@@ -258,7 +268,7 @@ def count_left_out(
     everybody, by_group = counted
     needs_more = evaluation.subtracts or evaluation.terms.at is not None
     reason = LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
-    reason = LeftOutReason.STRATUM if table.given else reason
+    reason = LeftOutReason.UNKNOWN_STRATUM if table.given else reason
     absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
     lost[reason] += _raise(absent[:, None], threshold)[:, 0]
     inside += absent
@@ -341,6 +351,7 @@ def _list_parts(
     return (
         (LeftOutReason.UNKNOWN_GROUP, left * ~table.known),
         (LeftOutReason.EXCLUDED, left * ~table.eligible),
+        (LeftOutReason.UNKNOWN_STRATUM, left * ~table.known_strata[:, None]),
         (LeftOutReason.STRATUM, left * passed_over),
         (LeftOutReason.TOO_SMALL, left * too_small),
         (LeftOutReason.UNKNOWN_OUTCOME, unknown),

@@ -291,7 +291,7 @@ def downgrade_if_worse(
     does not need. If `kept` fails the run or is open, the result is open; if it warns, the result
     warns. A `failing` status does not change.
     """
-    if kept.missing is not None and kept.missing.turns:
+    if kept.missing is not None and kept.missing.may_turn:
         finding = replace(finding, missing=kept.missing)
     if (
         not rules

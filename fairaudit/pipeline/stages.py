@@ -48,7 +48,7 @@ from fairaudit.judge import (
 from fairaudit.judge import waivers as waiving
 from fairaudit.judge.entries import find_opposite_strata, find_passed_over, tell_unsearched
 from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
-from fairaudit.judge.left_out import LeftOutPeople, count_left_out
+from fairaudit.judge.left_out import MISSING, LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, Requirement, find_metric
 from fairaudit.metrics.terms import NO_MINIMUM, POOLED, MetricOptions
@@ -279,9 +279,7 @@ class Judge:
                 self._audit.cubes.cube.possible is None
                 or (self._left_out is not None and self._left_out.bound_masked(check, exclusion))
             )
-            bounds = finding.missing
-            could_change = bounds is not None and (bounds.turns or bounds.low is None)
-            if not is_bounded or could_change:
+            if not is_bounded or (finding.missing is not None and finding.missing.may_turn):
                 doubts.append(MASKED_DOUBT)
         is_open = any(item.blocks for item in doubts)
         if is_open and self._spec.suppress_below is not None:
@@ -387,6 +385,8 @@ class Judge:
             found,
             key=lambda people: (
                 len(doubt_left_out(check, people)),
+                # Searches have no bounds, so their findings mention all missing people.
+                any(part.people and part.reason in MISSING for part in people.reasons),
                 people.find_share(),
                 people.groups or 0,
             ),

@@ -505,7 +505,7 @@ def _missing(finding: Finding) -> str:
     if not who:
         return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
-        return f"{who}: no bounds"
+        return f"{who}: no bounds, and the verdict could change"
     value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
     if finding.status is Status.INCONCLUSIVE and not bounds.turns:
         return value  # other people who are left out may change the verdict together with these

@@ -46,7 +46,8 @@ WITHIN = {
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "with unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
-    LeftOutReason.STRATUM: "in strata that are unknown, not estimable or almost weightless",
+    LeftOutReason.UNKNOWN_STRATUM: "with unknown stratum",
+    LeftOutReason.STRATUM: "in strata that are not estimable or almost weightless",
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "with unknown outcome",
     LeftOutReason.NOT_REACHED: "groups to which the outcome does not apply",
@@ -80,7 +81,7 @@ def headline(finding: Finding) -> str:
 def left_out(finding: Finding) -> str:
     """The number of people and groups that a check leaves out, and why; empty if it is small."""
     people = finding.left_out
-    if people is None or not people.is_notable:
+    if people is None or not (people.is_notable or finding.people_without_bounds):
         return ""
     if people.people is None or people.of_people is None:
         few = "more than a tenth of the people or groups, or a quarter of a group, may be left out"
@@ -107,6 +108,8 @@ def left_out(finding: Finding) -> str:
     accepted = check.accept_left_out
     if accepted is not None:
         reasons.append(f"accepted up to {numbers.percent(float(accepted))}")
+    if finding.people_without_bounds:
+        reasons[-1] += ", and the verdict could change"
     return f"{text} are left out: {', '.join(reasons)}"
 
 
@@ -122,9 +125,9 @@ def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> s
 def most_left_out(findings: Iterable[Finding]) -> str:
     """`left_out` of the check that leaves out the most, and the number of other such checks."""
     notable = [
-        (people.largest_share, left_out(finding))
+        (finding.left_out.largest_share, text)
         for finding in findings
-        if (people := finding.left_out) is not None and people.is_notable
+        if finding.left_out is not None and (text := left_out(finding))
     ]
     if not notable:
         return ""
@@ -389,7 +392,8 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
             return f"reversals of {title} ({scope}): not evaluated, {finding.why}"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
-        return f"no gap in {title} {_PASSED[limit.kind]} ({scope})"
+        among = "among people with known values " * bool(finding.people_without_bounds)
+        return f"{among}no gap in {title} {_PASSED[limit.kind]} ({scope})"
     text = reversal_headline(finding.reversals[0], title)
     if not finding.reversals[0].is_significant(finding.check.inference.alpha):
         text += f"; this {reversals.MAY_BE_CHANCE}"

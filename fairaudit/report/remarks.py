@@ -114,7 +114,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         until = " Until then the exit code is 1, which stops a gate." if is_fail else ""
         text = "Correct the cause, or record the reason as a waiver; then audit again."
         texts.append(text + until)
-    if turning := sum(bool(row.finding.missing and row.finding.missing.turns) for row in every):
+    if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
         # Before anything else, as it could change what is to be reviewed.
         noun = numbers.counted(turning, "check")
         text = f"Complete the missing groups and outcomes: they could change the verdict of {noun}."

@@ -88,7 +88,7 @@ def _share_in_strata(finding: Finding) -> float:
     """The share of the people who stand in strata that nothing is judged in."""
     assert finding.left_out is not None
     (part,) = finding.left_out.reasons
-    assert part.reason is LeftOutReason.STRATUM
+    assert part.reason in {LeftOutReason.STRATUM, LeftOutReason.UNKNOWN_STRATUM}
     return float(finding.left_out.find_share())
 
 

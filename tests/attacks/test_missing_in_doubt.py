@@ -112,3 +112,101 @@ def test_a_spread_that_a_baseline_accepts_could_be_wider(group: str | None) -> N
     assert result.findings[0].status is Status.WARN
     assert "the verdict could change" in _text(result)
     assert not _audit(spec, _THREE, baseline=baseline).findings[0].is_in_doubt
+
+
+_ADJUSTED: dict[str, Any] = {
+    "columns": {"protected": {"g": {"reference": "a"}}, "decision": "y", "strata": ["s"]},
+    "metrics": [
+        {"metric": "mantel_haenszel_odds_ratio", "given": "s", "fail": "< 0.65"},
+        {"metric": "conditional_demographic_disparity", "given": "s", "fail": "> 0.08"},
+        {"metric": "regression_slope", "controls": ["s"], "fail": "outside -0.1..0.1"},
+        {
+            "metric": "selection_rate",
+            "compare": "ratio",
+            "given": "s",
+            "average": "pooled",
+            "fail": "< 0.8",
+        },
+    ],
+    "missing": {"decision": "aside"},
+}
+_STRATA = [row for s in "uv" for row in (*_group("a", 250, 500, s=s), *_group("b", 235, 500, s=s))]
+_REJECTED = [row for s in "uv" for row in _group("b", 0, 100, s=s)]
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        ("y", "200 people with unknown outcome: no bounds, and the verdict could change"),
+        ("s", "left out: with unknown stratum (g=b), and the verdict could change"),
+    ],
+)
+def test_a_pass_without_bounds_is_in_doubt(missing: str, says: str) -> None:
+    truth = _audit(_ADJUSTED, [*_STRATA, *_REJECTED])
+    assert {finding.status for finding in truth.findings} == {Status.FAIL}
+    incomplete = [{**row, missing: None} for row in _REJECTED]
+    result = _audit(_ADJUSTED, [*_STRATA, *incomplete])
+    assert [finding.status for finding in result.findings] == [Status.PASS] * 4
+    assert all(finding.is_in_doubt for finding in result.findings)
+    assert _text(result).count(says) >= 4
+    assert not any(finding.is_in_doubt for finding in _audit(_ADJUSTED, _STRATA).findings)
+
+
+def test_a_pass_without_bounds_is_in_doubt_by_any_group() -> None:
+    """The missing people are of a group that does not decide, and that could fail."""
+    rows = [*_STRATA, *[row for s in "uv" for row in _group("c", 240, 500, s=s)]]
+    truth = _audit(_ADJUSTED, [*rows, *[row | {"g": "c"} for row in _REJECTED * 2]])
+    missing = _audit(_ADJUSTED, [*rows, *[row | {"g": "c", "y": None} for row in _REJECTED * 2]])
+    assert truth.findings[0].status is Status.FAIL
+    assert missing.findings[0].status is Status.PASS
+    assert missing.findings[0].is_in_doubt
+
+
+_SUBGROUPS: dict[str, Any] = {
+    "columns": {"protected": ["g"], "decision": "y"},
+    "metrics": ["selection_rate"],
+    "subgroups": {"fail": "> 0.05", "min_size": 100},
+}
+_REVERSALS: dict[str, Any] = {
+    "columns": {"protected": ["g"], "decision": "y", "strata": ["s"]},
+    "metrics": ["selection_rate"],
+    "simpson": {"fail": "every_stratum"},
+}
+_TWO = [*_group("a", 500, 1000), *_group("b", 470, 1000)]
+_OPPOSITE = [
+    *_group("a", 90, 100, s="u"),
+    *_group("b", 870, 1000, s="u"),
+    *_group("a", 300, 1000, s="v"),
+    *_group("b", 32, 100, s="v"),
+]
+
+
+@pytest.mark.parametrize(
+    ("policy", "is_scan"),
+    [
+        ("aside", False),
+        ("drop", False),
+        ("aside", True),
+        ("drop", True),
+        ("group", True),
+        ("stratum", True),
+    ],
+)
+def test_a_search_says_how_many_people_are_missing(policy: str, *, is_scan: bool) -> None:
+    spec, rows = (_REVERSALS, _OPPOSITE) if is_scan else (_SUBGROUPS, _TWO)
+    lost = _group("b", 0, 20 if is_scan else 200, s="v")
+    assert _audit(spec, [*rows, *lost]).findings[0].status is Status.FAIL
+    gone = {"group": "g", "stratum": "s"}.get(policy, "y")
+    if gone == "y":
+        spec = {**spec, "missing": {"decision": policy}}
+    result = _audit(spec, [*rows, *[{**row, gone: None} for row in lost]])
+    (finding,) = result.findings
+    assert finding.status is Status.PASS
+    assert finding.is_in_doubt
+    text = _text(result)
+    assert f"{len(lost)} of {len(rows) + len(lost):,} people" in text
+    assert "and the verdict could change" in text
+    assert ("among people with known values no gap" in text) is is_scan
+    plain = _audit(spec, rows)
+    assert not plain.findings[0].is_in_doubt
+    assert "among people with known values" not in _text(plain)
