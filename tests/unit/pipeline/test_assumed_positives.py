@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import polars as pl
 import pytest
 
@@ -72,8 +74,9 @@ def test_a_search_takes_one_for_the_positive_as_a_metric_does(search: str) -> No
     people = [(*cell, 10 * number) for number, cell in enumerate(cells, 1)]
     data = pl.DataFrame(people, ["g", "s", "label", "y", "n"], orient="row")
     columns = {"protected": ["g"], "strata": ["s"], "prediction": "y", "count": "n"}
-    more = {"subgroups": {"fail": "> 0.05"}, "simpson": {"fail": True}}[search]
-    spec = {"metrics": "selection_rate", search: {"rates": ["true_positive_rate"], **more}}
+    limit: Any = {"subgroups": "> 0.05", "simpson": True}[search]
+    rates = {"rates": ["true_positive_rate"], "fail": limit}
+    spec: dict[str, Any] = {"metrics": "selection_rate", search: rates}
     assumed, declared = (
         fairaudit.audit({**spec, "columns": {**columns, "label": label}}, data)
         for label in ("label", {"column": "label", "positive": 1})
