@@ -199,6 +199,11 @@ def listing(texts: Sequence[str], most: int = 10) -> str:
 
 _EXACT = Context(prec=MAX_PREC)
 _TRUTHS = {"true": "1", "false": "0"}
+_CYRILLIC = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0456\u0458\u0455",
+    "abekmhopctyxijs",
+)
+"""The Cyrillic letters that look like Latin ones, also as capitals."""
 
 
 def canonical(text: str) -> str:
@@ -220,7 +225,7 @@ def lookalike(text: str) -> str:
     """The form that a text shares with similar texts, which are likely meant to be the same.
 
     Equal values share it, and texts that differ in case, blanks, invisible characters or in how
-    Unicode composes a letter.
+    Unicode composes a letter, or in Cyrillic letters that look Latin.
     """
     if not (text.isascii() and text.isprintable()):
         text = "".join(
@@ -228,6 +233,7 @@ def lookalike(text: str) -> str:
             for sign in normalize("NFKC", text)
             if category(sign) != "Cf" and (sign >= " " or sign.isspace()) and sign not in _SELECTORS
         )
+        text = text.casefold().translate(_CYRILLIC)
     return " ".join(canonical(text).casefold().split())
 
 

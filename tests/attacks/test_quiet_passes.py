@@ -302,6 +302,7 @@ _ALIKE = [
     ("a = true", "true", "True"),
     ("a = '1'", "1", "1.0"),
     ("a = '1'", "1", "01"),
+    ("a = 'Yes'", "Yes", "Y\u0435s"),  # a Cyrillic letter
     ("a = '\u00c4'", "\u00c4", "A\u0308"),
     ("a = 'x' or a = 'Yes'", "Yes", "YES"),
     # The column has a second use.
