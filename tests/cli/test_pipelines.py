@@ -188,7 +188,7 @@ def test_the_container_copies_what_the_build_needs() -> None:
 
 def run_gate(folder: Path, losers: int, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
     """The gate of the guide, where so many women who repay lose by the candidate."""
-    recipe = GUIDE.partition("## Gate a candidate against")[2]
+    recipe = GUIDE.partition("## Compare a new model with the current model")[2]
     for name, text in re.findall(r'```\w+ title="([^"]+)"\n(.*?)```', recipe, re.DOTALL):
         rows = text.replace("yes,1,1,150", f"yes,1,1,{180 - losers}").replace(
             ",0,1,30", f",0,1,{losers}"

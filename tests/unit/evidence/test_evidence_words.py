@@ -42,7 +42,7 @@ SENTENCE = re.compile(
     r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?), (?:not )?unusual if there were no disparity "
     r"\((?P<test>[^)]*)\), "
     rf"[\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
-    r"(?P<across>, includes the limit)?(?P<all>, (?:below|above) \S+)?[,;].*"
+    r"(?P<across>, includes the limit)?(?P<all>, (?:below|above) \S+)?[,;:].*"
 )
 RATES = st.tuples(st.integers(4, 90), st.integers(4, 90)).map(lambda one: (one[0], sum(one)))
 MANY = st.tuples(st.integers(4, 10**7), st.integers(4, 10**7)).map(lambda one: (one[0], sum(one)))

@@ -185,7 +185,7 @@ def test_the_page_and_json_tell_them() -> None:
     [
         (
             {"suppress_below": "11"},
-            ("features have levels with few people: remove `describe` or `suppress_below`"),
+            "`describe` lists levels with few people, which `suppress_below` must hide",
         ),
         ({"columns": {"features": {}}}, "no feature to describe"),
         (
