@@ -236,7 +236,9 @@ def _find_entries(evaluation: Evaluation) -> Marks:
     """The judged values, [Z, W]; also of the highest group, which may not be the highest."""
     judged = evaluation.judged
     if not evaluation.spread and find_policy(evaluation) in EXTREME_REFERENCES:
-        judged = judged | evaluation.takes_part
+        # Waived values, which are not judged either, have another group as their reference.
+        is_reference = evaluation.second == np.arange(judged.shape[1])
+        judged = judged | (evaluation.takes_part & is_reference)
     known = evaluation.table.known_strata[:, None]
     return np.asarray(judged & known & ~np.isnan(evaluation.value))
 

@@ -317,7 +317,7 @@ KIND_WORDS = {
 }
 MAY_BE_CHANCE = "may be chance"
 """Said of a reversal whose test is not significant, or that has no test."""
-NOT_LEFT = "no clear gap after adjustment"
+NOT_LEFT = "may be chance after adjustment"
 _WHOSE = {
     ReversalKind.OPPOSITE: "opposite gaps by Gail–Simon",
     ReversalKind.MASKED: "the gap after adjustment",
