@@ -103,7 +103,9 @@ def left_out(finding: Finding) -> str:
     reasons = []
     for part in people.reasons:
         number = f"{part.people:,} " if part.people and len(people.reasons) > 1 else ""
-        groups = numbers.first_few([*map(names.describe_group, part.groups)], _FEW_GROUPS)
+        between = "; " if any(group[1:] for group in part.groups) else ", "
+        named = [*map(names.describe_group, part.groups)]
+        groups = numbers.first_few(named, _FEW_GROUPS, between)
         reasons.append(f"{number}{words[part.reason]}{f' ({groups})' if groups else ''}")
     accepted = check.accept_left_out
     if accepted is not None:

@@ -111,7 +111,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         texts.insert(0 if adjusted else len(texts), compare)
     if reviewed:
         is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
-        until = " Until then the exit code is 1, which stops a gate." if is_fail else ""
+        until = " Until then a gate fails (exit code 1 by default)." if is_fail else ""
         text = "Correct the cause, or record the reason as a waiver; then audit again."
         texts.append(text + until)
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):

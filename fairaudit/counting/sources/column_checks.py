@@ -127,6 +127,8 @@ def may_repeat(files: Sequence[SourceFile], names: Sequence[str], separator: str
     """Whether a value may occur twice in one of these columns of checked files, near the start."""
     rows_left, seen = FIRST_ROWS, [set[Hashable]() for _ in names]
     for file in files:
+        if rows_left <= 0:
+            break
         columns = reader_of(file.form).read_first(file, names, separator, rows_left)
         if columns is None:
             return True

@@ -696,3 +696,20 @@ def test_no_published_status_shows_how_few_of_a_group_are_judged(
                              (0.95, Status.PASS)):  # fmt: skip
         metrics = [{**RATIO, "fail": {"below": 0.01}, "accept_left_out": accepted}]
         assert only(audit(rows, {**spec, "metrics": metrics}, tmp_path)).status is status
+
+
+def test_groups_of_several_columns_are_told_apart() -> None:
+    """Of 240 people 20 are in two groups of 10, below `min_size`."""
+    cells = {("a", "x"): 110, ("b", "x"): 110, ("a", "y"): 10, ("b", "y"): 10}
+    rows = [(g, h, n % 2) for (g, h), people in cells.items() for n in range(people)]
+    columns = dict(zip("ghd", map(list, zip(*rows, strict=True)), strict=True))
+    spec = {
+        "columns": {
+            "protected": ["g", "h"],
+            "decision": {"column": "d", "positive": 1, "negative": 0},
+        },
+        "groups": {"min_size": 30},
+        "metrics": [{"metric": "demographic_parity_ratio", "by": [["g", "h"]], "fail": "< 0.8"}],
+    }
+    (finding,) = fairaudit.audit(spec, columns).findings
+    assert finding.headline.endswith("in groups that are too small (g=a, h=y; g=b, h=y)")
