@@ -329,7 +329,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
             return average
         sides = zip(*((part.group_values, part.reference_values) for part in parts), strict=True)
         first, second = ([share for one in side if one for share in one.means] for side in sides)
-        low, high = proportions.reach_far(average[:2], first, second, alpha)
+        low, high = proportions.extend_gap(average[:2], first, second, alpha)
         return average._replace(low=low, high=high)
     if fold.rank is None or fold in {MAX, MIN}:
         together = (
