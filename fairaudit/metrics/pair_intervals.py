@@ -18,7 +18,12 @@ from fairaudit.cube.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.terms import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, proportions, score_statistics, strata
-from fairaudit.stats.proportions import GAP_INTERVAL, ODDS_RATIO_INTERVAL, RATIO_INTERVAL
+from fairaudit.stats.proportions import (
+    GAP_INTERVAL,
+    ODDS_RATIO_INTERVAL,
+    RATIO_INTERVAL,
+    Sample,
+)
 
 
 class Interval(NamedTuple):
@@ -66,7 +71,17 @@ def of_difference(
     ends = proportions.mover_difference(
         first.value, first.ends(alpha), second.value, second.ends(alpha), r
     )
-    return Interval(*proportions.extend_gap(ends, first.means, second.means, alpha), "MOVER")
+    return Interval(*proportions.extend_gap(ends, weigh_shares(first, second), alpha), "MOVER")
+
+
+def weigh_shares(
+    first: GroupValues, second: GroupValues, factor: float | Floats = 1.0
+) -> list[tuple[Sample, float | Floats]]:
+    """The shares that a difference is made of, with their weights; empty if a side has none."""
+    if not first.means or not second.means:
+        return []
+    sides = (first.means, factor), (second.means, -factor)
+    return [(share, weight / len(means)) for means, weight in sides for share in means]
 
 
 def of_ratio(

@@ -406,33 +406,29 @@ def gap_interval(
     """
     ends = share_interval(p, n, alpha), share_interval(q, m, alpha)
     gap = mover_difference(p, ends[0], q, ends[1], r)
-    return extend_gap(gap, [(p, n)], [(q, m)], alpha)
+    return extend_gap(gap, [((p, n), 1), ((q, m), -1)], alpha)
 
 
-def extend_gap(gap: Ends, first: Sequence[Sample], second: Sequence[Sample], alpha: Alpha) -> Ends:
-    """The bounds of a difference of two means of shares, extended by `split_tails`.
+def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha: Alpha) -> Ends:
+    """The bounds of a sum of weighted shares, extended by `split_tails`.
 
     Only where a share has few hits or misses, up to 2 at 95 %: of more, MOVER's reach farther.
     """
-    samples = [*first, *second]
-    if not first or not second:
-        return gap
-    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
-    shape = np.broadcast(*gap, *(array for sample in samples for array in sample)).shape
-    few = np.zeros(shape, dtype=np.bool_)
-    for share, size in samples:
+    given = [array for sample, weight in shares for array in (*sample, weight)]
+    *arrays, level, low, high = np.broadcast_arrays(*given, alpha, *gap)
+    few = np.zeros(low.shape, dtype=np.bool_)
+    for share, size in zip(arrays[::3], arrays[1::3], strict=True):
         few |= np.minimum(share, 1 - share) * size < far_hits(alpha)
     if not few.any():
         return gap
-    low, high = (np.array(np.broadcast_to(end, shape)) for end in gap)
-    level = np.broadcast_to(alpha, shape)[few]
-    parts: tuple[list[Floats], list[Floats]] = [], []
-    for (share, size), weight in zip(samples, weights, strict=True):
-        tails = split_tails(*(np.broadcast_to(side, shape)[few] for side in (share, size)), level)
-        for part, ends in zip(parts, tails[:: 1 if weight > 0 else -1], strict=True):
-            part.append(weight * ends)
-    low[few] = np.fmin(low[few], join_tails(parts[0]))
-    high[few] = np.fmax(high[few], -join_tails([-part for part in parts[1]]))
+    lows, highs = [], []
+    for share, size, weight in zip(*(arrays[at::3] for at in range(3)), strict=True):
+        ends = weight[few] * split_tails(share[few], size[few], level[few])
+        lows.append(ends.min(axis=0))
+        highs.append(ends.max(axis=0))
+    low, high = np.array(low), np.array(high)
+    low[few] = np.fmin(low[few], join_tails(lows))
+    high[few] = np.fmax(high[few], -join_tails([-part for part in highs]))
     return low, high
 
 

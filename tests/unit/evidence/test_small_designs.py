@@ -159,6 +159,33 @@ def test_average_odds_of_rates_near_1_and_near_0(
     assert found.low[:, 0] == pytest.approx(-found.high[:, 1], nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("n", "rates"),
+    [(1, (0.9, 0.5, 0.8, 0.7)), (3, (0.3, 0.3, 0.3, 0.3)), (6, (0.5, 0.5, 0.1, 0.1))],
+)
+def test_average_odds_to_an_extreme_group_of_both_rates(
+    bench: Any, n: int, rates: tuple[float, ...]
+) -> None:
+    """Intervals of both parts end at parity: MOVER of them excludes that of equal groups."""
+    for reference, pick, of in ((HIGHEST, max, rates), (LOWEST, min, [1 - p for p in rates])):
+        table, chance = odds_table(bench, n, tuple(of))
+        extremes = np.repeat([pick(of[:2]), pick(of[2:])], 2)
+        truth = (np.array(of) - extremes).reshape(2, 2).mean(axis=0)
+        asked = bench("singles").measure("average_odds_difference")
+        found = bench("samples").intervals(asked, table, reference)
+        assert coverage(found.low, found.high, truth, chance) >= 0.93
+
+
+@pytest.mark.parametrize("rates", [(0.05, 0.8, 0.3, 0.98), (0.02, 0.8, 0.1, 0.9)])
+def test_average_odds_to_everybody(bench: Any, rates: tuple[float, ...]) -> None:
+    """One person with each label in either group: MOVER alone covers .925 of the first."""
+    table, chance = odds_table(bench, 1, rates)
+    truth = (rates[0] - rates[1] + rates[2] - rates[3]) / 4
+    asked, samples = bench("singles").measure("average_odds_difference"), bench("samples")
+    found = samples.intervals(asked, table, OVERALL)
+    assert coverage(found.low, found.high, [truth, -truth], chance) >= 0.93
+
+
 @pytest.mark.parametrize("errors", [(0.05, 0.05, 0.05, 0.05), (0.06, 0.06, 0.06, 0.03)])
 def test_difference_of_balanced_accuracies_near_1_and_0(
     bench: Any, errors: tuple[float, ...]
