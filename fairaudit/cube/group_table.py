@@ -229,6 +229,14 @@ class GroupTable(Frozen, eq=False, dict=True):
         kept = [group not in self.excluded.people for group in self.groups]
         return self.known & np.array(kept, dtype=np.bool_)
 
+    def admit(self, groups: Marks) -> GroupTable:
+        """The table in which the marked groups are not excluded."""
+        if self.excluded is None:
+            return self
+        admitted = {self.groups[g] for g in np.flatnonzero(groups).tolist()}
+        people = {one: n for one, n in self.excluded.people.items() if one not in admitted}
+        return replace(self, excluded=replace(self.excluded, people=people))
+
     @property
     def outsiders(self) -> tuple[Ungrouped, ...]:
         """The people who may belong to its groups: of unknown group, and those who may exist."""

@@ -33,7 +33,7 @@ from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF
 from fairaudit.metrics.conditional import DEMOGRAPHIC_DISPARITY, PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.eligibility import find_group
-from fairaudit.metrics.evaluate import evaluate_against
+from fairaudit.metrics.evaluate import evaluate_again
 from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -274,16 +274,8 @@ def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEval
     is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
     if not (is_maximum and is_difference) or terms.minimum.events:
         return
-    large = replace(
-        terms,
-        at=None,  # the table is counted at this threshold already
-        minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED),
-    )
-    if evaluation.subtracts:
-        first, second = (part.table for part in evaluation.parts)
-        among_large = evaluate_against(evaluation.metric, first, large, second)
-    else:
-        among_large = evaluate(evaluation.metric, evaluation.table, large)
+    size = max(terms.minimum.size or 0, LARGE_GROUP)
+    among_large = evaluate_again(evaluation, Minimum(size, LEAST_EXPECTED))
     strata, known = evaluation.table.strata, evaluation.table.known_strata
     infinite = (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
     for z in np.flatnonzero(infinite & known).tolist():
