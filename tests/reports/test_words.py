@@ -663,4 +663,7 @@ def test_an_interval_across_the_limit_is_told(size: int, is_across: bool) -> Non
     assert ("includes the limit" in text) == is_across
     within = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.25}})
     is_shown = "within the limit? Yes: " in sentence_of(within, within.findings[0])
-    assert is_shown == (within.findings[0].estimate.high < 0.25)
+    estimate = within.findings[0].estimate
+    assert estimate is not None
+    assert estimate.high is not None
+    assert is_shown == (estimate.high < 0.25)
