@@ -327,7 +327,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
             [*_place(diagnostic, page, with_source=is_first)],
         ]
         labelled = diagnostics.by_label(diagnostic.lines)
-        # What a measure means is known to most readers of the second diagnostic.
+        # The second diagnostic is for readers who know what the measure means.
         labelled.sort(key=lambda part: part[0] == "means" and not is_first)
         for label, texts in labelled:
             # How the value is computed is printed together with its two rates.
