@@ -215,12 +215,12 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER); a difference near 1 or -1 also reaches the "
-        "exact limit of its errors (misses of one group and hits of the other) if they are few "
-        "(Hoeffding, Ann Math Stat 27:713). Such an interval is wider than it would have to be to "
-        "agree with the test, so it can include parity (no disparity) although p is below .05. "
-        "Where intervals hold at the same time, more than 13 hits are few: 13 · (z/1.96)⁵, and "
-        "over all pairs 2/3 · z² if that is above 13; z is the critical value.",
+        "intervals of its shares (method: MOVER). A difference or ratio is also checked with the "
+        "exact intervals of both shares at other levels, and its interval reaches the farthest of "
+        "these limits. Such an interval is wider than it would have to be to agree with the test, "
+        "so it can include parity (no disparity) although p is below .05. Where intervals hold at "
+        "the same time, more than 13 hits are few: 13 · (z/1.96)⁵, and over all pairs 2/3 · z² if "
+        "that is above 13; z is the critical value.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
