@@ -33,6 +33,7 @@ from fairaudit.pipeline.recode.outcomes import (
     make_outcome_axis,
     notice_filtered_outcomes,
     notice_odd_dates,
+    notice_per_cent_cuts,
     notice_sentinels,
 )
 from fairaudit.pipeline.recode.scores import (
@@ -128,6 +129,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *_notice_odd_rows(counts, spec),
         *notice_sentinels(counts, spec),
         *notice_odd_dates(counts, spec),
+        *notice_per_cent_cuts(counts),
         *notice_filtered_outcomes(counts, spec, axes),
         *problems.notices,
         *notice_left_out(left_out, spec),
