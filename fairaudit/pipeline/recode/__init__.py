@@ -63,7 +63,7 @@ _SURE_DIGITS = 6
 _NOTABLE_DIGITS = 2
 """The digits in which they agree by chance once in a hundred tables."""
 _FEWEST_PARTS = 2
-"""A level and a single other one of the same size are no sum."""
+"""A level can have the size of a single other one by chance."""
 
 LONGEST_LEVEL = 100_000
 """The length of the longest text that can be a level: reports repeat each level many times."""
@@ -155,8 +155,8 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     """The counts without rows of totals, as if the filter left them out; adds a notice on each.
 
     A level is one of totals if it has as many people as all other levels, and its name says so, or
-    it has as many in each combination of the other columns and that is no chance. Only tables of
-    counts have such rows.
+    it has as many in each combination of the other columns, which is unlikely by chance. Only
+    tables of counts have such rows.
     """
     plan = counts.plan
     if not plan.is_table or plan.scores or plan.tables:
