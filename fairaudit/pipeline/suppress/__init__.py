@@ -560,7 +560,7 @@ class Redaction:
                 "its limits such a number is, and how sure that is",
                 Subjects.NOBODY,
             )
-        # People of unknown stratum are hidden always. The notice does not tell whether any exist.
+        # People of unknown stratum are always hidden, so the notice does not depend on them.
         settled = {Status.INCONCLUSIVE, Status.FAIL}
         checks_in_doubt = [row.check for row in findings if row.status not in settled]
         if any(self.support.hides_people or getattr(one, "strata", 1) for one in checks_in_doubt):
