@@ -88,7 +88,7 @@ def document(
         text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
-        *map(_count, statuses),
+        *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
         *([doubtful] if is_open else []),
         Column("rows", lambda row: row.number(lambda result: result.provenance.rows)),
     )
@@ -135,10 +135,6 @@ def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
         yield f"{names.line(text)} (in {numbers.whole(count)} of {among})"
     if (more := len(times) - _MOST_NOTICES) > 0:
         yield f"{numbers.counted(more, 'more notice')}: --verbose or -o FOLDER/ lists them"
-
-
-def _count(status: Status) -> Column[_Audit]:
-    return Column(WORDS[status], lambda row: row.number(lambda result: result.tally[status]))
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
@@ -208,6 +204,10 @@ class _Audit(Frozen):
         """A number of its result; an error has none."""
         result = self.answer.result
         return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
+
+    def count(self, status: Status) -> str:
+        """How many checks came out like this."""
+        return self.number(lambda result: result.tally[status])
 
 
 def headline(result: AuditResult) -> str:
