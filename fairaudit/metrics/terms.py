@@ -54,6 +54,14 @@ class Family(StrEnum):
     OUTCOME = "outcome"
     CHECK = "check"
 
+    @property
+    def words(self) -> str:
+        """The tests that are corrected together, for the legend of a table."""
+        if self is Family.CHECK:
+            return "the tests of this check"
+        of = " of the same outcome" if self is Family.OUTCOME else ""
+        return f"all different tests of the checks{of} that can fail, or of those that only warn"
+
 
 class RatioInterval(StrEnum):
     """How the interval of a ratio of two rates is found."""
@@ -97,7 +105,7 @@ class Inference(Frozen):
     confidence: Decimal = Decimal("0.95")
     """The confidence of intervals. Tests reject below one minus this number. Example: `0.99`."""
     correction: Correction = Correction.HOLM
-    """The correction of the p-values of all tests behind the gates of the spec. Example:
+    """The correction of the p-values of all tests behind limits of the spec. Example:
     `benjamini_hochberg`."""
     family: Family = Family.SPEC
     """The tests that are corrected together: of the spec, of an outcome and model, or of a check.

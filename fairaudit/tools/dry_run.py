@@ -128,7 +128,7 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
 def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     """The dry run from counts; with `suppress_below`, only what is published."""
     # The list of open checks must not reveal on which side of its limit a value is, so no value
-    # crosses a limit, and a gate on reversals only warns.
+    # crosses a limit, and a check of reversals only warns.
     asked = task.checks
     unlimited = (
         replace(check, warn=check.fail or check.warn, fail=None)

@@ -248,8 +248,11 @@ class _PairScan:
         # A column with one value does not condition on anything.
         if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
-            pairs = "pair of groups shares" if skipped == 1 else "pairs of groups share"
-            why = f"{skipped} {pairs} fewer than two strata: {attribute} given {given}"
+            pairs = "pair of groups is" if skipped == 1 else "pairs of groups are"
+            why = (
+                f"{skipped} {pairs} not compared by {attribute} given {given}: both groups of a "
+                f"pair occur together for fewer than two values of {given}"
+            )
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 
     def reversals(self, tested: Sequence[tuple[int, int]]) -> Iterator[Reversal]:

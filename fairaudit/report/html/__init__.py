@@ -539,7 +539,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         [
             *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),
             *remarks.steps(result, [line.diagnostic for line in lines]),
-            *(f"Decide whether these need a limit: {text}." for text in remarks.uncovered(result)),
+            *(f"Decide what else needs a limit. {text}." for text in remarks.uncovered(result)),
         ],
         origin(result),
     )
