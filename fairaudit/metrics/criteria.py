@@ -211,9 +211,7 @@ CRITERIA = (
         id="disparate_impact_ratio",
         short="DI ratio",
         aliases=("disparate_impact", "slift"),
-        caution=IGNORES_THE_LABEL
-        + " If rates are small, a small difference gives a ratio far from 1: "
-        "1 % and 2 % differ by only 1 point, and the ratio is 0.5.",
+        caution=f"{IGNORES_THE_LABEL} {RATIO.caution}",
         source=citations.AIF360,
         other_tools="Žliobaitė calls this ratio the impact ratio. Here, `impact_ratio` compares "
         "with the group with the highest rate.",

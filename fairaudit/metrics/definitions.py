@@ -19,7 +19,7 @@ class Requirement(StrEnum):
 
     LABEL = "label"
     PREDICTION = "prediction"
-    CLASSES = "an outcome with classes (decision, prediction or label)"
+    CLASSES = "an outcome with classes"
     SCORE = "score"
     DISTRIBUTION = "distribution of the score"
     NUMBER = "number"

@@ -158,8 +158,8 @@ def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
 def _find_log_ways(h: Floats, m: Floats) -> Floats:
     """The logarithm of the binomial coefficient `h + m` over `h`.
 
-    By a factor for each whole hit; of the part that is left, by Stirling's series: the difference
-    of two large logarithms of Γ would lose digits.
+    Multiplies a factor for each whole hit, and uses Stirling's series for the fraction that is
+    left. The difference of two large logarithms of Γ would lose digits.
     """
     part = h - np.floor(h)
     steps = np.arange(1, int(h.max()) + 1)[:, None]

@@ -40,7 +40,7 @@ _PART = own("part")
 """The column with the part of the people of a row."""
 
 _FIRST_YEAR, _LAST_YEAR = 1901, 2099
-"""The years from and to which a date is likely what it says."""
+"""A date between these years is likely to be correct."""
 
 _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
@@ -144,7 +144,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
 
 
 def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Expr:
-    """The sound value; null where a part is missing; else a text that no number is."""
+    """The sound value; null if a part is missing; otherwise a text that is not a number."""
     parts = [numbers.present(name) for name in columns]
     missing = pl.any_horizontal(part.is_null() for part in parts)
     raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
@@ -253,7 +253,7 @@ def _bound(column: str, numbers: Numbers) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
 
 
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
-    """A number as the files write theirs: what is derived is read as they are."""
+    """A number in the notation of the files: derived numbers are read like numbers of the files."""
     return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
 
 

@@ -200,7 +200,7 @@ class Numbers:
         return value.str.slice(0, length)
 
     def value(self, column: str) -> pl.Expr:
-        """The column as a number; null where it is missing or none; Float32 stays Float32."""
+        """The column as a number; null if it is missing or not a number. Float32 stays Float32."""
         number, words = self._number(column), self.plan.missing_numbers(column)
         return pl.when(~number.is_in(words)).then(number) if words else number
 
