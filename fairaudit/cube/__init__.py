@@ -53,7 +53,7 @@ class Cube(Frozen, eq=False, dict=True):
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. The `possible`
     people may belong to the cube or not, or may not exist; tables count them apart. `masked`:
-    masked counts hide people or their outcomes.
+    masked counts hide people or their outcomes. `weightless` are the people of weight 0.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -67,6 +67,7 @@ class Cube(Frozen, eq=False, dict=True):
     clusters: Clusters | None = None
     masked: bool = False
     possible: Cube | None = None
+    weightless: Ints | None = None
 
     @cached_property
     def _places(self) -> dict[str, int]:
@@ -116,6 +117,9 @@ class Cube(Frozen, eq=False, dict=True):
             },
             None if cluster is None else Clusters.gather(index, cluster, mass, strata),
             masked,
+            weightless=None
+            if weight is None
+            else gather_counts(np.where(weight.values == 0, people, 0)),
         )
 
     def with_unknown(self, people: int) -> Cube:
@@ -181,6 +185,7 @@ class Cube(Frozen, eq=False, dict=True):
             favourable=audited.favourable if audited else True,
             people=people,
             mass=inside.add(self.weight.values) if self.weight else people,
+            weightless=None if self.weightless is None else inside.add(self.weightless),
             scale=self.weight.scale if self.weight else 1,
             squares=squares.plain() / squares.scale if squares else None,
             known=known_groups(layout.group_keys, layout.groups),

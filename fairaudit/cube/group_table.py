@@ -194,7 +194,8 @@ class GroupTable(Frozen, eq=False, dict=True):
     masked count. `pairs` also counts the same people
     by a second outcome. `clusters` are the clusters of the rows, if the spec names them. `rows` are
     the people one by one, if a metric needs them, `draws` [D, P, G] given probabilities of classes.
-    `masked`: masked counts hide outcomes of people, or whether people exist.
+    `masked`: masked counts hide outcomes of people, or whether people exist. `weightless` are the
+    people of weight 0, in the axes of `people`; None without weights.
     """
 
     by: Grouping
@@ -223,6 +224,7 @@ class GroupTable(Frozen, eq=False, dict=True):
     rows: RowTable | None = None
     draws: Floats | None = None
     masked: bool = False
+    weightless: Ints | None = None
 
     @cached_property
     def eligible(self) -> Marks:
@@ -231,6 +233,14 @@ class GroupTable(Frozen, eq=False, dict=True):
             return self.known
         kept = [group not in self.excluded.people for group in self.groups]
         return self.known & np.array(kept, dtype=np.bool_)
+
+    def admit(self, groups: Marks) -> GroupTable:
+        """The table in which the marked groups are not excluded."""
+        if self.excluded is None:
+            return self
+        admitted = {self.groups[g] for g in np.flatnonzero(groups).tolist()}
+        people = {one: n for one, n in self.excluded.people.items() if one not in admitted}
+        return replace(self, excluded=replace(self.excluded, people=people))
 
     @property
     def outsiders(self) -> tuple[Ungrouped, ...]:
@@ -257,6 +267,7 @@ class GroupTable(Frozen, eq=False, dict=True):
             people=people,
             mass=people if self.mass is self.people else padded(self.mass),
             squares=None if self.squares is None else padded(self.squares),
+            weightless=None if self.weightless is None else padded(self.weightless),
             known=np.append(self.known, np.ones(len(groups), dtype=np.bool_)),
             amounts={},
             histogram=None,

@@ -38,7 +38,13 @@ from fairaudit.metrics import (
     TableMetric,
     is_over_classes,
 )
-from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
+from fairaudit.metrics.evaluate import evaluate_again
+from fairaudit.metrics.terms import (
+    EXTREME_REFERENCES,
+    POOLED_REFERENCES,
+    Minimum,
+    ReferencePolicy,
+)
 
 _NEAR = 1e-9
 """Bounds are floats: values this close to a limit do not cross it."""
@@ -161,29 +167,36 @@ def judge_missing(
     ends = find_possible_ends(evaluation)
     if ends is None:
         return bounds if anybody else None
-    entries = _find_entries(evaluation)
-    low, high = (end[entries] for end in ends)
-    value = evaluation.value[entries]
+    places = _find_entries(evaluation)
+    value, low, high = (np.where(places, one, np.nan) for one in (evaluation.value, *ends))
+    # Small groups that missing people could enlarge, and the other values if these take part.
+    joined = _find_joined_ends(evaluation)
+    ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
     now, may, must = (
-        np.stack([_is_beyond(*ends, limit) for limit in (warn, fail)])
-        for ends in ((value, value), (low, high), (high, low))
+        np.stack([_is_beyond(least, most, limit) for limit in (warn, fail)])
+        for least, most in ((value, value), ends, (high, low))
     )
     swayed = (may & ~now).any(axis=0)
-    table, places = evaluation.table, np.argwhere(entries)
+    table = evaluation.table
     others = tuple(
         UncertainValue(
-            () if evaluation.spread else table.groups[g], table.strata[y], float(a), float(b)
+            () if evaluation.spread else table.groups[g],
+            table.strata[y],
+            float(ends[0][y, g]),
+            float(ends[1][y, g]),
         )
-        for (y, g), a, b in zip(places[swayed].tolist(), low[swayed], high[swayed], strict=True)
+        for y, g in np.argwhere(swayed).tolist()
         if (y, g) != (z, w)
     )
     # The last of the limits that a value crosses, or -1.
     severest = {
-        max(np.flatnonzero(beyond.any(axis=1)).tolist(), default=-1) for beyond in (now, may, must)
+        max(np.flatnonzero(beyond.any(axis=(1, 2))).tolist(), default=-1)
+        for beyond in (now, may, must)
     }
     turns = len(severest) > 1
     if not (turns or others or anybody):
         return None
+    bounds = replace(bounds, low=float(ends[0][z, w]), high=float(ends[1][z, w]))
     return replace(bounds, turns=turns, others=others)
 
 
@@ -210,16 +223,46 @@ def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
 
 def may_take_part(evaluation: Evaluation) -> bool:
     """Whether people of unknown group or outcome could enlarge a group that is too small now."""
-    for leaf in evaluation.leaves:
-        table = leaf.strata or leaf.table
-        own = count_by_knowledge(table, table.people)
-        outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
-        visitors = add_visitors(table, own, outside).visitors.sum(axis=(1, 2))
-        visitors = visitors + count_unknown_outcomes(leaf)
-        enough = table.n + visitors >= (evaluation.terms.minimum.size or 0)
-        if (enough & (visitors > 0) & table.eligible & ~leaf.takes_part).any():
-            return True
-    return False
+    return any(_mark_joining(leaf).any() for leaf in evaluation.leaves)
+
+
+def _mark_joining(leaf: Evaluation) -> Marks:
+    """Marks of the groups that are too small now, and that missing people could enlarge, [Z, G]."""
+    table = leaf.strata or leaf.table
+    own = count_by_knowledge(table, table.people)
+    outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
+    visitors = add_visitors(table, own, outside).visitors.sum(axis=(1, 2))
+    more, rule = visitors + count_unknown_outcomes(leaf), table.excluded
+    enough = table.n + more >= (leaf.terms.minimum.size or 0)
+    marks = enough & (more > 0) & table.eligible & ~leaf.takes_part
+    if rule is not None:
+        largest = (table.n + visitors).sum(axis=0)
+        may_count = table.known & ~table.eligible & (largest >= rule.rule.share * rule.everybody)
+        marks |= may_count & (visitors > 0)
+    return np.asarray(marks)
+
+
+def _find_joined_ends(evaluation: Evaluation) -> Ends:
+    """The ends of values if groups take part that are too small now and could be larger, [Z, W].
+
+    These are the values of such groups, and all values if one of them may be an extreme. Other
+    values are NaN. An undefined value may be any number.
+    """
+    joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
+    if not joining.any():
+        return (nothing := np.full(evaluation.value.shape, np.nan)), nothing
+    sizes = [
+        (leaf.table.n if leaf.group_values is None else leaf.group_values.n)[joining].min()
+        for leaf in evaluation.leaves
+    ]
+    wide = evaluate_again(evaluation, Minimum(int(min(sizes))), joining.any(axis=0))
+    among = wide.judged & evaluation.table.known_strata[:, None]
+    if not evaluation.spread and find_policy(evaluation) not in EXTREME_REFERENCES:
+        among = among & joining
+    unknown = np.isnan(wide.value)
+    low, high = find_possible_ends(wide) or (wide.value, wide.value)
+    low, high = np.where(unknown, -np.inf, low), np.where(unknown, np.inf, high)
+    return np.where(among, low, np.nan), np.where(among, high, np.nan)
 
 
 def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:

@@ -345,7 +345,8 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
                 parts = [
                     [ComparisonPart(part.metric.id, value, _make_side(part, values, z, w))]
                     for part in evaluation.parts
-                    if (values := part.group_values) and not math.isnan(value := part.value[z, w])
+                    if (values := part.group_values)
+                    and not math.isnan(value := float(part.value[z, w]))
                 ]
             sides = zip(evaluation.parts, parts, strict=True)
             parts = [[replace(part, of=inner.table.of) for part in own] for inner, own in sides]

@@ -33,7 +33,7 @@ from fairaudit.metrics.comparisons import DIFFERENCE, ITSELF
 from fairaudit.metrics.conditional import DEMOGRAPHIC_DISPARITY, PROPENSITY_STRATIFIED_DIFFERENCE
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.eligibility import find_group
-from fairaudit.metrics.evaluate import evaluate_against
+from fairaudit.metrics.evaluate import evaluate_again
 from fairaudit.metrics.evaluation_record import write_unsmoothed
 from fairaudit.metrics.reasons import (
     Ineligibility,
@@ -209,31 +209,39 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
         passed_over = passed_over | np.array(alone, dtype=np.bool_)
     elif evaluation.averaged is not None or len(check.terms.parameters.controls) == 1:
         passed_over = passed_over | ((table.n[:, table.eligible] > 0).sum(axis=1) < 2)
-    if evaluation.averaged is not None:
-        weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
-        weight, people = np.nan_to_num(weights).max(axis=1, initial=0), table.n.sum(axis=1)
-        passed_over = passed_over | (
-            weight * people.sum() <= people * weight.sum() / _MOST_UNDERWEIGHTED
-        )
-    return passed_over[:, None]
+    return (passed_over | mark_underweighted(evaluation, table))[:, None]
+
+
+def mark_underweighted(evaluation: Evaluation, table: GroupTable) -> Marks:
+    """Marks of the strata whose weight in an average is negligible for their people, [Z]."""
+    if evaluation.averaged is None:
+        return np.zeros(len(table.strata), dtype=np.bool_)
+    weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
+    weight, people = np.nan_to_num(weights).max(axis=1, initial=0), table.n.sum(axis=1)
+    return np.asarray(weight * people.sum() <= people * weight.sum() / _MOST_UNDERWEIGHTED)
 
 
 def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
-    """The strata that an average leaves out: unknown strata, and strata without one of the sides.
+    """The strata that an average leaves out: unknown, without one of the sides, or of no weight.
 
-    The reason gives the share of the weight that the stratum would have had. A fit has no weights
-    of strata, so all people whom it leaves out have one reason.
+    For a missing side, the reason gives the share of the weight that the stratum would have had. A
+    fit has no weights of strata, so all people whom it leaves out have one reason.
     """
     if evaluation.averaged is None and not table.known_strata.all():
         n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
         reason = f"{n:,} {'person is' if n == 1 else 'people are'} left out: {names} is not known"
         yield NotEvaluated((), (), reason, blocks=False)
         return
+    underweighted = mark_underweighted(evaluation, table)
     for z, stratum in enumerate(table.strata):
         if not table.known_strata[z]:
             reason = _explain_unknown_stratum(table, z)
             yield NotEvaluated((), stratum, reason, blocks=False, tells_people=True)
         elif evaluation.averaged is not None:
+            if underweighted[z] and evaluation.averaged.support[z].any():
+                people = describe_people(int(table.n[z].sum()))
+                reason = f"(almost) no weight in the average: {people} left out"
+                yield NotEvaluated((), stratum, reason, blocks=False, tells_people=True)
             shares = np.broadcast_to(
                 evaluation.averaged.left_out[z], evaluation.takes_part.shape[1:]
             )
@@ -274,16 +282,8 @@ def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEval
     is_maximum = evaluation.spread or part.terms.policy in EXTREME_REFERENCES
     if not (is_maximum and is_difference) or terms.minimum.events:
         return
-    large = replace(
-        terms,
-        at=None,  # the table is counted at this threshold already
-        minimum=Minimum(max(terms.minimum.size or 0, LARGE_GROUP), LEAST_EXPECTED),
-    )
-    if evaluation.subtracts:
-        first, second = (part.table for part in evaluation.parts)
-        among_large = evaluate_against(evaluation.metric, first, large, second)
-    else:
-        among_large = evaluate(evaluation.metric, evaluation.table, large)
+    size = max(terms.minimum.size or 0, LARGE_GROUP)
+    among_large = evaluate_again(evaluation, Minimum(size, LEAST_EXPECTED))
     strata, known = evaluation.table.strata, evaluation.table.known_strata
     infinite = (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
     for z in np.flatnonzero(infinite & known).tolist():

@@ -360,9 +360,8 @@ def _list_parts(
     if excludes or minimum.events is not None or (minimum.size or threshold) < threshold:
         # The size of a group decides whether it takes part, so a status could show it.
         too_small = too_small | (known < threshold)
-    # The people in cells whose rows all have the weight 0.
-    people = np.where(table.mass == 0, table.people, 0)
-    weightless = _count_about(evaluation, table, people, np.zeros_like(table.mass))
+    people = np.zeros_like(table.people) if table.weightless is None else table.weightless
+    weightless = _count_about(evaluation, table, people, np.zeros_like(people))
     share = find_unmatched(evaluation)
     unmatched = np.rint(left * (0 if share is None else share)).astype(np.int64)
     return (

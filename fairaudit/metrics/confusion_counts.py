@@ -452,6 +452,7 @@ def collapse_strata(table: GroupTable) -> GroupTable:
         people=people,
         mass=people if table.mass is table.people else joined(table.mass),
         squares=None if table.squares is None else joined(table.squares),
+        weightless=None if table.weightless is None else joined(table.weightless),
         known_strata=np.ones(1, dtype=np.bool_),
         amounts={
             name: amount.transform(joined, lambda sums: Sum(joined(sums.values), sums.scale))
@@ -499,6 +500,7 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
         mass=people,
         scale=1,
         squares=None,
+        weightless=None,
         clusters=None,
         amounts={},
         histogram=None,

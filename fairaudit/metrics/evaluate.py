@@ -14,7 +14,7 @@ from operator import mul
 import numpy as np
 
 from fairaudit.base.frozen import replace
-from fairaudit.cube import GroupTable, Ints
+from fairaudit.cube import GroupTable, Ints, Marks
 from fairaudit.metrics.average_metrics import average_to_reference, bare_average, common_average
 from fairaudit.metrics.confusion_counts import GroupCounts, cut_at, one_against_rest
 from fairaudit.metrics.definitions import Requirement
@@ -37,7 +37,7 @@ from fairaudit.metrics.evaluation_record import (
 from fairaudit.metrics.group_metrics import GroupMetric, TableMetric
 from fairaudit.metrics.rates import NOT_SELECTED_RATE, PeopleCount
 from fairaudit.metrics.regression import regress_on_reference
-from fairaudit.metrics.terms import NO_GROUP, MetricOptions, Reference, ReferencePolicy
+from fairaudit.metrics.terms import NO_GROUP, MetricOptions, Minimum, Reference, ReferencePolicy
 
 
 def _combine_exactly(
@@ -214,6 +214,17 @@ def evaluate_against(
         group_values=None,
         reference_values=None,
     )
+
+
+def evaluate_again(
+    evaluation: Evaluation, minimum: Minimum, admitted: Marks | None = None
+) -> Evaluation:
+    """The same question with another minimum; `admitted` [G] groups are not excluded by a share."""
+    terms = replace(evaluation.terms, at=None, minimum=minimum)  # the tables are cut at it already
+    tables = [part.table for part in evaluation.parts if evaluation.subtracts] or [evaluation.table]
+    if admitted is not None:
+        tables = [table.admit(admitted) for table in tables]
+    return evaluate_against(evaluation.metric, tables[0], terms, *tables[1:])
 
 
 def _evaluate_group_metric(

@@ -207,10 +207,13 @@ def _what(evaluation: Evaluation) -> str:
     return evaluation.group_values.metric.id if evaluation.group_values else evaluation.metric.id
 
 
-def describe_groups(groups: Sequence[Group], most: int = 5) -> str:
+_MOST_NAMED = 5
+
+
+def describe_groups(groups: Sequence[Group]) -> str:
     """Some groups in words, at most five of them by name."""
-    text = "; ".join(describe_group(group) for group in groups[:most])
-    more = len(groups) - most
+    text = "; ".join(map(describe_group, groups[:_MOST_NAMED]))
+    more = len(groups) - _MOST_NAMED
     return f"{text}; and {more} more" if more > 0 else text
 
 

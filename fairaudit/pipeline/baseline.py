@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -45,7 +45,6 @@ from fairaudit.judge.waivers import Exclusion, Rejudge
 from fairaudit.metrics import (
     Comparison,
     Disparity,
-    Eligibility,
     GroupMetric,
     Requirement,
     TableMetric,
@@ -54,8 +53,15 @@ from fairaudit.metrics import (
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.terms import ReferencePolicy, format_decimal
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.metrics.terms import format_decimal
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import (
+    GroupKey,
+    IndexedRows,
+    deciding_key,
+    find_entries,
+    index_rows,
+)
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number
 
@@ -171,9 +177,6 @@ _SHARE: Bounds = (0, 1)
 _OF_WHOLE_CHECK = ("crossed", "departures", "not_evaluated", "why", "waived", "left_out")
 _AGAIN = "create a new one: fairaudit run SPEC -o baseline.json"
 _BreachKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]], bool]
-_Rows: TypeAlias = Mapping[tuple[str, str], Sequence[RateRow | ComparisonRow]]
-Place: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
-"""A group (none: all of them) in a stratum."""
 _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
@@ -186,8 +189,8 @@ class PreviousFinding(Frozen):
 
     finding: Finding
     crossed: Mapping[_BreachKey, Breach]
-    own: Mapping[Place, float]
-    worse_off: AbstractSet[Place]
+    own: Mapping[GroupKey, float]
+    worse_off: AbstractSet[GroupKey]
 
 
 class Baseline(Frozen):
@@ -217,10 +220,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{name} cannot be read: `created` is not a time", _AGAIN) from error
     days = (datetime.fromisoformat(now).astimezone(UTC).date() - created.date()).days
-    rows: dict[tuple[str, str], list[RateRow | ComparisonRow]] = {}
-    for row in chain[RateRow | ComparisonRow](result.comparisons, result.rates):
-        if not isinstance(row, RateRow) or row.standing is Eligibility.ELIGIBLE:
-            rows.setdefault((row.metric, row.of), []).append(row)
+    rows = index_rows(result.rates, result.comparisons)
     try:
         allowed = read_number(str(tolerance))
     except ValueError:
@@ -296,7 +296,7 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
         raise UsageError(f"{what}({limit}{whose})", hint)
 
 
-def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
+def _read_finding(finding: Finding, rows: IndexedRows) -> PreviousFinding:
     waived = [breach for waiver in finding.waived for breach in waiver.crossed]
     # In a spread all values share a key: their groups distinguish the waived pair from the other.
     spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
@@ -314,56 +314,31 @@ def _read_finding(finding: Finding, rows: _Rows) -> PreviousFinding:
     return PreviousFinding(finding, crossed_values, _own_values(finding, rows), worse_off)
 
 
-def _own_values(finding: Finding, rows: _Rows) -> Mapping[Place, float]:
+def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]:
     """The values of the groups that a check judged, as far as the report lists them.
 
-    They are in the rows of the entry of the check: the entry of its metric, outcome and groups
-    whose row for the deciding group has the check's value. If two entries have that value, only
-    groups with the same value in both are used.
+    If two entries have the check's value, only groups with the same value in both are used.
     """
-    value, decided = _value_of(finding.estimate), place_of(finding)
-    if value is None:
+    decisive = _value_of(finding.estimate)
+    if decisive is None:
         return {}
-    check = finding.check
-    metric = check.metric if isinstance(check, Check) else None
-    compare = None
-    if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
-        compare = metric.comparison.id
-    by = {*check.by} if isinstance(check, Check) else set()
-    entries: dict[str, dict[Place, float]] = {}
-    for row in rows.get((check.metric_id, check.of), ()):
-        own = _value_of(row.estimate)
-        compared = row.compare if isinstance(row, ComparisonRow) else None
-        is_of_check = {*row.by} == by and compared == compare
-        if own is None or not is_of_check or bool(row.group) is finding.spread:
-            continue
-        # The rows of an entry of the spec share its terms, and the reference that it names.
-        entry = repr((sorted(row.parameters.items()), row.by, row.averaged))
-        if isinstance(row, ComparisonRow):
-            level = row.second if row.reference == ReferencePolicy.LEVEL else None
-            entry += repr((row.compare, row.reference, level))
-        place = frozenset(row.group or ()), frozenset(row.stratum)
-        entries.setdefault(entry, {})[place] = own
-    fitting = [values for values in entries.values() if values.get(decided) == value]
+    entries = [
+        {key: estimate.value for key, (_, _, estimate) in values.items()}
+        for values in find_entries(finding, rows).values()
+    ]
     agreed = {
-        place: own
-        for values in fitting
-        for place, own in values.items()
-        if all(other.get(place) == own for other in fitting)
+        key: own
+        for values in entries
+        for key, own in values.items()
+        if all(other.get(key) == own for other in entries)
     }
     crossed = {breach_key(breach)[:2]: breach.signed_value for breach in finding.crossed}
-    return {**agreed, decided: value, **crossed}
+    return {**agreed, deciding_key(finding): decisive, **crossed}
 
 
 def _value_of(estimate: Estimate | None) -> float | None:
     """The value; None if it is undefined."""
     return None if estimate is None or math.isnan(estimate.value) else estimate.value
-
-
-def place_of(finding: Finding) -> Place:
-    """The group and stratum whose value decides a finding; a spread has no group."""
-    group = () if finding.spread else finding.first
-    return frozenset(group), frozenset(finding.stratum)
 
 
 def breach_key(breach: Breach) -> _BreachKey:
@@ -388,7 +363,7 @@ _UNKNOWN = "other groups may be over the limit, which the baseline does not show
 
 
 def name_status_before(
-    finding: Finding, baseline: Baseline, judged: Collection[Place], failing: AbstractSet[Status]
+    finding: Finding, baseline: Baseline, judged: Collection[GroupKey], failing: AbstractSet[Status]
 ) -> Finding:
     """A finding to publish, with its status in the baseline, and open if groups are missing now.
 
@@ -405,7 +380,7 @@ def compare(
     finding: Finding,
     baseline: Baseline,
     rejudge: Rejudge,
-    judged: Collection[Place],
+    judged: Collection[GroupKey],
     failing: AbstractSet[Status],
 ) -> Finding:
     """The finding after comparison with the baseline: failures as before become warnings.
@@ -444,7 +419,7 @@ def compare(
         if others:
             worse, shown = tuple(others), next(iter(others.values()))
             finding = replace(shown, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
-        if worse and place_of(finding) not in {breach_key(breach)[:2] for breach in worse}:
+        if worse and deciding_key(finding) not in {breach_key(breach)[:2] for breach in worse}:
             accepted = tuple(breach for breach in failed if breach not in worse)
             groups = tuple(row.group for row in finding.waived) if finding.spread else ()
             if not finding.spread:
@@ -452,7 +427,7 @@ def compare(
             decided = rejudge(Exclusion(groups, accepted))
             assert decided is not None
             finding = replace(decided, **{name: getattr(finding, name) for name in _OF_WHOLE_CHECK})
-    was, own = previous.finding, previous.own.get(place_of(finding))
+    was, own = previous.finding, previous.own.get(deciding_key(finding))
     own_worse: list[float | None] = []
     for breach in worse:
         crossed = previous.crossed.get(breach_key(breach))
@@ -525,7 +500,7 @@ def _judge_others(
     return found
 
 
-def _list_missing(previous: PreviousFinding, judged: Collection[Place]) -> list[NotEvaluated]:
+def _list_missing(previous: PreviousFinding, judged: Collection[GroupKey]) -> list[NotEvaluated]:
     """The groups that were over the limit before and are not judged now."""
     over = {*previous.worse_off}
     over |= {(group, stratum) for group, stratum, _ in previous.crossed if group}

@@ -109,6 +109,9 @@ AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
 }
 """The edges that separate each of these, and infinity, from all other numbers."""
 
+_ABOVE_0 = Edge(Decimal(0), beyond=True)
+"""The edge that separates rows of weight 0 from all others."""
+
 _FAR = 10
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
@@ -117,9 +120,10 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 def watch_sentinels(plan: Plan) -> Plan:
     """The plan with edges around each number that may stand for a missing value, and odd dates.
 
-    Recoding rolls them up again. In a column that is cut they are far above all cuts, or negative
-    if no cut is; the same applies to a column of the filter, by the numbers in it. A numeric
-    outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
+    Rows of weight 0 are counted apart, too. Recoding rolls them up again. In a column that is cut,
+    likely missing values are far above all cuts, or negative if no cut is; the same applies to a
+    column of the filter, by the numbers in it. A numeric outcome has no cuts: there the mean of all
+    others decides (`notice_sentinels`).
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
@@ -143,6 +147,12 @@ def watch_sentinels(plan: Plan) -> Plan:
     for column in sorted(rule.numeric - own) if rule and numbers else ():
         if edges := _edges_around(plan, column, numbers):
             keys.append(Key(column, tuple(sorted(edges))))
+    if plan.weight is not None:
+        of_weight = [key for key in keys if key.is_cut and key.column == plan.weight]
+        edges = {_ABOVE_0, *(edge for key in of_weight for edge in key.edges or ())}
+        divided = Key(plan.weight, tuple(sorted(edges)))
+        keys = [divided if key in of_weight else key for key in keys]
+        keys += [] if of_weight else [divided]
     dated = {*rule.dated} if rule else set[str]()
     if plan.repeats is not None:
         dated.update(plan.repeats.latest)

@@ -70,6 +70,7 @@ from fairaudit.pipeline.tables import tabulate
 from fairaudit.pipeline.tables.audit import Audit, evaluate_check
 from fairaudit.pipeline.tables.notices import find_missing_side
 from fairaudit.result import AuditResult, ResultOrError
+from fairaudit.result.rows import GroupKey
 from fairaudit.spec import MissingPolicy
 
 
@@ -107,7 +108,7 @@ class Judge:
             if waivers := self._list_waivers(check):
                 finding = waiving.waive(finding, waivers, rejudge)
             if task.baseline is not None:
-                judged = set[baselines.Place]()
+                judged = set[GroupKey]()
                 if isinstance(check, Check):
                     evaluation = evaluate_check(check, self._tables)
                     groups, strata = evaluation.table.groups, evaluation.table.strata

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError
@@ -33,9 +32,7 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.pictures import Line, Lines, Point, Rule
 from fairaudit.result import Answer, AuditResult, Verdict, list_notices
-
-if TYPE_CHECKING:
-    from fairaudit.tools.compare.checks import JudgedValues
+from fairaudit.result.rows import JudgedValues, deciding_key, index_rows
 
 _MOST_NOTICES = 8
 _MANY = 24
@@ -321,7 +318,7 @@ def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Blo
 
 def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]:
     """Each check of each spec that has several results."""
-    from fairaudit.tools.compare.checks import find_values, index_rows
+    from fairaudit.tools.compare.checks import find_values
 
     ordered = sorted(zip(names, answers, strict=True), key=lambda pair: numbers.natural(pair[0]))
     for spec in dict.fromkeys(answer.spec for _, answer in ordered):
@@ -340,7 +337,7 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
         found: dict[str, dict[str, Finding]] = {}
         judged: dict[str, dict[str, JudgedValues]] = {}
         for name, result in results if len(results) > 1 else ():
-            rows = index_rows(result)
+            rows = index_rows(result.rates, result.comparisons)
             for finding in result.findings:
                 found.setdefault(finding.check.id, {})[name] = finding
                 judged.setdefault(finding.check.id, {})[name] = find_values(finding, rows)
@@ -402,8 +399,6 @@ def _lines(trend: _Trend) -> Lines | None:
     If there are many groups, the lines are of those that determined the check. The axis shows names
     for few files, and numbers for many; a file without a value leaves a gap.
     """
-    from fairaudit.tools.compare.checks import find_deciding_group
-
     check = trend.first.check
     if not isinstance(check, Check):
         return None
@@ -415,7 +410,7 @@ def _lines(trend: _Trend) -> Lines | None:
         for values in trend.values.values()
         for who, (group, stratum, _) in values.items()
     }
-    decided = Counter(map(find_deciding_group, trend.findings.values()))
+    decided = Counter(map(deciding_key, trend.findings.values()))
     lines = [
         Line(
             called[who],

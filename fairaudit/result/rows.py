@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
-from typing import Annotated, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.disclosure_marks import declare_subjects
@@ -14,6 +14,7 @@ from fairaudit.cube import Group, Grouping
 from fairaudit.evidence.appearances import Appearance
 from fairaudit.evidence.methods import name_interval, name_test
 from fairaudit.evidence.records import ComparisonPart
+from fairaudit.judge import Check, Finding
 from fairaudit.metrics import (
     Comparison,
     Disparity,
@@ -22,11 +23,20 @@ from fairaudit.metrics import (
     Metric,
     Requirement,
     TableMetric,
+    find_comparison_id,
 )
 from fairaudit.metrics.definitions import FAMILIES, PREFERENCES, Better
 from fairaudit.metrics.estimate import HIDDEN, Estimate, Significance, Unsmoothed
 from fairaudit.metrics.example import describe_example
-from fairaudit.metrics.terms import Weights
+from fairaudit.metrics.terms import ReferencePolicy, Weights
+
+GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
+"""A group (empty for a spread) in a stratum, independent of the order of columns."""
+
+
+def group_key(group: Group, stratum: Group) -> GroupKey:
+    """A group in a stratum, as a key."""
+    return frozenset(group), frozenset(stratum)
 
 
 @declare_subjects(
@@ -488,3 +498,63 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         version=record.version,
         **words,
     )
+
+
+JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
+"""For each key of a group and stratum: the group, the stratum and the value in the result."""
+_RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
+IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
+"""The rows of a result by metric, outcome and columns of groups."""
+_Entry: TypeAlias = tuple[object, ...]
+"""A key that the rows of one entry of a spec share."""
+
+
+def index_rows(rates: Iterable[RateRow], comparisons: Iterable[ComparisonRow]) -> IndexedRows:
+    """The rates of judged groups, and the comparisons, by metric, outcome and columns of groups."""
+    rows: dict[_RowsKey, list[RateRow | ComparisonRow]] = {}
+    for rate in rates:
+        if rate.standing is Eligibility.ELIGIBLE and rate.by:
+            rows.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
+    for row in comparisons:
+        rows.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
+    return rows
+
+
+def deciding_key(finding: Finding) -> GroupKey:
+    """The group and stratum whose value decides a check; a spread has no group."""
+    return group_key(() if finding.spread else finding.first, finding.stratum)
+
+
+def find_entries(finding: Finding, rows: IndexedRows) -> dict[_Entry, JudgedValues]:
+    """The values of each entry of the spec that the check may belong to.
+
+    It is an entry of its metric, outcome and groups, whose row for the deciding group has the
+    check's value. A result may not list it.
+    """
+    check, estimate = finding.check, finding.estimate
+    if not isinstance(check, Check) or estimate is None:
+        return {}
+    # The difference of a rate between two outcomes is in a row of a comparison.
+    is_rate = isinstance(check.metric, GroupMetric) and check.against is None
+    compare = find_comparison_id(check.metric)
+    entries: dict[_Entry, dict[GroupKey, tuple[Group, Group, Estimate]]] = {}
+    for row in rows.get((check.metric.id, check.of, frozenset(check.by)), ()):
+        entry: _Entry = (repr(sorted(row.parameters.items(), key=str)),)
+        given, is_of_check = {name for name, _ in row.stratum}, is_rate
+        if isinstance(row, ComparisonRow):
+            given |= {*row.averaged}
+            is_of_check = not is_rate and row.compare == compare
+            # Entries may differ in a named reference; other policies may choose another group.
+            level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
+            entry = (*entry, row.compare, row.reference, level, frozenset(row.averaged))
+        if is_of_check and given == {*check.given}:
+            key = group_key(row.group or (), row.stratum)
+            entries.setdefault(entry, {})[key] = row.group or (), row.stratum, row.estimate
+    decides = deciding_key(finding)
+    fitting: dict[_Entry, JudgedValues] = {}
+    for entry, values in entries.items():
+        judged = values.get(decides)
+        if judged is not None and judged[2].value == estimate.value:
+            # The estimate of the check also has its exact fraction.
+            fitting[entry] = {**values, decides: (judged[0], judged[1], estimate)}
+    return fitting

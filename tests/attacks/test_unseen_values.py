@@ -374,7 +374,7 @@ def test_rows_of_weight_0_are_people_and_are_told() -> None:
     result = fairaudit.audit({"version": 1, **spec}, rows)
     assert str(result.findings[0].status) == "inconclusive"  # of x no rate is known
     (line,) = result.ledger.set_aside
-    assert (line.rows, line.column) == (60, "w")
+    assert (line.rows, line.column) == (120, "w")
     (text,) = [str(notice) for notice in result.notices if "worth fewer people" in str(notice)]
     assert text.endswith("(60): sex=f (110 people, worth 50), sex=x (60 people, worth 0)")
     light = fairaudit.audit({"version": 1, **spec, "groups": {"min_size": 50}}, rows)
@@ -600,6 +600,45 @@ def test_people_of_weight_0_are_left_out() -> None:
     assert [(str(one.reason), one.people) for one in finding.left_out.reasons] == [
         ("weightless", 80)
     ]
+
+
+def _weighted(rows: list[tuple[str, int, float, int]], **more: Any) -> fairaudit.AuditResult:
+    """The audit of people: sex, outcome, weight and how many of them."""
+    people = [(sex, hired, weight) for sex, hired, weight, n in rows for _ in range(n)]
+    columns = {"protected": ["sex"], "weight": "w", **_DECIDED}
+    entry = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8}}
+    spec = {"version": 1, "columns": columns, "metrics": [entry], **more}
+    return fairaudit.audit(spec, pl.DataFrame(people, schema=["sex", "hired", "w"], orient="row"))
+
+
+@pytest.mark.parametrize(
+    ("without", "status", "is_told"),
+    [(500, "inconclusive", True), (200, "pass", True), (40, "pass", False)],
+)
+def test_people_of_weight_0_beside_others_are_left_out(
+    without: int, status: str, *, is_told: bool
+) -> None:
+    """Women who are rejected have weight 0 or 2, so that no combination has weight 0 alone."""
+    weighted = [("m", 1, 1.5, 250), ("m", 0, 1.5, 250), ("f", 1, 2, 250), ("f", 0, 2, 250)]
+    result = _weighted([*weighted, ("f", 0, 0, without)])
+    (finding,) = result.findings
+    assert str(finding.status) == status
+    assert finding.left_out is not None
+    (part,) = finding.left_out.reasons
+    assert (str(part.reason), part.people) == ("weightless", without)
+    assert part.groups == ((("sex", "f"),),)
+    told = f"{without} of {500 + without:,} people of sex=f"
+    assert (told in " ".join(finding.headline.split())) is is_told
+    (line,) = result.ledger.set_aside
+    assert (line.people, line.column) == (without, "w")
+
+
+def test_weights_that_are_all_above_0_leave_nobody_out() -> None:
+    rows = [(sex, hired, weight, 50) for sex in "fm" for hired in (0, 1) for weight in (0.01, 3)]
+    entry = {"metric": "demographic_parity_difference", "fail": {"above": 0.1}}
+    result = _weighted(rows, metrics=[entry], filter="w < 5 and w > 0")
+    assert result.findings[0].left_out is None
+    assert not result.ledger.set_aside
 
 
 _OF_AVERAGES: list[dict[str, Any]] = [

@@ -366,7 +366,7 @@ class Cells:
         if counts.weight is not None and not self.threshold:
             weightless = self.stays & (counts.weight.values == 0)
             if weightless.any():
-                reason = "weight 0 in the whole cell: counted as people, and in no rate"
+                reason = "weight 0: counted as people, and in no rate"
                 aside.append(self._line(weightless, str(counts.plan.weight), reason))
         return Ledger(
             read=counts.read // counts.plan.counts_per_row,

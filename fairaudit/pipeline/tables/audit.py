@@ -299,10 +299,8 @@ class Tables:
         self._tables[key] = table
         return table
 
-    def list_absent(self, by: Grouping, given: Grouping = ()) -> tuple[Group, ...]:
+    def list_absent(self, by: Grouping) -> tuple[Group, ...]:
         """The groups without people that have a declared level which no row has."""
-        if given:
-            return ()
         keys = [self.cube.key(name) for name in by]
         absent = {(key.name, level) for key in keys for level in key.absent}
         if not absent:

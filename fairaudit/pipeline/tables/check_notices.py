@@ -12,6 +12,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import describe_group, quoted
 from fairaudit.cube import Grouping, GroupTable, Marks
 from fairaudit.judge import AnyCheck, Check, Limit
+from fairaudit.judge.entries import mark_underweighted
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -247,23 +248,24 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
 
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
-    """Notices on strata that an average leaves out because one of its two groups has no people."""
+    """Notices on strata that an average leaves out: one side has no people, or it has no weight."""
     told: set[tuple[object, ...]] = set()
     for request, by, given in list_places(requests):
-        if isinstance(request.metric, GroupMetric):
-            continue
         evaluation = tables.evaluate_request(request, by, given)
         leaf = None if evaluation is None else evaluation.leaves[0]
-        place = (request.of, by, given)
+        place = (request.of, by, given, request.terms.average)
         if leaf is None or leaf.averaged is None or leaf.strata is None or place in told:
             continue
         table, judged = leaf.strata, leaf.judged[0]
         n = np.where(table.known & table.known_strata[:, None], table.n, 0)
         everybody, others = n.sum(axis=1, keepdims=True), np.maximum(leaf.second[0], 0)
-        both = np.where(leaf.second == NO_GROUP, everybody, n + n[:, others])
-        lone = np.where(leaf.averaged.support, 0, both)
+        is_alone = isinstance(request.metric, GroupMetric)
+        both = n if is_alone else np.where(leaf.second == NO_GROUP, everybody, n + n[:, others])
+        no_weight = mark_underweighted(leaf, table)[:, None]
+        lone = np.where(leaf.averaged.support & ~no_weight, 0, both)
         if leaf.spread:
-            both, lone = everybody, np.where(leaf.averaged.left_out[:, :1] > 0, everybody, 0)
+            is_left_out = (leaf.averaged.left_out[:, :1] > 0) | no_weight
+            both, lone = everybody, np.where(is_left_out, everybody, 0)
         g = int(np.where(judged, lone.sum(axis=0), 0).argmax())
         people = int(lone[:, g].sum())
         if not people or not judged[g]:
@@ -273,8 +275,11 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
         whose = "all groups" if leaf.spread else describe_group(table.groups[g])
         if not leaf.spread and leaf.second[0, g] != NO_GROUP:
             whose += f" and {describe_group(table.groups[int(leaf.second[0, g])])}"
+        is_lone, has_both = lone[:, g] > 0, leaf.averaged.support.any(axis=1)
+        sides = {"one side lacks": ~has_both, "have almost no weight": has_both}
+        why = " or that ".join(side for side, marks in sides.items() if (is_lone & marks).any())
         text = (
-            f"averages over {' × '.join(given)} leave out strata that one side lacks: of "
+            f"averages over {' × '.join(given)} leave out strata that {why}: of "
             f"{describe_people(int(both[:, g].sum()))} of {whose}, {people:,} are in "
             f"{_list_some(strata)}"
         )

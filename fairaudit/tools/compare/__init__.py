@@ -18,6 +18,7 @@ from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import SCHEMA_VERSION, AuditResult, GroupRow, RateRow, Summary
+from fairaudit.result.rows import GroupKey, group_key
 from fairaudit.tools.compare.checks import compare_checks, list_behind
 from fairaudit.tools.compare.measuring import ChangeTerms
 from fairaudit.tools.compare.rates import (
@@ -36,11 +37,9 @@ from fairaudit.tools.compare.records import (
     ComparedResult,
     Direction,
     GroupChange,
-    GroupKey,
     PeopleChange,
     RateChange,
     Sampling,
-    group_key,
 )
 
 _BARRED = {

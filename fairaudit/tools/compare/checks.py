@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
 
 from fairaudit.base.frozen import Frozen, field_names, replace
 from fairaudit.base.names import describe_group
@@ -24,8 +23,16 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.metrics.terms import ReferencePolicy
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult, ComparisonRow
+from fairaudit.result.rows import (
+    GroupKey,
+    IndexedRows,
+    JudgedValues,
+    deciding_key,
+    find_entries,
+    group_key,
+    index_rows,
+)
 from fairaudit.tools.compare.measuring import (
     ChangeTerms,
     find_middle,
@@ -39,10 +46,8 @@ from fairaudit.tools.compare.records import (
     DifferentCheck,
     Direction,
     GroupChange,
-    GroupKey,
     RateChange,
     Scale,
-    group_key,
 )
 
 _SEARCHED = "not tested: a search picks the subgroup"
@@ -67,7 +72,7 @@ class _Side(Frozen):
         return cls(
             result,
             {finding.check.id: finding for finding in result.findings},
-            index_rows(result),
+            index_rows(result.rates, result.comparisons),
             {metric.id: (metric.version, metric.formula) for metric in result.definitions},
         )
 
@@ -103,13 +108,12 @@ def _compare_findings(
 ) -> CheckChange:
     """The change of a check: of each group that it judged in both results, and of the worst value.
 
-    The values of groups are in the rows of the entry that the check belongs to: the entry whose row
-    for the deciding group has the check's value. A result may not list them.
+    The values of groups are those of the entry that the check belongs to.
     """
-    entries = _find_entries(was, then.rows), _find_entries(finding, now.rows)
+    entries = _find_judged_entries(was, then.rows), _find_judged_entries(finding, now.rows)
     common = next((entry for entry in entries[0] if entry in entries[1]), None)
     earlier, later = (side[common] if common else {} for side in entries)
-    decided, decides = find_deciding_group(was), find_deciding_group(finding)
+    decided, decides = deciding_key(was), deciding_key(finding)
     groups = []
     for key, (group, stratum, value) in later.items():
         if key in earlier:
@@ -345,65 +349,20 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
     return replace(change, way=judge_by_limit(change, finding.check, terms))
 
 
-JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
-"""For each key of a group and stratum: the group, the stratum and the value in the result."""
-_RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
-IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
-"""The rows of a result by metric, outcome and columns of groups."""
-_Entry: TypeAlias = tuple[object, ...]
-"""A key that the rows of one entry of a spec share."""
-
-
-def index_rows(result: AuditResult) -> IndexedRows:
-    """The rates of judged groups, and the comparisons, by metric, outcome and columns of groups."""
-    rows: dict[_RowsKey, list[RateRow | ComparisonRow]] = {}
-    for rate in result.rates:
-        if rate.standing is Eligibility.ELIGIBLE and rate.by:
-            rows.setdefault((rate.metric, rate.of, frozenset(rate.by)), []).append(rate)
-    for row in result.comparisons:
-        rows.setdefault((row.metric, row.of, frozenset(row.by)), []).append(row)
-    return rows
-
-
-def find_deciding_group(finding: Finding) -> GroupKey:
-    """The group and stratum whose value decides a check."""
-    return group_key(() if finding.spread else finding.first, finding.stratum)
-
-
 def find_values(finding: Finding, result: IndexedRows) -> JudgedValues:
     """The values of all groups that a check judges in a result; empty if they are not listed."""
-    return next(iter(_find_entries(finding, result).values()), {})
+    return next(iter(_find_judged_entries(finding, result).values()), {})
 
 
-def _find_entries(finding: Finding, result: IndexedRows) -> dict[_Entry, JudgedValues]:
-    """The values of each entry of the spec that the check may belong to."""
-    check, estimate = finding.check, finding.estimate
-    if not isinstance(check, Check) or estimate is None:
-        return {}
+def _find_judged_entries(finding: Finding, result: IndexedRows) -> dict[object, JudgedValues]:
+    """The values of each entry of the spec that the check may belong to, without waived groups."""
     waived = (breach for waiver in finding.waived for breach in waiver.crossed)
     unjudged = {group_key(breach.group, breach.stratum) for breach in waived}
     unjudged |= {
         group_key(entry.group, entry.stratum) for entry in finding.not_evaluated if entry.group
     }
-    compare, is_rate = find_comparison_id(check.metric), isinstance(check.metric, GroupMetric)
-    entries: dict[_Entry, dict[GroupKey, tuple[Group, Group, Estimate]]] = {}
-    for row in result.get((check.metric.id, check.of, frozenset(check.by)), ()):
-        entry: _Entry = (repr(sorted(row.parameters.items(), key=str)),)
-        given, is_of_check = {name for name, _ in row.stratum}, is_rate
-        if isinstance(row, ComparisonRow):
-            given |= {*row.averaged}
-            is_of_check = not is_rate and row.compare == compare
-            # Entries may differ in a named reference; other policies may choose another group.
-            level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
-            entry = (*entry, row.compare, row.reference, level, frozenset(row.averaged))
-        key = group_key(row.group or (), row.stratum)
-        if is_of_check and given == {*check.given} and key not in unjudged:
-            entries.setdefault(entry, {})[key] = row.group or (), row.stratum, row.estimate
-    decides = find_deciding_group(finding)
-    fitting: dict[_Entry, JudgedValues] = {}
-    for entry, values in entries.items():
-        judged = values.get(decides)
-        if judged is not None and judged[2].value == estimate.value:
-            # The estimate of the check also has its exact fraction.
-            fitting[entry] = {**values, decides: (judged[0], judged[1], estimate)}
-    return fitting
+    return {
+        entry: {key: value for key, value in values.items() if key not in unjudged}
+        for entry, values in find_entries(finding, result).items()
+        if deciding_key(finding) not in unjudged
+    }

@@ -18,6 +18,7 @@ from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.reasons import describe_rule
 from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
+from fairaudit.result.rows import GroupKey, group_key
 from fairaudit.stats import contingency, proportions
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 from fairaudit.tools.compare.measuring import ChangeTerms, judge_by_metric, measure_change
@@ -25,14 +26,12 @@ from fairaudit.tools.compare.records import (
     Change,
     CheckChange,
     Direction,
-    GroupKey,
     PairedHits,
     PeopleChange,
     RateChange,
     ReversalChange,
     Scale,
     ShareChange,
-    group_key,
 )
 
 RateKey: TypeAlias = tuple[str, str, GroupKey, str, int]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from enum import StrEnum
 from fractions import Fraction
-from typing import Annotated, TypeAlias
+from typing import Annotated
 
 from fairaudit.base.frozen import RARE, WRITTEN, Frozen, field
 from fairaudit.cube import Group, Grouping
@@ -17,14 +17,7 @@ from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate, Significance, State
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
-
-GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
-"""A group (empty for a spread) in a stratum, independent of the order of columns."""
-
-
-def group_key(group: Group, stratum: Group) -> GroupKey:
-    """A group in a stratum, as a key."""
-    return frozenset(group), frozenset(stratum)
+from fairaudit.result.rows import group_key
 
 
 class Direction(StrEnum):

@@ -1152,3 +1152,16 @@ def test_no_default_that_fingerprints_leave_out_has_changed(record: Any) -> None
     assert all(
         value == type(value)() for value in nested if isinstance(value, Inference | MetricOptions)
     )
+
+
+def test_a_result_itself_is_the_baseline_of_a_rate_of_one_model_minus_that_of_another() -> None:
+    """Its parts are plain numbers, as those that are read from its JSON report."""
+    people = pl.DataFrame({"g": [*"aabb"] * 50, "m": [1, 0, 0, 0] * 50, "new": [1, 1, 1, 0] * 50})
+    models = {name: {"prediction": {"column": name, "positive": 1}} for name in ("m", "new")}
+    change = {"metric": "selection_rate", "of": "new", "against": "m", "fail": {"above": 0.2}}
+    spec = {"columns": {"protected": ["g"], "models": models}, "metrics": change}
+    before = fairaudit.audit(spec, people)
+    now = fairaudit.audit(spec, people, baseline=before)
+    assert [finding.status for finding in before.findings] == [Status.FAIL]
+    assert [finding.status for finding in now.findings] == [Status.WARN]
+    assert [part.value for part in now.findings[0].parts] == [1.0, 0.5]
