@@ -1,4 +1,4 @@
-"""`-o`, `--format`, `-q`: allowed outputs, what is deleted first; how a command ended: last lines.
+"""`-o`, `--format`, `-q`: checks and clears outputs, writes reports, errors and the last line.
 
 An error is raised as a `FairauditError` and written here alone: to each file that should have held
 a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.
@@ -260,9 +260,9 @@ def print_report(  # what the options of a command say
     quiet: int = 0,
     color: Color = "auto",
 ) -> None:
-    """Prints the report in a format; of the one for people its first screen, unless `full`.
+    """Prints the report in a format; for the terminal only its first screen, unless `full`.
 
-    `quiet` cuts that one: at 1 it has the headlines of what is not passed, at 2 nothing.
+    With `quiet` 1 the terminal gets only the headlines of checks that did not pass, with 2 nothing.
     """
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)

@@ -42,7 +42,7 @@ class Sum(Frozen):
 
     @classmethod
     def exact(cls, values: Sequence[int], scale: int) -> Sum:
-        """The sums as Python's integers, for cells that are yet to be joined."""
+        """The sums as Python integers, for cells that will be joined later."""
         return cls(np.array(values, dtype=object), scale)
 
     @classmethod
@@ -63,7 +63,7 @@ class Sum(Frozen):
 
     @classmethod
     def lowest(cls, exact: Sequence[int], scale: int) -> Sum:
-        """The sums in lowest terms: in 64 bits where they fit, else as Python's integers.
+        """The sums in lowest terms: in 64 bits if they fit, otherwise as Python integers.
 
         Equal sums then have the same `values` and `scale`. Nothing is rounded.
         """
@@ -86,7 +86,7 @@ class Sum(Frozen):
 
 
 class Amount(Frozen, eq=False):
-    """A number per cell: how many people have it, and the exact sums of it and of its square.
+    """A number of each cell: the people who have it, its exact sum and the exact sum of its square.
 
     `magnitude` is the sum of its absolute value, where a metric needs that. A product of two
     numbers has no squares: they are 0.

@@ -83,10 +83,7 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """The parts of α for the joint test and for the pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""Below the p-value `_FAR`, the p-values of χ² and G are compared.
-
-If the other one is more than `_OFF` times as large, it counts.
-"""
+"""If p is below `_FAR`, the other test counts if its p is more than `_OFF` times as large."""
 
 _WHOLE = 1e-6
 """An effective number of people this close to a whole number counts as this number."""
@@ -186,10 +183,7 @@ class _AllPairs(Frozen):
     precision: Floats
 
     def smallest(self, pair_filter: PairFilter | None = None) -> float:
-        """The smallest p-value of the pairs, corrected for all pairs and classes.
-
-        With a `pair_filter`, only the pairs that it keeps count: those beyond the limit.
-        """
+        """The smallest p-value of the pairs that the filter keeps, corrected for all pairs."""
         among = np.ones(len(self.precision), dtype=np.bool_)
         values = self.shares if pair_filter is None else self.values
         p = [
@@ -289,11 +283,7 @@ def run_joint_tests(evaluation: Evaluation, values: GroupValues) -> list[JointTe
 
 
 def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The test of shares in clusters: z for two groups.
-
-    For more groups, the joint test uses effective sizes for which each pair can be treated as
-    independent.
-    """
+    """Tests shares in clusters: two groups by z, more with sizes as if pairs were independent."""
     robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
     joint_tests = run_joint_tests(evaluation, robust)
     tests = _stack_spread_tests(evaluation, values, joint_tests)
@@ -385,10 +375,7 @@ _ALIKE_IN_STRATA = "equal in every stratum"
 def find_sparse_interval(
     evaluation: Evaluation, comparison: Comparison, alpha: Alpha
 ) -> Interval | None:
-    """The interval of an average over strata that is compared with a reference.
-
-    It applies if most of the weight is in many sparse strata, and is NaN for other averages.
-    """
+    """The interval of an average over mostly sparse strata, against a reference; otherwise NaN."""
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None

@@ -44,7 +44,7 @@ def _find_intervals(metric: Metric) -> list[Intervals]:
 
 
 def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
-    """Why a metric has no interval for any data, or for a score or number; None where it has."""
+    """Why a metric has no interval for any data, or for a score or number; None if it has."""
     if isinstance(metric, TableMetric) and metric.interval is None:
         return f"none: {metric.no_interval}"
     found = _find_intervals(metric)[0 if scored else -1]

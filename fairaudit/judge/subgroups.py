@@ -74,7 +74,7 @@ class Everybody(Frozen):
 
     @property
     def rate(self) -> float:
-        """Their rate; NaN where the denominator is empty."""
+        """Their rate; NaN if the denominator is empty."""
         return self.over / self.under if self.under else float("nan")
 
 

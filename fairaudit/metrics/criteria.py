@@ -380,7 +380,7 @@ def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
 
 
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    """1 where anybody has a known outcome, else undefined."""
+    """1 if anybody has a known outcome, otherwise undefined."""
     mass = counts.classes.sum(axis=1)
     return np.where(mass > 0, 1.0, np.nan), counts.answered
 

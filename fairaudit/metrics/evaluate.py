@@ -173,7 +173,7 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
 def evaluate_against(
     metric: Metric, table: GroupTable, terms: MetricOptions, against: GroupTable | None = None
 ) -> Evaluation:
-    """The values of a metric, less those of another outcome of the same groups if one is given."""
+    """The values of a metric, minus those of another outcome of the same groups if one is given."""
     evaluation = evaluate(metric, table, terms)
     if against is None:
         return evaluation

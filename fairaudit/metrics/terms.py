@@ -16,7 +16,7 @@ from fairaudit.stats import multiplicity
 
 
 class Correction(StrEnum):
-    """How p-values are adjusted for how many there are."""
+    """The correction of p-values for their number."""
 
     HOLM = "holm"
     BENJAMINI_HOCHBERG = "benjamini_hochberg"
@@ -234,7 +234,7 @@ class Minimum(Frozen):
     events: int | None = field(default=None, name="min_events")
 
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
-        """Which groups are large enough, with `n` people in the denominator; of any shape.
+        """Marks groups that are large enough; `n` (of any shape) are the people in the denominator.
 
         `outcomes` [Z, K, 1] are everybody's outcomes, with `n` [Z, G].
         """
@@ -335,7 +335,7 @@ class Average(Frozen):
         return ", ".join(f"{level} {weight}" for level, weight in self.levels.items())
 
     def of_strata(self, strata: Sequence[Group]) -> list[Fraction]:
-        """The weight that is given to each stratum; 0 where none is."""
+        """The weight of each stratum; 0 if the spec gives none."""
         return [Fraction(self.levels.get(name_stratum(stratum), 0)) for stratum in strata]
 
 

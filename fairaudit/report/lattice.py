@@ -95,7 +95,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
-    """Of many subsets each attribute alone, all together, and the worst between, in their order."""
+    """Each attribute alone, all together, and of many other subsets the worst, in their order."""
     if len(rows) <= _FOLDED:
         return [*rows]
     alone = [row for row in rows if len(row.by) == 1]
@@ -120,7 +120,7 @@ def _epsilons(rows: Sequence[LatticeRow]) -> list[str]:
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
     """One row a subset: its groups, the worst pair of the first measure, others, what appears."""
     chosen = (lead, *beside)
-    # How ε is smoothed, where there is but one, the sentence below the table says.
+    # If there is a single ε, the sentence below the table says how it is smoothed.
     alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
     heads = [DIFFERENTIAL_FAIRNESS.short if title in alone else title for title in chosen]
     columns: list[Column[LatticeRow]] = [
@@ -144,7 +144,7 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
 
 
 def _entry(title: str, row: LatticeRow) -> LatticeEntry | None:
-    """A measure in one subset, None where it does not have it."""
+    """A measure in one subset, None if it does not have it."""
     return {entry.title: entry for entry in row.entries}.get(title)
 
 

@@ -38,7 +38,7 @@ _WORST, _LOWEST = "worst first", "lowest first"
 _ONE_IN_THOUSAND = 0.001
 """A smaller share of the people has two digits."""
 _MOST_SUBSETS = 12
-"""Of more subsets a short report has tables of the attributes and of those that are judged."""
+"""With more subsets, a short report has only tables of single attributes and of judged subsets."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:

@@ -146,7 +146,7 @@ _SHOWN = 2
 
 
 def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
-    """How many passed, and how close; of an audit that passes what it may have missed."""
+    """How many passed, and how close; for an audit that passes, what it may have missed."""
     passed = [diagnostic for diagnostic in every if diagnostic.level is Level.PASS]
     if passed and len(passed) < len(every):
         closest = min(passed, key=distance)
@@ -244,7 +244,7 @@ class WidestGap(Frozen):
 
 
 def widest(result: AuditResult) -> list[WidestGap]:
-    """Of each rate and grouping the group farthest from its reference, significant ones first."""
+    """For each rate and grouping the group farthest from its reference, significant ones first."""
     compared = [
         row
         for row in result.rates

@@ -106,7 +106,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
 def _state(
     reversals: Sequence[Reversal], inference: Inference, full: int | None, word: str = ""
 ) -> Iterator[Block]:
-    """A sentence for each; of the first `full` the strata, and of some of these a picture."""
+    """A sentence for each; for the first `full` also the strata, for some of these a picture."""
     for index, reversal in enumerate(reversals):
         stated = entry(reversal, Tone.WARN, inference)
         if word:

@@ -191,7 +191,7 @@ class LatticeRow(Frozen):
     """One subset of the protected attributes.
 
     `appears` are the groups where a gap first appears, `tested` says for each outcome how many were
-    looked at for that (each rate of a group counts), None where it is suppressed.
+    looked at for that (each rate of a group counts), None if it is suppressed.
     """
 
     by: Grouping

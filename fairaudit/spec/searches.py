@@ -22,14 +22,14 @@ from fairaudit.spec.text import Path, SpecReader
 _Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
 
 _MOST_TOGETHER = 3
-"""Of more columns held fixed together hardly anybody is left in a stratum."""
+"""With more columns held fixed together, hardly anybody is left in a stratum."""
 
 _MOST_COMBINATIONS = 2_000
 """More combinations of columns than that are not gone through."""
 
 
 def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck]]:
-    """The scan for reversals, None where nothing can be held fixed, and a check for each rate."""
+    """The scan for reversals, None if nothing can be held fixed, and a check for each rate."""
     reader, shape = context.reader.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:

@@ -29,7 +29,7 @@ def expit(log_odds: Floats) -> Floats:
 
 
 def normal_critical(alpha: Alpha) -> float | Floats:
-    """The z with P(|Z| > z) = `alpha`, for each; infinite where alpha is 0.
+    """The z with P(|Z| > z) = `alpha`, for each; infinite if alpha is 0.
 
     Taken from the lower tail, so that an alpha of 1e-300 has its z too.
 

@@ -134,7 +134,7 @@ def _pass_range(width: Floats, groups: Floats) -> Floats:
 def sidak_level(alpha: Alpha, m: float | Floats) -> Floats:
     """The level 1 - (1 - alpha)^(1/m) of each of `m` comparisons that together err by `alpha`.
 
-    Accurate for large m; NaN where m is 0. Šidák (1967), as above.
+    Accurate for large m; NaN if m is 0. Šidák (1967), as above.
 
     >>> float(sidak_level(0.05, 1)).__round__(6), float(sidak_level(0.05, 1e9)).__round__(15)
     (0.05, 5.1293e-11)

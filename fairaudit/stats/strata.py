@@ -45,7 +45,7 @@ def mantel_haenszel(
     Mantel & Haenszel (1959), JNCI 22:719; the odds ratio with the variance of Robins, Breslow &
     Greenland (1986), Biometrics 42:311; the difference with that of Sato (1989), Biometrics 45:1323
     (with Greenland & Robins's reply). If all people have the same outcome, the statistic is 0 and p
-    is 1. An odds ratio of 0 or infinity has the bounds (0, infinity). NaN where no stratum has both
+    is 1. An odds ratio of 0 or infinity has the bounds (0, infinity). NaN if no stratum has both
     sides; where the difference has no variance it has no bounds (NaN).
 
     >>> result = mantel_haenszel(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))

@@ -64,7 +64,7 @@ def preview(
     reads_data: bool = True,
     progress: Progress = SILENT,
 ) -> DryRun | FairauditError:
-    """The dry run of a spec on its data, or on `data`; of the spec alone unless `reads_data`.
+    """The dry run of a spec on its data, or on `data`; without `reads_data` only of the spec.
 
     Errors are the same as those of a run.
     """

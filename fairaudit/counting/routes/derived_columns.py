@@ -48,7 +48,7 @@ _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 def prepare(batch: Batch, plan: Plan) -> Numbers:
     """The numbers of a batch, with the columns that a plan derives, and those of models of strata.
 
-    Raises `PlanError` where the filter of the plan cannot be applied to it.
+    Raises `PlanError` if the filter of the plan cannot be applied to it.
     """
     numbers = Numbers(batch, plan)
     columns = {
@@ -152,7 +152,7 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
 
 
 class _Part(NamedTuple):
-    """Some people of a row: their number as a text, and their level; null where it is unknown."""
+    """Some people of a row: their number as a text, and their level; null if it is unknown."""
 
     people: pl.Expr
     level: pl.Expr
@@ -265,7 +265,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     scores: dict[str, pl.Expr] = {}
     for name, model in models.items():
         for number, score in enumerate(model.scores):
-            # It is null where a feature is missing, or of a level that the model does not know.
+            # It is null if a feature is missing, or of a level that the model does not know.
             total = pl.lit(score.intercept)
             for scale, slope in zip(model.features.numbers, score.slopes, strict=True):
                 value = numbers.value(scale.column).cast(pl.Float64)
@@ -274,7 +274,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
                 total = total + _look_up(category(known.column, numbers), known.levels, points)
             scores[own(f"{name} {number}")] = total
     frame = batch.frame.with_columns(score.alias(name) for name, score in scores.items())
-    # The number of a row's stratum, by its scores; null where it has none.
+    # The number of a row's stratum, by its scores; null if it has none.
     places: dict[str, pl.Expr] = {name: pl.lit(None, pl.String) for name in plan.models}
     for name, model in models.items():
         if isinstance(model, PropensityModel):
@@ -300,7 +300,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
 
 
 def category(column: str, numbers: Numbers) -> pl.Expr:
-    """The level of a categorical feature as a text, null where it is missing."""
+    """The level of a categorical feature as a text, null if it is missing."""
     level = _level(column, numbers)
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
 

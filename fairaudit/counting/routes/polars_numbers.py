@@ -110,7 +110,7 @@ class Numbers:
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def check_filter(self) -> None:
-        """Raises `PlanError` where the filter of the plan cannot be applied to the batch."""
+        """Raises `PlanError` if the filter of the plan cannot be applied to the batch."""
         rule, schema = self.rule, self.batch.schema
         if rule is None:
             return
@@ -167,7 +167,7 @@ class Numbers:
             yield value.alias(name_apart(name, letters))
 
     def present(self, column: str) -> pl.Expr:
-        """The column as it is stored, null where it is not a number or holds a missing token.
+        """The column as it is stored, null if it is not a number or holds a missing token.
 
         A text whose notations of dates are declared is written as 2024-12-31.
         """

@@ -72,7 +72,7 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     """The keys, numbers and scores of a plan in each row of a batch."""
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        # The level as it is stored, or the number of its interval; null where it is missing.
+        # The level as it is stored, or the number of its interval; null if it is missing.
         dtype, level = batch.schema[key.column], pl.col(key.column)
         if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
             raise DataError(

@@ -31,7 +31,7 @@ def count(sources: Sequence[SourceFile], plan: Plan, progress: Progress) -> list
 def count_batch(batch: Batch, plan: Plan, progress: Progress = SILENT) -> PartialCounts:
     """The counts of a batch.
 
-    Raises `PlanError` where the first rows alone have more levels than there may be groups.
+    Raises `PlanError` if the first rows alone have more levels than there may be groups.
     """
     numbers = prepare(batch, plan)
     # An id would be counted to its end, at the cost of all memory, to be refused then.

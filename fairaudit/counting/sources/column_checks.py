@@ -214,7 +214,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
 
 
 def find_difference(frame: pl.LazyFrame) -> int | None:
-    """The first row (from 1) whose values are not all equal; None where all are."""
+    """The first row (from 1) whose values are not all equal; None if all are."""
     import polars as pl
 
     first, *others = frame.collect_schema().names()

@@ -59,7 +59,7 @@ _FRAGMENTS = count(1)
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = False) -> str:
-    """The page of one answer; of several their summary. With `full` all of it is printed."""
+    """The page of one answer, or the summary of several. With `full` all of it is printed."""
     if len(answers) > 1:
         return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
