@@ -231,7 +231,6 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _MOST_BREACHES = 5
-_INCLUDES_LIMIT = ", includes the limit: the true value may be within the limit"
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -450,21 +449,14 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         symbol = headlines.symbol(finding)
         of = f" of {symbol}" if f"({symbol} " in headlines.headline(finding) else ""
         of = f" of the smoothed {symbol}" if estimate.unsmoothed else of
-        # A value beyond its limit: a note may say that the interval includes the limit.
-        limit, where = finding.limit, ""
-        if isinstance(limit, Limit) and (beyond := headlines.beyond_words(finding)):
-            low, high = estimate.low or 0.0, estimate.high or 0.0
-            if any(low < float(bound) < high for bound in limit.bounds):
-                where = "" if limit.conclusive else _INCLUDES_LIMIT
-            elif limit.is_crossed(low, None) and limit.is_crossed(high, None):
-                where = f", {beyond}"
         _, _, together = (estimate.method or "").partition(f", {SIDAK} ")
         notes = [f"for all {together} values"] if together else []
         is_of_pairs = several and SIMULTANEOUS in (estimate.method or "")
         notes += ["for all pairs of groups"] if is_of_pairs else []
         notes += [UNPAIRED] if UNPAIRED in (estimate.method or "") else []
         of += f" ({'; '.join(notes)})" if notes else ""
-        parts.append(f"{inference.percent} interval{of}{':' * bool(of)} {ends}{where}")
+        interval = f"{inference.percent} interval{of}{':' * bool(of)} {ends}"
+        parts.append(finding_facts.answer_by_interval(finding, interval))
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
@@ -474,13 +466,12 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         method = ",".join([f"{kind} of {number} groups", *more]) if is_joint else test.test
         method += f"; {numbers.corrected_over(test)}" if test.family > 1 else ""
         method += f"; before correction p {alone}" if alone != p else ""
-        null = finding_facts.hypothesis(finding)
-        gap, is_sure = " gap" * (null == NO_DISPARITY), test.adjusted < inference.alpha
-        words = f"clear{gap}: p {p}, unusual if there were {null} ({method})"
-        words = words if is_sure else words.replace(", unusual", ", not unusual", 1)
-        parts.insert(0, words if is_sure else f"{'no' if gap else 'not'} {words}")
+        null, is_sure = finding_facts.hypothesis(finding), test.adjusted < inference.alpha
+        what = "gap" if null == NO_DISPARITY else f"departure from {null}"
+        answer = "Yes" if is_sure else "Not shown"
         if finding_facts.is_of_others(finding):
-            parts[0] += ", for all groups, not for these two"
+            answer = "Yes for all groups together, not shown for these two"
+        parts.insert(0, f"Is the {what} more than chance? {answer}: p {p} ({method})")
         is_open = (estimate.low or 0) <= 0 <= (estimate.high or 0)
         if test.test == EQUAL_CHANGES and test.adjusted < inference.alpha and is_open:
             parts.append(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit.base import names
 from fairaudit.evidence.records import Side
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
-from fairaudit.judge import Breach, Check, EvidenceStatus, Finding, Status
+from fairaudit.judge import Breach, Check, EvidenceStatus, Finding, Limit, Status
 from fairaudit.judge.findings import Before, Earlier, Waived
 from fairaudit.judge.waivers import Waiver
 from fairaudit.metrics import Disparity, GroupMetric, find_metric
@@ -207,6 +207,18 @@ def hypothesis(finding: Finding) -> str:
     if test is not None and test.test == EQUAL_CHANGES:
         return "the same change in every group"
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
+
+
+def answer_by_interval(finding: Finding, interval: str) -> str:
+    """An interval, as the answer to whether the true value is on this side of the limit."""
+    estimate, limit = finding.estimate, finding.limit
+    if estimate is None or not isinstance(limit, Limit):
+        return interval
+    low, high = estimate.low or 0.0, estimate.high or 0.0
+    beyond = headlines.beyond_words(finding)
+    is_shown = limit.excludes(low, high) if beyond else limit.includes(low, high)
+    answer = f"Yes: {interval}" if is_shown else f"Not shown: {interval}, which includes the limit"
+    return f"Is the true value {beyond or 'within the limit'}? {answer}"
 
 
 def is_of_others(finding: Finding) -> bool:

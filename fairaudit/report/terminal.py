@@ -322,12 +322,14 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
     for index, diagnostic in enumerate(listed):
         is_first = not index and diagnostic.level is not Level.PASS
         code = Cell(f"{diagnostic.level}[{diagnostic.code}]", diagnostics.TONES[diagnostic.level])
-        place = [*_place(diagnostic, page)]
         parts = [
             [line(code, Cell(f": {diagnostic.headline}", Tone.STRONG), indent=4)],
-            place if is_first else place[:1],
+            [*_place(diagnostic, page, with_source=is_first)],
         ]
-        for label, texts in diagnostics.by_label(diagnostic.lines):
+        labelled = diagnostics.by_label(diagnostic.lines)
+        # The second diagnostic is for readers who know what the measure means.
+        labelled.sort(key=lambda part: part[0] == "means" and not is_first)
+        for label, texts in labelled:
             # How the value is computed is printed together with its two rates.
             own = [*_labelled((label, texts))]
             parts = [*parts[:-1], [*parts[-1], *own]] if label == "value" else [*parts, own]
@@ -354,16 +356,19 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
         yield BLANK
 
 
-def _place(diagnostic: Diagnostic, page: int) -> Iterator[Line]:
-    """Where the limit is set, and the line of the spec with the limit underlined."""
+def _place(diagnostic: Diagnostic, page: int, *, with_source: bool = True) -> Iterator[Line]:
+    """Where the limit is set, with the value: in the line of the spec, or next to the limit."""
     if not diagnostic.place:
         return
-    source = diagnostic.source
+    source = diagnostic.source if with_source else None
     gutter = "  " if source is None else " " * len(str(source.number))
-    yield line(Cell(f"{gutter}--> ", Tone.MUTED), diagnostic.place)
+    value = f" {diagnostic.value}" if diagnostic.value else ""
+    beside = f" {value} ({diagnostic.limit})" if value and source is None else ""
+    yield line(
+        Cell(f"{gutter}--> ", Tone.MUTED), diagnostic.place, Cell(beside, Tone.MUTED), indent=6
+    )
     if source is None:
         return
-    value = f" {diagnostic.value}" if diagnostic.value else ""
     room = page - len(gutter) - 3
     before, after = source.before, source.after
     limit = source.limit[: max(room - len(value) - 8, 8)]

@@ -130,7 +130,7 @@ def test_p_before_and_after_correction_are_in_one_line() -> None:
     p = 2 * NormalDist().cdf(-(14 / 60) / (pooled * (1 - pooled) * 2 / 60) ** 0.5)
     alone, corrected = (f"{number:.4f}"[1:] for number in (p, 2 * p))
     lines = [text for _, text in first.facts if alone in text or corrected in text]
-    words = f"clear gap: p = {corrected}, unusual if there were no disparity (z; Holm, 2 tests; "
+    words = f"Is the gap more than chance? Yes: p = {corrected} (z; Holm, 2 tests; "
     words += f"before correction p = {alone})"
     assert lines == [words]
 

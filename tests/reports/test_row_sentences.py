@@ -148,7 +148,7 @@ def test_a_situation_is_told_in_people(result: AuditResult) -> None:
 )
 def test_a_test_says_what_it_tests(result: AuditResult, metric: str, hypothesis: str) -> None:
     finding = finding_of(result, metric)
-    assert f" if there were {hypothesis}" in sentence_of(result, finding)
+    assert f"Is the departure from {hypothesis} more than chance? " in sentence_of(result, finding)
 
 
 def test_an_open_test_of_calibration_speaks_of_calibration() -> None:

@@ -170,9 +170,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str)
     assert (str(finding.status), finding.not_enough_evidence) == (word[:4], True)
     sentence = sentence_of(result, finding)
     assert "; value: 0.250, above 0.1 (" in sentence
-    assert (
-        "; sure: no clear gap: p = .1098, not unusual if there were no disparity (z), " in sentence
-    )
+    assert "; sure: Is the gap more than chance? Not shown: p = .1098 (z), " in sentence
     assert "; test: z, χ²(1) = 2.56" in sentence
     assert "over the limit, but not enough evidence" in sentence
     assert "these numbers are compatible with no disparity" in sentence
@@ -301,7 +299,7 @@ def test_a_confidence_has_all_its_digits(confidence: str) -> None:
     cells: dict[tuple[str, ...], Rate] = {("a",): (80, 100), ("b",): (50, 100)}
     metric = {"metric": "impact_ratio", "by": "g", "fail": {"below": 0.8, "significant": True}}
     result = audited(cells, ("g",), metric, inference={"confidence": confidence})
-    assert f", {level} interval" in sentence_of(result, result.findings[0])
+    assert f": {level} interval" in sentence_of(result, result.findings[0])
     assert "100 % interval" not in told(result)
 
 
@@ -667,4 +665,8 @@ def test_an_interval_across_the_limit_is_told(size: int, is_across: bool) -> Non
     text = sentence_of(result, finding)
     assert ("includes the limit" in text) == is_across
     within = audited(cells, ("g",), {"metric": GAP, "fail": {"above": 0.25}})
-    assert "includes the limit" not in sentence_of(within, within.findings[0])
+    is_shown = "within the limit? Yes: " in sentence_of(within, within.findings[0])
+    estimate = within.findings[0].estimate
+    assert estimate is not None
+    assert estimate.high is not None
+    assert is_shown == (estimate.high < 0.25)

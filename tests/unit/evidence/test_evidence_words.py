@@ -38,11 +38,12 @@ SENTENCE = re.compile(
     r"\((?P<word>fails|warns) .*; "
     r"who: g=a (?P<a>[\d.e+-]+) % (?P<x>[\d,]+)/(?P<n>[\d,]+), "
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
-    r"sure: (?P<surely>clear|no clear) gap: "
-    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?), (?:not )?unusual if there were no disparity "
-    r"\((?P<test>[^)]*)\), "
+    r"sure: Is the gap more than chance\? (?P<surely>Yes|Not shown): "
+    r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?) \((?P<test>[^)]*)\), "
+    r"Is the true value (?P<side>within the limit|(?:below|above) \S+)\? "
+    rf"(?P<shown>Yes|(?P<across>Not shown)): "
     rf"[\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
-    r"(?P<across>, includes the limit)?(?P<all>, (?:below|above) \S+)?[,;:].*"
+    r"(?(across), which includes the limit|)[,;:].*"
 )
 RATES = st.tuples(st.integers(4, 90), st.integers(4, 90)).map(lambda one: (one[0], sum(one)))
 MANY = st.tuples(st.integers(4, 10**7), st.integers(4, 10**7)).map(lambda one: (one[0], sum(one)))
@@ -77,11 +78,11 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     def beyond(number: Fraction | float) -> bool:
         return (low is not None and number < low) or (high is not None and number > high)
 
-    is_within = any(end is not None and one["low"] < end < one["high"] for end in (low, high))
-    # A limit that asks for the whole interval has a sentence of its own on that.
-    assert bool(said["across"]) == (is_within and beyond(value) and not case.conclusive)
     wholly = (low is not None and one["high"] < low) or (high is not None and one["low"] > high)
-    assert bool(said["all"]) == wholly
+    within = not any(map(beyond, (Fraction(one["low"]), Fraction(one["high"]))))
+    # The interval answers the question that the value puts: beyond the limit, or within it?
+    side = f"{said['sign']} {said['bound']}" if said["sign"] else "within the limit"
+    assert (said["side"], said["shown"] == "Yes") == (side, wholly if beyond(value) else within)
     # The printed rates give the printed value, unless a limit is so near that it has many digits.
     first, second = (Fraction(said[name]) / 100 for name in "ab")
     result = first / second if ratio else first - second
@@ -117,7 +118,7 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     # The p-value as printed is on the side of the level that it is judged to be on.
     sign, level = said["p"].split()
     sure = word.split()[1] == "sure"
-    assert (said["surely"] == "clear") == (Fraction(one["significance"]["p"]) < alpha)
+    assert (said["surely"] == "Yes") == (Fraction(one["significance"]["p"]) < alpha)
     assert (Fraction(level) < alpha) == sure if sign == "=" else sure, one["sentence"]
     for kind, text in SAID.items():
         assert (text in one["sentence"]) == (kind == backing)
@@ -213,8 +214,8 @@ def test_several_groups_are_told_as_they_are_judged(
         assert ratios[told] == min(ratios[g] for g in proven)
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
-    of_family = rf"if there were no disparity \([^;]*; Holm, {size} tests[;)]"
-    family = rf"clear gap: p (= |< )(\.\d+|1\.0+), (?:not )?unusual {of_family}"
+    answer = r"more than chance\? (?:Yes|Not shown): p (= |< )(\.\d+|1\.0+)"
+    family = rf"{answer} \([^;]*; Holm, {size} tests[;)]"
     found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
     if found[1] != "< ":
