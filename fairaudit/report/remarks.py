@@ -188,8 +188,7 @@ def uncovered(result: AuditResult) -> Iterator[str]:
         pair = checks.worst_pair(worst, " compared with ")
         value, by = numbers.number(worst.estimate.value, 3), numbers.subset(row.by)
         text += f". {word} {worst.title} without a limit is {value}, by {by}"
-        text += f": {pair}" if pair else ""
-        text += describe_set_aside(open_)
+        text += (f": {pair}" if pair else "") + describe_set_aside(open_)
     yield text
 
 
