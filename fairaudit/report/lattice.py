@@ -304,8 +304,8 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
         return (
             f"No gap of more than {least} appears only in a combination. Each group by two or more "
             f"columns{describe_set_aside(meeting)} was compared with all other people (p < "
-            f"{inference.alpha:g}, {corrected}). Where such a group differs, a larger group that "
-            "contains it differs, too. A combination may still have a wider gap than this group."
+            f"{inference.alpha:g}, {corrected}). Where it differs, a larger group that contains it "
+            "differs, too. A combination may still have a wider gap than the larger group."
         )
     return (
         "A gap first appears at a group by two or more columns under two conditions. The group "
