@@ -148,9 +148,8 @@ def compare_classes(
 def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
     """χ² or G of groups with enough expected people.
 
-    For very small p-values, the χ² statistic is too large if a class is rare, and G is too large if
-    a cell is nearly empty. If the p-value of the other test is then more than twice as large, it
-    counts.
+    If p is very small, χ² is too large if a class is rare, and G is too large if a cell is nearly
+    empty. If the p-value of the other test is then more than twice as large, it counts.
     """
     tests = (("χ²", contingency.chi_square), ("G", contingency.g_test))
     found = []

@@ -201,8 +201,8 @@ METHODS = (
         "intervals of these estimates (method of variance estimates recovery). “MOVER by each "
         "share” is the same for any other formula: each share in turn is set to the lower and to "
         "the upper end of its interval, and the other shares keep their values. In an average "
-        "over strata, the strata with few hits (people that the share counts) are first combined "
-        "into one share (Fay & Feuer, Stat Med 16:791).",
+        "over strata, strata with few hits (counted people) are joined (Fay & Feuer, Stat Med "
+        "16:791).",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
@@ -219,10 +219,10 @@ METHODS = (
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
         "intervals of its shares (method: MOVER). A difference near 1 or -1 has few exceptions: "
         "misses in one group, hits in the other. Its interval also includes the exact limit for "
-        "these few people (Hoeffding, Ann Math Stat 27:713). Such an interval is wide. It can "
-        "include parity (no disparity) although the test has p below .05. Intervals that hold at "
-        "the same time have a higher threshold than 13: 13 · (z/1.96)⁵. Over all pairs it is "
-        "2/3 · z², or 13 if that is larger. z is the critical value, 1.96 for one 95 % interval.",
+        "these few people (Hoeffding, Ann Math Stat 27:713). Such a wide interval can include "
+        "parity (no disparity) although p is below .05. Intervals that hold at the same time have "
+        "a higher threshold than 13: 13 · (z/1.96)⁵, and over all pairs the larger one of 13 and "
+        "2/3 · z². z is the critical value, 1.96 for one 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

@@ -327,9 +327,8 @@ def find_smallest_p_of_pairs(
 
     If there are many groups, only the pairs that may differ most are tested.
 
-    `pair_filter` marks the pairs that count, by their higher and their lower value (a pair beyond
-    the limit, for example). NaN if no pair counts. `precision` [G] is larger for groups that are
-    known more precisely.
+    `pair_filter` marks the pairs that count, by their higher and lower value; NaN if no pair does.
+    `precision` [G] is larger for groups that are known more precisely.
     """
     groups = np.flatnonzero(among)
     values = value[groups]
