@@ -221,8 +221,8 @@ METHODS = (
         "misses in one group, hits in the other. Its interval also includes the exact limit for "
         "these few people (Hoeffding, Ann Math Stat 27:713). Such a wide interval can include "
         "parity (no disparity) although p is below .05. Intervals that hold at the same time have "
-        "a higher threshold than 13: 13 · (z/1.96)⁵, and over all pairs the larger one of 13 and "
-        "2/3 · z². z is the critical value, 1.96 for one 95 % interval.",
+        "a higher threshold than 13: 13 · (z/1.96)⁵, and over all pairs the larger of 13 and "
+        "2/3 · z². z is the critical value: 1.96 for a single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

@@ -176,7 +176,7 @@ class Outsiders(NamedTuple):
 
 
 class _Losses:
-    """What each reason takes away, as arrays [people, weight]: in `total`, and for each group.
+    """The losses by each reason, as arrays [people, weight]: in `total`, and for each group.
 
     Fewer than `threshold` people count as `threshold` - 1.
     """

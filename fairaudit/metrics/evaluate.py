@@ -198,8 +198,8 @@ def evaluate_against(
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     errors = [side.error for side in (evaluation, other) if side.error is not None]
-    # The highest group for one outcome has no reference there, but may be below the highest group
-    # for the other outcome. So a group is judged if it is judged for one of the two.
+    # The highest group by an outcome has no reference there, but may be below the highest group by
+    # the other outcome. So a group is judged if it is judged by either outcome.
     takes_part = evaluation.spread or (evaluation.takes_part & other.takes_part)
     return replace(
         evaluation,

@@ -228,7 +228,7 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
     """The part that attains the value, or all where all count: over classes of the worst class.
 
-    For one model minus another, all parts count.
+    For the difference of two models, all parts count.
     """
     parts = finding.parts
     if averages_classes(finding):

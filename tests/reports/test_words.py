@@ -118,7 +118,7 @@ def test_epsilon_has_its_interval_and_a_scale_and_is_no_promise() -> None:
     (entry,) = [row.entries[0] for row in result.lattice if len(row.by) == 2]
     low, high = entry.estimate.low, entry.estimate.high
     assert f"ε by sex × team is 0.6931 [{low:.4f}, {high:.4f}] (no smoothing)" in text
-    assert "ε is 0.22 for a ratio of four fifths, and 1.10 for one third" in text
+    assert "ε is 0.22 for a ratio of four fifths, and 1.10 for a third" in text
     assert "depends on the outcome alone and is never negative" in text
     assert "not a guarantee within" in text
     assert "high-privacy" not in text

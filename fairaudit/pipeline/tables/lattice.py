@@ -267,7 +267,7 @@ def epsilons(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
         # Values to compare ε with: a scale, not a guarantee (Foulds & Pan §3.3).
-        regime = "for comparison: ε is 0.22 for a ratio of four fifths, and 1.10 for one third"
+        regime = "for comparison: ε is 0.22 for a ratio of four fifths, and 1.10 for a third"
         if math.isinf(epsilon):
             regime = "an infinite ε bounds nothing: an outcome has probability 0 in one group, but "
             regime += "not in another"
