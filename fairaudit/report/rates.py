@@ -223,8 +223,8 @@ def legend(result: AuditResult) -> Paragraph:
         "denominator of the rate; diff. (points) and ratio: compared with the reference group "
         "(the group that the spec declares; if it declares levels of only some columns, the largest"
         f" group with these levels; otherwise the largest group); {level}: the interval (Wilson's"
-        " for a share) of each group separately; p: test of no difference from the reference, by z, "
-        f"or by Fisher's test (F) {FEW_EXPECTED}; *: p is below {provenance.inference.alpha:g} "
+        " for a share) of each group separately; p: test of no difference from the reference, by z,"
+        f" or by Fisher's test (F) {FEW_EXPECTED}; *: p is below {provenance.inference.alpha:g} "
         f"after correction ({correction}) for the tests of its table; the p-value of a check is "
         f"corrected for {provenance.inference.family.words}; small: fewer than `min_size` people "
         f"in the denominator, not compared{set_aside}.",
