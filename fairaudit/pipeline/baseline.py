@@ -196,7 +196,7 @@ class PreviousFinding(Frozen):
     def of(cls, finding: Finding, rows: IndexedRows) -> PreviousFinding:
         """The previous finding in a report with these rows."""
         waived = [breach for waiver in finding.waived for breach in waiver.crossed]
-        # In a spread all values share a key: their groups tell the waived pair from the other.
+        # In a spread all values share a key: only their groups distinguish the waived pair.
         spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
         crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
         unspared = [
