@@ -36,6 +36,7 @@ SPEC: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("word", ["Total", "TOTAL", "Overall", "Grand Total", "All students"])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_with_totals_gives_the_rates_of_the_table_without(
