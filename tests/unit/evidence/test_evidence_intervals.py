@@ -22,7 +22,7 @@ from conftest import about, examples, seeds
 from evidence_specs import YES, Cells, Rate, confused, document, ends, named, people, spec
 from hypothesis import given
 from hypothesis import strategies as st
-from stats_oracle import is_few, koopman, printed, share_bounds, wilson
+from stats_oracle import is_few, printed, ratio_bounds, share_bounds, wilson
 
 from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
 from fairaudit.stats import multiplicity, proportions
@@ -101,7 +101,7 @@ def test_confidence_is_that_of_the_spec() -> None:
     metric = {"metric": "disparate_impact_ratio", **LEVEL}
     for confidence in ("0.5", "0.9", "0.999"):
         row = of_group(comparisons(APPLICANTS, metric, inference={"confidence": confidence}), "a")
-        expected = koopman(24, 80, 96, 160, 1 - float(confidence))
+        expected = ratio_bounds(24, 80, 96, 160, 1 - float(confidence))
         assert ends(row) == pytest.approx(expected, rel=1e-7)
 
 
