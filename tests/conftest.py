@@ -56,7 +56,7 @@ QUICK, ALL = 5, 15
 
 
 ATTACKS = 0.3
-"""So many times the damage and malice of `tests/attacks`: three tenths of it, or a fifth if quick."""
+"""The share of the damage and malice of `tests/attacks` that a run tries: less if it is quick."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
