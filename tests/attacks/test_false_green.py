@@ -163,5 +163,5 @@ def test_a_column_is_not_read_in_place_of_one_whose_name_is_a_pattern(
         "columns": {"protected": ["g"], "decision": {"column": name, "positive": "1"}},
         "metrics": [{"metric": "demographic_parity_difference", "fail": {"above": 0.1}}],
     }
-    with pytest.raises(fairaudit.FairauditError, match="the name is a pattern of names"):
+    with pytest.raises(fairaudit.FairauditError, match="stand for other columns"):
         fairaudit.audit(spec, data)

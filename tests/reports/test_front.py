@@ -238,7 +238,7 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
 def test_what_to_do_next_follows_from_what_was_found() -> None:
     small = {"metric": "demographic_parity_ratio", "fail": {"below": 0.8, "significant": True}}
     for rates, metrics, more, words in (
-        (UNEQUAL, ["selection_rate"], {}, "so the result has no verdict, and a gate does not stop"),
+        (UNEQUAL, ["selection_rate"], {}, "so the result has no verdict, and the exit code is 0"),
         ({"a": (5, 10), "b": (3, 10)}, [small], {}, "Collect more data: for 1 check"),
         (UNEQUAL, [RATIO], {}, "Find the cause of this: "),
         ({"a": (50, 100), "b": (0, 0)}, [RATIO], {}, "Read why 1 check could not be evaluated"),
