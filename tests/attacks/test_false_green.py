@@ -39,6 +39,7 @@ _LIMITS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", _LIMITS)
 @pytest.mark.parametrize("rule", [{"min_size": 30}, {"min_events": 5}])
 def test_a_group_of_many_people_is_large_whatever_they_weigh(

@@ -61,6 +61,7 @@ def failed() -> AuditResult:
     return audit(UNEQUAL, [RATIO])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EACH)
 def test_the_headline_comes_before_all_else_and_every_check_is_in_the_list(name: str) -> None:
     result, tree = sample(name).result, tree_of(name)

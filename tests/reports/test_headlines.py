@@ -149,6 +149,7 @@ def test_a_number_beside_a_bound_keeps_its_side() -> None:
     assert numbers.number_beside(0.6158, bounds, digits=0, scale=100) == "62"
 
 
+@pytest.mark.long
 def test_a_reversal_whose_numbers_are_hidden_is_not_denied() -> None:
     spec = yaml.safe_load(Path(f"{SPECS}/loans.yaml").read_text("utf-8"))
     spec |= {"data": "sample_data/loans.csv", "suppress_below": 100, "metrics": ["selection_rate"]}

@@ -563,6 +563,7 @@ def test_no_name_has_two_entries() -> None:
     assert {len(each) for each in owners.values()} == {1}
 
 
+@pytest.mark.long
 def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it() -> None:
     for record in CATALOGUE:
         with about(record.id):

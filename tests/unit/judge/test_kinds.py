@@ -89,6 +89,7 @@ def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:
     assert "however many strata" in ReversalKind.MOST_PEOPLE.description
 
 
+@pytest.mark.long
 def test_a_pair_of_any_kind_is_among_the_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortcut of the scan finds what a look at every pair of groups finds."""
 

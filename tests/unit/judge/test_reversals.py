@@ -126,6 +126,7 @@ def tables_of(one: Reversal) -> list[tuple[int, int, int, int]]:
     return [(s.first.over, s.first.under, s.second.over, s.second.under) for s in one.strata]
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_garbage_collection")
 def test_tests_equal_statsmodels_on_random_tables() -> None:
     checked = 0
@@ -189,6 +190,7 @@ def claim(one: Reversal) -> float:
     return max(crude, together) if one.joined.difference * one.crude < 0 else 1.0
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("no_garbage_collection")
 def test_the_family_is_every_comparison_of_the_scan() -> None:
     kinds: set[ReversalKind] = set()
@@ -210,6 +212,7 @@ def is_sure(one: Reversal) -> bool:
     return one.significance is not None and one.significance.adjusted < ALPHA
 
 
+@pytest.mark.long
 def test_those_that_matter_come_first() -> None:
     several = 0
     for seed in range(20):
@@ -261,6 +264,7 @@ def test_where_nothing_reverses_nothing_is_sure_to(setting: str, bench: Any) -> 
     assert found.every > 20 if setting == "mix" else found.every < 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("people", [1000, 10_000, long(100_000)])
 def test_planted_reversals_are_found(people: int, bench: Any) -> None:
     """10 points in each stratum: a standard error of 4 points in 1,000 people, 1.3 in 10,000."""
