@@ -102,9 +102,10 @@ class Filter(Frozen):
     `numeric` columns are read as numbers, `dated` columns as dates; each has the length of the
     longest date that it is compared with. `ordered` are pairs of columns that are compared with
     each other by `<` or `>`. `logical` columns are operands of `and`, `or` and `not`. `tested` are
-    columns that are used only in `is null` or `is not null`. `texts` are the texts that a column
-    is equal to or in, by column and by `Lowercase` or `Uppercase` if the filter applies it; the
-    expression compares them with the column of `name_apart`.
+    columns that are used only in `is null` or `is not null`. `texts` are the texts that the filter
+    compares with a column by `=`, `<>` or `in`. The key is the column, and `Lowercase` or
+    `Uppercase` if the filter applies one of them. The expression compares these texts with the
+    column that `name_apart` names.
     """
 
     text: str
@@ -119,7 +120,11 @@ class Filter(Frozen):
 
 
 def name_apart(column: str, letters: str) -> str:
-    """The column of `Filter.texts` whose look-alikes are null; no file can hold its name."""
+    """The name of a copy of a column of `Filter.texts`; no file has a column of this name.
+
+    In the copy, texts that only look like a text of the filter (other case, other blanks) are null,
+    so the filter does not decide these rows.
+    """
     return f"\0{letters}={column}"
 
 

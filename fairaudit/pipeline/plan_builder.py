@@ -327,7 +327,7 @@ def list_amounts(spec: Spec) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
 
 
 def _sum_cells(spec: Spec) -> CellSums:
-    """The sums of which the amounts of all outcomes are made."""
+    """The sums from which the amounts of all outcomes are made."""
     sums = set[SumName]()
     for *_, kind, columns in list_amounts(spec):
         if kind == "number":

@@ -279,6 +279,7 @@ def test_two_specs_of_one_folder_are_a_usage_error(tmp_path: Path) -> None:
     assert run("run", "fairaudit.yaml", folder=tmp_path).returncode == 1
 
 
+@pytest.mark.long
 def test_times_with_a_zone_are_the_same_on_every_machine(tmp_path: Path) -> None:
     night = dt.datetime(2024, 1, 1, 2, 30, tzinfo=dt.UTC)
     day = dt.datetime(2023, 12, 31, 20, 30, tzinfo=dt.UTC)
@@ -325,6 +326,7 @@ _ALIKE_LEFT_OUT = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ["", "lazy"])
 @pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
 @pytest.mark.parametrize(

@@ -41,6 +41,7 @@ OTHERS = ["Insgesamt 2024", "Población", "99", ""]
 """These are no names of totals, but their counts are; a database writes blanks (ROLLUP)."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("word", [*WORDS, *OTHERS])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_with_totals_gives_the_rates_of_the_table_without(
