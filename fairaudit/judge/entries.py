@@ -26,6 +26,7 @@ from fairaudit.metrics import (
     GroupMetric,
     GroupValues,
     Requirement,
+    TableMetric,
     build_disparity,
     evaluate,
 )
@@ -370,13 +371,21 @@ def find_opposite_strata(
         support = support & table.known_strata[:, None]
         gap = np.where(support[:, first] & support[:, places], r - q, np.nan)
         variance = _find_variance((own, first), *([] if is_alone else [(side, places)]))
-        if variance is None:
-            reason = f"the variance of {own.metric.id} in a stratum is not known"
+        if variance is None or np.isnan(gap).all():
+            what = "variance" if variance is None else "direction"
+            reason = f"the {what} of {own.metric.id} in a stratum is not known"
             yield tell_unsearched(table.given, reason)
             continue
+        # A contrast is not computed from two rates alone.
+        is_contrast = metric.comparison.contrast and not metric.comparison.exact_in_strata
+        contrasts = within.value[:, first] if is_contrast else None
         _, p = gail_simon(gap, variance)
         for at in np.flatnonzero(p * len(pairs) < evidence.inference.alpha).tolist():
-            is_beyond = _mark_beyond(limit, metric, r[:, at], q[:, at], spread=within.spread)
+            values = _find_both_ways(metric, r[:, at], q[:, at], spread=within.spread)
+            if contrasts is not None:
+                values = [contrasts[:, at], 2 * float(metric.ideal) - contrasts[:, at]]
+            beyond = [[limit.is_crossed(one, None) for one in value.tolist()] for value in values]
+            is_beyond = np.any(beyond, axis=0)
             turns = [np.where(is_beyond, np.fmax(turn * gap[:, at], 0), 0) for turn in (1, -1)]
             if not all(turn.any() for turn in turns):
                 continue
@@ -399,6 +408,18 @@ def _describe_turn(
         "number for all strata does not show"
     )
     return NotEvaluated((), (), reason, blocks=True)
+
+
+def explain_unsearched(check: Check) -> str:
+    """Why gaps of a check are not compared between levels of a column that it does not use."""
+    needs = {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.FEATURES}
+    if check.against:
+        return "the check is on a change between two outcomes"
+    if isinstance(check.metric, TableMetric):
+        return "the measure is one number for all groups"
+    if check.terms.at is not None or check.metric.requirements & needs:
+        return "scores and single people are not counted by this column"
+    return ""
 
 
 def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
@@ -434,16 +455,14 @@ def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
     return None if np.isnan(variance).all() else variance
 
 
-def _mark_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
-    """Marks of the strata where two rates [Z] differ by more than the limit, in any direction."""
+def _find_both_ways(metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> list[Floats]:
+    """The comparisons of two rates [Z] in both directions."""
     ways = [(r, q), (2 * q - r, q) if metric.comparison.one_sided else (q, r)]
     if spread:
         ends = np.maximum(r, q), np.minimum(r, q)
         ways = [ends if metric.comparison.highest_first else ends[::-1]]
     with np.errstate(all="ignore"):
-        values = [metric.comparison.apply(first, second) for first, second in ways]
-    beyond = [[limit.is_crossed(one, None) for one in value.tolist()] for value in values]
-    return np.asarray(np.any(beyond, axis=0))
+        return [metric.comparison.apply(first, second) for first, second in ways]
 
 
 def find_cancelling_parts(

@@ -107,8 +107,8 @@ def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
 class Sums(Frozen):
     """Exact sums of a number over people: arrays [Z, G], or those of one group.
 
-    The sum meant is `total / scale`, that of squares `squares / square_scale`; `magnitude` is that
-    of absolute values, at `magnitude_scale`.
+    The sum is `total / scale`. The sum of squares is `squares / square_scale`. `magnitude` is the
+    sum of absolute values, with `magnitude_scale`.
     """
 
     n: Cell
@@ -128,6 +128,11 @@ class Sums(Frozen):
             squares=change(self.squares),
             magnitude=change(self.magnitude),
         )
+
+    @property
+    def of_magnitudes(self) -> Sums:
+        """The sums of absolute values."""
+        return replace(self, total=self.magnitude, scale=self.magnitude_scale)
 
     @property
     def mean(self) -> Floats:

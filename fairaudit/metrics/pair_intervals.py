@@ -2,7 +2,7 @@
 
 A difference of two shares gets Newcombe's interval, which is MOVER of Wilson's; a difference of two
 means Welch's; a ratio of shares Koopman's; everything else recovers its variance from the intervals
-of both sides (MOVER, Zou & Donner 2008). Of few hits or misses all of them are of exact intervals.
+of both sides (MOVER, Zou & Donner 2008). With few hits or misses, all of them use exact intervals.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def of_difference(
     t: TTest = TTest.WELCH,
     r: Floats | None = None,
 ) -> Interval | None:
-    """The interval of the first value minus the second; of means by a t test of that kind.
+    """The interval of the first value minus the second; for means, by this kind of t test.
 
     Two values of the same clusters are correlated by `r`, here and below.
     """
@@ -156,7 +156,7 @@ def of_odds_ratio(
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the odds ratio common to all strata, by the variance of its logarithm.
 
-    None where it is 0 or infinite: such a logarithm has no variance; and under unequal weights,
+    None if it is 0 or infinite: such a logarithm has no variance; and under unequal weights,
     as the variance is that of people who all weigh the same.
     """
     inner, outer = first.strata, second.strata
@@ -248,7 +248,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     varies = (plus > 0) & (plus < 1)
     ends = []
     for (first_end, second_end), pick in ((lows, np.minimum), (highs, np.maximum)):
-        # The one farther from 0; of different signs the smaller, or the larger.
+        # The one farther from 0. If the signs differ, the smaller or the larger one.
         farther = np.where(np.abs(first_end) > np.abs(second_end), first_end, second_end)
         end = np.where(first_end * second_end < 0, pick(first_end, second_end), farther)
         ends.append(np.where(varies, end, np.nan))

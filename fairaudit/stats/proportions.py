@@ -62,9 +62,9 @@ def mover_ratio(
     """The bounds of `first / second`, both of them not negative, of any shapes that broadcast.
 
     Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean and
-    standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082. Where `second`
-    may be 0 the upper bound is infinite; where `first` may be 0 the lower bound is 0. If a value or
-    the bound next to it is infinite, like the odds of 1, it is the ratio of the farthest bounds.
+    standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082. The upper bound
+    is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a value or the
+    bound next to it is infinite, like the odds of 1, it is the ratio of the farthest bounds.
 
     >>> ends = mover_ratio(np.array(4.0), (np.array(3.0), np.array(6.0)),
     ...              np.array(2.0), (np.array(1.0), np.array(3.0)))
@@ -319,11 +319,12 @@ def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
 def mark_few(
     share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
 ) -> Marks:
-    """Shares of fewer than 13 hits or misses; at a smaller `alpha` of more, as z⁵.
+    """Marks shares with fewer than 13 hits or misses; for a smaller `alpha` more, as z⁵.
 
-    Their score bounds are too close: of 36 people at .0975 they cover .919. From 13 on no number
-    of people has a rate that is covered in less than .930; at the levels of 2 to 1,000 values that
-    hold simultaneously, no rate of all of them. Bounds `over_pairs` are exact below ⅔ z².
+    Their score bounds are too narrow: for 36 people and a rate of .0975, they cover it with a
+    probability of .919. With 13 or more hits and misses, the probability is at least .930 for each
+    rate and number of people. This also applies to 2 to 1,000 simultaneous intervals. Bounds
+    `over_pairs` are exact below ⅔ z².
     """
     far = far_hits(alpha, over_pairs=over_pairs) * (1 if over_pairs else 5)
     with np.errstate(all="ignore"):
@@ -397,8 +398,8 @@ def gap_interval(
     """The bounds of the difference `p - q` of proportions seen in `n` and `m`, correlated by `r`.
 
     Newcombe (1998), Interval estimation for the difference between independent proportions, Stat
-    Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. Of few
-    hits or misses it is the hybrid of exact intervals, and it has the bounds of `split_tails`.
+    Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. With
+    few hits or misses it is the hybrid of exact intervals, and has the bounds of `split_tails`.
 
     >>> low, high = gap_interval(np.array(0.3), np.array(80.0), np.array(0.6), np.array(160.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -490,8 +491,8 @@ def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> 
     """The bounds of the ratio `p / q` of independent proportions by the χ² score test.
 
     Koopman (1984), Confidence intervals for the ratio of two binomial proportions, Biometrics
-    40:513. Where p is 0 the lower bound is 0, where q is 0 the upper one is infinite; both are 0:
-    (0, infinity).
+    40:513. The lower bound is 0 if p is 0, and the upper bound is infinite if q is 0 (both, if both
+    are 0).
 
     >>> low, high = koopman(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -575,7 +576,7 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q` by the logarithm; (0, infinity) where either share is 0.
 
-    Where both are 1 the formula leaves it no width; `koopman` does. Katz, Baptista, Azen & Pike
+    If both are 1, the interval has no width; that of `koopman` has. Katz, Baptista, Azen & Pike
     (1978), Obtaining confidence intervals for the risk ratio in cohort studies, Biometrics 34:469.
 
     >>> low, high = katz(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))

@@ -270,6 +270,7 @@ AT_THE_END = {"atkinson"}
 """Without one on these people: somebody has no benefit, which makes it 1 whatever the others do."""
 
 
+@pytest.mark.long
 def test_every_value_has_an_interval_or_says_why_not() -> None:
     records = {one.id: one for one in WITHOUT_DRAWS}
     told = dict[str, set[bool]]()
@@ -409,6 +410,7 @@ def test_equalized_odds_bounds_both_rates_together(groups: list[Cells]) -> None:
         assert close(row, expected), (row, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(2, quick=1))
 def test_many_groups(seed: int) -> None:
     """All 9,900 ordered pairs, of which the tool asks only those that can be extreme."""
@@ -423,6 +425,7 @@ def test_many_groups(seed: int) -> None:
         assert close(row, both), (row, both)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(40))
 def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     """Half a million pairs, with sizes that survey weights make no whole numbers."""
@@ -462,6 +465,7 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
         assert (difference[0][g], difference[1][g]) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.long
 def test_bounds_of_a_ratio_draw_in_where_there_are_more_people() -> None:
     """What the choice of pairs rests on: more people at the same rates never widen an interval.
 
