@@ -316,8 +316,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Rates of the same clusters are correlated: their variances do not add up. Intervals to an
-    # extreme group end at parity, so that errors beyond it would be lost in a sum of squares.
+    # Variances add up, but not of the same clusters, and not of intervals that end at parity.
     policy = parts[0].terms.policy
     adds = fold is MEAN and disparity.to_reference and policy not in EXTREME_REFERENCES
     adds = adds and not clusters.is_clustered(parts[0])
