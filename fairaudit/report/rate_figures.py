@@ -192,7 +192,9 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
         for value, side in () if limit is None else _places(finding, check, metric, limit):
             text = write(value, digits)
-            yield Rule(value, label=f"{name} {side} {text}", limit=name)
+            alone = replace(limit, significant=False, conclusive=False)
+            bounds = "" if isinstance(check.metric, GroupMetric) else str(alone)
+            yield Rule(value, label=f"{name} {side} {text}", limit=name, bounds=bounds)
 
 
 def _places(

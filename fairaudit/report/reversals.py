@@ -524,8 +524,8 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
     joined, is_of_both = reversal.joined, reversal.kind in _OF_BOTH_GAPS
     if is_of_both and reversal.crude_p is not None and joined is not None and joined.p is not None:
         overall, mixed = (numbers.probability(p, alpha) for p in (reversal.crude_p, joined.p))
-        text = f"{write(reversal.significance)}: the gap overall has p {overall}, the gap at the "
-        text += f"same mix of {name_given(reversal)} p {mixed}"
+        text = f"{write(reversal.significance)}, the larger p of both gaps: overall {overall}, at "
+        text += f"the same mix of {name_given(reversal)} {mixed}"
         text += ", before correction" if reversal.significance.family > 1 else ""
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
