@@ -31,7 +31,7 @@ def log_to_mlflow(result: AuditResult, name: str = "fairaudit") -> None:
     and tag: `fairaudit/impact_ratio/sex/decision` is a metric with the value of a check, as its
     limit judges it, and a tag with its status. A check without a finite value has the tag alone.
     Tags `fairaudit.verdict`, `fairaudit.spec`, `fairaudit.spec_sha256` and `fairaudit.version` say
-    what was audited by what. Raises `UsageError` where MLflow is not installed; errors of its store
+    what was audited by what. Raises `UsageError` if MLflow is not installed; errors of its store
     are its own.
     """
     check_type(result, AuditResult, "what is logged is a result")

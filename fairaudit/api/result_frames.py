@@ -114,7 +114,7 @@ def find_extremes(
 
 
 def _find_grouping(result: AuditResult, by: str | Sequence[str]) -> frozenset[str]:
-    """The columns of a grouping that the result has; raises `UsageError` where it has none such."""
+    """The columns of a grouping that the result has; raises `UsageError` if it has none such."""
     known: dict[frozenset[str], Grouping] = {frozenset(row.by): row.by for row in result.groups}
     try:
         grouping = frozenset([by] if isinstance(by, str) else by)

@@ -169,7 +169,7 @@ LEAST_THRESHOLD = 2
 
 
 def is_small(count: int, threshold: int) -> bool:
-    """Whether a count is of some people, and of fewer than the threshold."""
+    """Whether a count is above 0 and below the threshold."""
     return 0 < count < threshold
 
 

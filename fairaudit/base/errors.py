@@ -1,4 +1,4 @@
-"""Errors and their exit codes (2, 3); of a verdict (0, 1, 3): `result`; hints, near names.
+"""Errors and their exit codes (2, 3); those of a verdict (0, 1, 3): `result`; hints, near names.
 
 FairauditError
 ├── UsageError          the command or call asks for something that cannot be      exit 2
@@ -28,7 +28,7 @@ from fairaudit.base.memory import ran_out
 from fairaudit.base.names import MOST_COPIED, quoted
 
 _NEAR = 0.65
-"""Least similarity of two words of which one may be meant for the other."""
+"""The least similarity of two words that may be confused."""
 
 _LONGEST_WORD = 100
 _MOST_KNOWN = 1_000
@@ -272,15 +272,15 @@ class AuditFailed(FairauditError, AssertionError):
 
 
 def check_type(value: object, types: UnionType | type, words: str, hint: str | None = None) -> None:
-    """Raises `UsageError` where an argument is of another type: `{words}, not a int`."""
+    """Raises `UsageError` if an argument is of another type: `{words}, not a int`."""
     if not isinstance(value, types):
         raise UsageError(f"{words}, not a {type(value).__name__}", hint)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message: the nearest known words, or the empty string where none is near.
+    """The end of a message: the nearest known words; empty if no word is near.
 
-    Of long words, and beyond the first thousand names, none is looked for.
+    Long words, and names beyond the first thousand, are not searched.
     """
     if len(word) > _LONGEST_WORD:
         return ""

@@ -34,7 +34,7 @@ OPTION = "--set"
 """The name of the command line in place of a file."""
 
 SPEC = 2_000_000
-"""Largest spec or file of waivers in bytes, some 40,000 lines."""
+"""Largest spec or file of waivers in bytes, about 40,000 lines."""
 
 REPORT = 500_000_000
 """Largest stored report in bytes."""
@@ -73,7 +73,7 @@ def refuse_special(path: Path) -> None:
 
 
 def read(path: Path, most: int) -> bytes:
-    """The bytes of a regular file; raises `OSError`, also where there are more than `most`."""
+    """The bytes of a regular file; raises `OSError`, also if there are more than `most`."""
     try:
         refuse_special(path)
     except ValueError as error:  # a NUL in the path
@@ -89,7 +89,7 @@ def read(path: Path, most: int) -> bytes:
 
 
 def read_named(name: str, most: int) -> bytes:
-    """The bytes of a file, or of stdin; raises `OSError`, also where there are more than `most`."""
+    """The bytes of a file, or of stdin; raises `OSError`, also if there are more than `most`."""
     content = read_stdin(most) if name == STDIN else read(Path(name), most)
     if len(content) > most:
         raise OSError(errno.EFBIG, f"more than {most:,} bytes, the most that is read")
@@ -229,13 +229,13 @@ FIRST_BYTES = max(map(len, _SUFFIXES))
 
 
 def find_compression(path: Path) -> str | None:
-    """The compression of a file by its suffix, None where it has none."""
+    """The compression of a file by its suffix, None if it has none."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     return compression.name if compression else None
 
 
 def format_of(path: Path) -> InputFormat | None:
-    """The format of a file by its name, None where it is not known."""
+    """The format of a file by its name, None if it is not known."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_packed = bool(suffixes) and suffixes[-1] in COMPRESSIONS
     suffix = "".join((suffixes[:-1] if is_packed else suffixes)[-1:])

@@ -63,7 +63,7 @@ def has_room_for_engine(mapped: int = 0) -> bool:
 def leave_by(code: int) -> None:
     """Makes it the code of a process that a library ends by C's `exit`, for want of memory say.
 
-    Where memory has no limit nothing is done: it takes time, and libraries have what they need.
+    If memory has no limit, nothing is done: it takes time, and libraries have what they need.
     """
     if not is_limited():
         return

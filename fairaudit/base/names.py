@@ -27,7 +27,11 @@ _UNSEEN = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u280
 _SELECTORS = frozenset(map(chr, range(0xFE00, 0xFE10)))
 """What chooses among pictures of a sign."""
 _JOINERS = frozenset("\u200c\u200d")
-_LIKE_TOTAL = re.compile(r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?")
+_LIKE_TOTAL = re.compile(
+    r"(sub|grand )?totals?|total .*|overall|all( (?!others?\b).*)?|both (sexes|genders)|persons"
+    r"|everyone|everybody|insgesamt|gesamt|zusammen|ensemble|tous|toutes|todos|todas|ambos sexos"
+    r"|totale|totaal|totalt"
+)
 _ORDINARY = re.compile("[ -~¡-¬®-ſΑ-ΡΣ-ώ–—‘-”…←-⇿∀-⋿]*")
 """Characters that are always visible: a text of these reads as it is."""
 _OURS = frozenset({

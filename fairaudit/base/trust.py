@@ -27,8 +27,8 @@ _root: ContextVar[Path | None] = ContextVar("root", default=None)
 def untrusted(*, is_on: bool = True) -> Iterator[None]:
     """Within it specs are untrusted, if `is_on`; what is untrusted already stays so.
 
-    The root is the repository that contains the current folder, else that folder. The path by which
-    a shell came here (`PWD`) counts first: no link of a repository leads out.
+    The root is the repository that contains the current folder, or that folder. The path by which a
+    shell came here (`PWD`) counts first: no link of a repository leads out.
     """
     if not is_on or _root.get() is not None:
         yield
@@ -56,7 +56,7 @@ def trust_in(root: Path | None) -> None:
 
 
 def current_root() -> Path | None:
-    """The folder whose files may be read; None where specs are trusted."""
+    """The folder whose files may be read; None if specs are trusted."""
     return _root.get()
 
 
@@ -68,7 +68,7 @@ def refuse(name: str, what: str) -> None:
 
 
 def refuse_path(path: Path) -> None:
-    """Raises `OSError` where specs are untrusted and a path leads out of the root, or is hidden.
+    """Raises `OSError` if specs are untrusted and a path leads out of the root, or is hidden.
 
     Links are followed first, and `..`; the profiles of this package are always read.
     """
@@ -86,7 +86,7 @@ def refuse_path(path: Path) -> None:
 
 
 def refuse_output(path: Path) -> None:
-    """Raises `OSError` where specs are untrusted and a link inside the root leads a report out.
+    """Raises `OSError` if specs are untrusted and a link inside the root leads a report out.
 
     A stranger may commit the link; a place outside that the command line names itself is its own.
     """

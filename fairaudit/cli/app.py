@@ -34,7 +34,7 @@ Quiet = Annotated[
         "--quiet",
         count=True,
         show_default=False,
-        help="Print only the headlines; -qq prints nothing.",
+        help="Print only the headlines; with -qq, only the last line (on stderr).",
     ),
 ]
 Settings = Annotated[
@@ -58,8 +58,8 @@ Untrusted = Annotated[
     bool,
     typer.Option(
         "--untrusted",
-        help="For a spec you do not trust: read no files outside the repository of this folder (or "
-        "outside this folder, without a repository).",
+        help="For a spec or data that you do not trust: read no files outside the repository of "
+        "this folder (or outside this folder, without a repository).",
     ),
 ]
 

@@ -66,8 +66,8 @@ DataOption = Annotated[
     typer.Option(help="Audit this file, folder, glob or - (stdin) instead of the spec's `data`."),
 ]
 _FOLDER_HELP = (
-    "With FOLDER/, write a page and a JSON report for each audit, and an index; with pictures/, "
-    "each chart as an SVG file."
+    "A folder (FOLDER/) gets a page and a JSON report for each audit, and an index. A folder named "
+    "pictures/ gets each chart as an SVG file."
 )
 _Output = Annotated[
     list[str] | None, typer.Option("-o", "--output", help=f"{FILE_HELP} {_FOLDER_HELP}")
@@ -99,7 +99,8 @@ _ForEach = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Make one audit for each value of this column; values of few people share one.",
+        help="Make one audit for each value of this column, and one for all values with few people "
+        "together.",
     ),
 ]
 _Jobs = Annotated[

@@ -101,7 +101,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
         if isinstance(preview, FairauditError):
             write_line(f"{error_text(preview)}\n{preview.verdict.upper()}  {subject}")
             continue
-        # Of specs alone a terminal gets nothing but the last line.
+        # For specs without data, a terminal gets only the last line.
         if form.name != "terminal" or not no_data or verbose:
             document = partial(pages.document, preview, all_rows=verbose)
             Page(document, partial(write_json, codec.Preview(preview))).show(form, color)

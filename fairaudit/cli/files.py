@@ -65,7 +65,7 @@ class Outputs(Frozen):
     unwritten: set[Path] = field(default_factory=set)
 
     def refuse(self, path: Path) -> None:
-        """Raises `UsageError` where a file that is read would be written over."""
+        """Raises `UsageError` if a file that is read would be written over."""
         known = Identity.of(path)
         if known is not None and known in self.inputs:
             read = names.copied(self.inputs[known])
@@ -194,7 +194,7 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, worker
 
 
 def write_pictures(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
-    """Writes each picture of the pages as an SVG file; of several audits with the audit's name."""
+    """Writes each picture of the pages as an SVG file, named by its audit if there are several."""
     from fairaudit.report import html
     from fairaudit.report.html import svg
 

@@ -1,4 +1,4 @@
-"""`-o`, `--format`, `-q`: allowed outputs, what is deleted first; how a command ended: last lines.
+"""`-o`, `--format`, `-q`: checks and clears outputs, writes reports, errors and the last line.
 
 An error is raised as a `FairauditError` and written here alone: to each file that should have held
 a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer.models import OptionInfo
 
 from fairaudit.base import names
 from fairaudit.base.errors import FairauditError, Unwritten, UsageError
@@ -43,17 +44,39 @@ if TYPE_CHECKING:
     from fairaudit.result import Answer
 
 
-_SUFFIXES = ", ".join(suffix for form in FORMATS for suffix in form.suffixes)
-FILE_HELP = f"Write a report; the suffix picks the format: {_SUFFIXES}."
+PAGE_FORMATS = tuple(form for form in FORMATS if form.shows_pages)
+"""The formats that show a page other than an audit report."""
 
-PageFormat = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        help=f"What to print: {', '.join(form.name for form in FORMATS if form.shows_pages)}.",
-    ),
-]
-"""The option of commands that print a page other than an audit report."""
+
+def list_suffixes(forms: Iterable[Format]) -> str:
+    """The suffixes of these formats."""
+    return ", ".join(suffix for form in forms for suffix in form.suffixes)
+
+
+def list_names(forms: Iterable[Format]) -> str:
+    """The names of these formats."""
+    return ", ".join(form.name for form in forms)
+
+
+FILE_HELP = f"Write a report; the suffix picks the format: {list_suffixes(FORMATS)}."
+
+
+def file_option(forms: Iterable[Format]) -> OptionInfo:
+    """`-o` of a command that writes a page in one of these formats."""
+    text = f"Write a file; the suffix picks the format: {list_suffixes(forms)}."
+    option: OptionInfo = typer.Option("-o", "--output", help=text)
+    return option
+
+
+def format_option(forms: Iterable[Format]) -> OptionInfo:
+    """`--format` of a command that prints a page in one of these formats."""
+    option: OptionInfo = typer.Option("--format", help=f"What to print: {list_names(forms)}.")
+    return option
+
+
+PageFormat = Annotated[str, format_option(PAGE_FORMATS)]
+PageOutput = Annotated[list[str] | None, file_option(PAGE_FORMATS)]
+"""The options of commands that show a page other than an audit report."""
 
 _SLASHES = tuple({os.sep, os.altsep or os.sep})
 
@@ -89,8 +112,11 @@ def write_json(record: JsonDocument) -> str:
     return json.written(codec.write(record))
 
 
-def format_of_path(path: Path) -> Format:
-    """The format of a report that is one file; raises `UsageError` where its suffix names none."""
+def format_of_path(path: Path, pages: Sequence[Format] = ()) -> Format:
+    """The format of a file; raises `UsageError` if its suffix names none.
+
+    `pages` are the formats of a command that writes a page; other commands write any format.
+    """
     form = format_of_suffix(path.suffix)
     if form is None and str(path) == STDIN:
         raise UsageError("-o does not accept -", "use --format to print to stdout")
@@ -102,14 +128,17 @@ def format_of_path(path: Path) -> Format:
         raise UsageError(f"-o {path}: PDF is not a format", hint)
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} is not a known format"
-        raise UsageError(what, f"available: {_SUFFIXES}; a folder ends with a slash")
+        more = "" if pages else "; a folder ends with a slash"
+        raise UsageError(what, f"available: {list_suffixes(pages or FORMATS)}{more}")
     return form
 
 
-def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = True) -> list[Path]:
+def check_outputs(
+    format_name: str, names: Sequence[str], pages: Sequence[Format] = ()
+) -> list[Path]:
     """Where to write; refuses an unknown format, and makes folders, before anything is read.
 
-    Without `folders` it refuses them: one page is one file.
+    With `pages`, the formats of a command that writes a page, it refuses folders.
     """
     format_named(format_name)
     paths: list[Path] = []
@@ -124,7 +153,7 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
             raise UsageError(
                 f"-o {name}: another -o uses this path as a file", "name another folder"
             )
-        if is_folder and folders:
+        if is_folder and not pages:
             try:
                 path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
@@ -132,10 +161,10 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
                 hint = "name a folder that can be made"
                 raise UsageError(f"-o {path}/: {why}", hint) from error
         elif is_folder or path.is_dir():
-            hint = "name a file in it" + (", or end the path with a slash" if folders else "")
+            hint = "name a file in it" + ("" if pages else ", or end the path with a slash")
             raise UsageError(f"-o {path}: this is a folder", hint)
         else:
-            format_of_path(path)
+            format_of_path(path, pages)
             if not path.parent.is_dir():
                 raise UsageError(
                     f"-o {path}: the folder {path.parent} does not exist", "create the folder first"
@@ -144,13 +173,14 @@ def check_outputs(format_name: str, names: Sequence[str], *, folders: bool = Tru
     return paths
 
 
-def check_page_outputs(format_name: str, names: Sequence[str], what: str) -> list[Path]:
+def check_page_outputs(
+    format_name: str, names: Sequence[str], what: str, pages: Sequence[Format] = PAGE_FORMATS
+) -> list[Path]:
     """Where to write; refuses folders, and formats that cannot show `what` on one page."""
-    paths = check_outputs(format_name, names, folders=False)
+    paths = check_outputs(format_name, names, pages)
     for form in (format_named(format_name), *map(format_of_path, paths)):
-        if not form.shows_pages:
-            known = ", ".join(form.name for form in FORMATS if form.shows_pages)
-            raise UsageError(f"{form.name} does not show {what}", f"use {known}")
+        if form not in pages:
+            raise UsageError(f"{form.name} does not show {what}", f"use {list_names(pages)}")
     return paths
 
 
@@ -230,9 +260,9 @@ def print_report(  # what the options of a command say
     quiet: int = 0,
     color: Color = "auto",
 ) -> None:
-    """Prints the report in a format; of the one for people its first screen, unless `full`.
+    """Prints the report in a format; for the terminal only its first screen, unless `full`.
 
-    `quiet` cuts that one: at 1 it has the headlines of what is not passed, at 2 nothing.
+    With `quiet` 1 the terminal gets only the headlines of checks that did not pass, with 2 nothing.
     """
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)

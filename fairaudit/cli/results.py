@@ -22,10 +22,13 @@ from fairaudit.cli.output import (
     FILE_HELP,
     Page,
     PageFormat,
+    PageOutput,
     check_outputs,
     check_page_outputs,
     clear_outputs,
+    file_option,
     format_of_path,
+    format_option,
     print_document,
     print_report,
     print_text,
@@ -33,7 +36,7 @@ from fairaudit.cli.output import (
     write_reports,
 )
 from fairaudit.cli.streams import write_line
-from fairaudit.report import format_named
+from fairaudit.report import FORMATS, format_named
 
 if TYPE_CHECKING:
     from fairaudit.report.blocks import Document
@@ -43,10 +46,15 @@ if TYPE_CHECKING:
 _MOST = 10
 _Result = Annotated[str, typer.Argument(metavar="RESULT.json", help="A JSON report, or - (stdin).")]
 _Output = Annotated[list[str] | None, typer.Option("-o", "--output", help=FILE_HELP)]
+_TABLES = tuple(form for form in FORMATS if form.page_renderer or form.name == "csv")
+"""The formats of `publish`."""
 _Check = Annotated[
     str | None, typer.Argument(help="A check's id, a part of it, or its number in the list.")
 ]
-_Data = Annotated[str | None, typer.Option(help="Choose a result by data file or spec.")]
+_Data = Annotated[
+    str | None,
+    typer.Option(help="If the report has several audits: choose one by its data file or its spec."),
+]
 _Format = Annotated[
     str | None,
     typer.Option("--format", help="What to print; default: terminal, or nothing if `-o` is set."),
@@ -83,7 +91,7 @@ def show(
     result: _Result,
     check: _Check = None,
     data: _Data = None,
-    output: _Output = None,
+    output: PageOutput = None,
     format_name: PageFormat = "terminal",
     color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
@@ -122,10 +130,8 @@ def publish(
     context: typer.Context,
     result: _Result,
     data: _Data = None,
-    output: _Output = None,
-    format_name: Annotated[
-        str, typer.Option("--format", help="What to print: terminal, html, markdown, csv.")
-    ] = "terminal",
+    output: Annotated[list[str] | None, file_option(_TABLES)] = None,
+    format_name: Annotated[str, format_option(_TABLES)] = "terminal",
     color: ColorChoice = "auto",
     debug: Debug = False,  # noqa: ARG001  # read before parsing
 ) -> None:
@@ -137,16 +143,11 @@ def publish(
     from fairaudit.report import publication
 
     request: Request = context.obj
-    paths = check_outputs(format_name, output or [], folders=False)
-    forms = {path: format_of_path(path) for path in paths}
+    paths = check_page_outputs(format_name, output or [], "tables for publication", _TABLES)
     form = format_named(format_name)
-    for other in (form, *forms.values()):
-        if other.page is None and other.name != "csv":
-            hint = "use terminal, html, markdown or csv"
-            raise UsageError(f"{other.name} is not a format of `publish`", hint)
     audit = _chosen_result(_open(request, paths, result), data)
     for path in paths:
-        request.outputs.write(path, publication.render(audit, forms[path]))
+        request.outputs.write(path, publication.render(audit, format_of_path(path)))
     if form.name != "terminal":
         print_text(publication.render(audit, form), form)
     elif not paths:
@@ -209,7 +210,9 @@ _After = Annotated[
 _Models = Annotated[
     tuple[str, str] | None,
     typer.Option(
-        help="The models (or other outcomes) to compare: of the earlier and of the later report."
+        metavar="FIRST SECOND",
+        help="The two models (or other outcomes) to compare: one of the earlier report, one of the "
+        "later.",
     ),
 ]
 _FailWhen = Annotated[
@@ -249,7 +252,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     before: _Before,
     after: _After = None,
     models: _Models = None,
-    output: _Output = None,
+    output: PageOutput = None,
     format_name: PageFormat = "terminal",
     fail_on: _FailWhen = "never",
     accept_dropped: _AcceptDropped = False,

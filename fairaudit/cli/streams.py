@@ -28,7 +28,7 @@ _STREAMS = ((0, "stdin", os.O_WRONLY), (1, "stdout", os.O_RDONLY), (2, "stderr",
 
 
 def is_colored(color: Color) -> bool | None:
-    """Whether to print in colours; None where the stream decides.
+    """Whether to print in colours; None if the stream decides.
 
     `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR` are as no-color.org, force-color.org
     and bixense.com/clicolors have them, in this order.

@@ -17,14 +17,14 @@ _ROUTE = "FAIRAUDIT_ROUTE"
 
 
 def refuse_other_routes(names: Sequence[str]) -> None:
-    """Raises `UsageError` where the kernel alone is asked for, and does not serve these files."""
+    """Raises `UsageError` if the kernel alone is asked for, and does not serve these files."""
     if names and _forced_route() == "native":
         what = f"{_ROUTE} is set to native, but the compiled module cannot read {quoted(names[0])}"
         raise UsageError(what, f"unset {_ROUTE}")
 
 
 def load_kernel() -> ModuleType | None:
-    """The kernel; None where it was not built, or another route is asked for."""
+    """The kernel; None if it was not built, or another route is asked for."""
     if _forced_route() == "lazy":
         return None
     try:

@@ -118,7 +118,7 @@ class Age(Frozen, tag=True):
 
     @property
     def day(self) -> date | None:
-        """The day that `at` names; None where it is a column."""
+        """The day that `at` names; None if it is a column."""
         return date.fromisoformat(self.at) if _DAY.fullmatch(self.at) else None
 
     @property
@@ -133,7 +133,7 @@ class Age(Frozen, tag=True):
 
 
 class Difference(Frozen, tag=True):
-    """A number less that of another column, or the days from the other date to this one."""
+    """A number minus that of another column, or the days from the other date to this one."""
 
     column: str
     minus: str

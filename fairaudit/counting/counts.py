@@ -170,7 +170,7 @@ class PartialCounts(Frozen, eq=False):
 
 
 def check_people(people: int) -> None:
-    """Raises `DataError` where counts add up to more than 64 bits hold."""
+    """Raises `DataError` if counts add up to more than 64 bits hold."""
     if people >= MOST_PEOPLE:
         raise DataError("the sum of the counts does not fit into 64 bits", "check the count column")
 

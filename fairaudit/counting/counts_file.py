@@ -179,7 +179,7 @@ def _title(key: Key) -> str:
 
 
 def _write_keys(keys: Iterable[tuple[RawKey, Ints]]) -> dict[str, Any]:
-    """Levels as texts, null where they are missing; of a number how many edges it has passed."""
+    """Levels as texts, null if missing; for a number, the number of edges that it has passed."""
     columns: dict[str, Any] = {}
     for key, codes in keys:
         if key.key.is_cut:
@@ -220,7 +220,7 @@ def _digest(header: bytes, table: pa.Table) -> str:
 
 
 def read(path: Path) -> Counts:
-    """The counts in a file; raises `DataError` where it holds none, or is damaged."""
+    """The counts in a file; raises `DataError` if it holds none, or is damaged."""
     name = copied(str(path))
     hint = "count the data again: fairaudit count SPEC -o part.counts"
     try:
@@ -402,7 +402,7 @@ def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of what a file holds; of packed text, of the text, however it is packed."""
+    """The SHA-256 of the content of a file; for compressed text, of the uncompressed text."""
     with open_bytes(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

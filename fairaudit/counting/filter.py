@@ -102,9 +102,10 @@ class Filter(Frozen):
     `numeric` columns are read as numbers, `dated` columns as dates; each has the length of the
     longest date that it is compared with. `ordered` are pairs of columns that are compared with
     each other by `<` or `>`. `logical` columns are operands of `and`, `or` and `not`. `tested` are
-    columns that are used only in `is null` or `is not null`. `texts` are the texts that a column
-    is equal to or in, by column and by `Lowercase` or `Uppercase` if the filter applies it; the
-    expression compares them with the column of `name_apart`.
+    columns that are used only in `is null` or `is not null`. `texts` are the texts that the filter
+    compares with a column by `=`, `<>` or `in`. The key is the column, and `Lowercase` or
+    `Uppercase` if the filter applies one of them. The expression compares these texts with the
+    column that `name_apart` names.
     """
 
     text: str
@@ -119,7 +120,11 @@ class Filter(Frozen):
 
 
 def name_apart(column: str, letters: str) -> str:
-    """The column of `Filter.texts` whose look-alikes are null; no file can hold its name."""
+    """The name of a copy of a column of `Filter.texts`; no file has a column of this name.
+
+    In the copy, texts that only look like a text of the filter (other case, other blanks) are null,
+    so the filter does not decide these rows.
+    """
     return f"\0{letters}={column}"
 
 
@@ -140,7 +145,7 @@ def parse(text: str, dates: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Fil
         raise PlanError(faults)
     try:
         expression = pl.sql_expr(text)
-        root = _convert(json.loads(expression.meta.serialize(format="json")))
+        root = _convert(_read_tree(expression))
         return _analyse(text, expression, root, {*dict(dates)})
     except (pl.exceptions.PolarsError, ValueError) as error:
         message = copied(str(error).splitlines()[0])
@@ -149,6 +154,10 @@ def parse(text: str, dates: tuple[tuple[str, tuple[str, ...]], ...] = ()) -> Fil
         raise PlanError(
             [PlanFault("too many conditions or brackets: use `column in (…)`")]
         ) from error
+
+
+def _read_tree(expression: pl.Expr) -> Any:  # noqa: ANN401  # Polars' own tree
+    return json.loads(expression.meta.serialize(format="json"))
 
 
 def _list_misread(text: str) -> Iterator[str]:
@@ -212,46 +221,37 @@ def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
     tested = {name for call in null for name in call.columns()}
     tested -= {name for call in compared for name in call.columns()}
     texts: dict[tuple[str, str], tuple[str, ...]] = {}
-    expression = _set_apart(expression, root, {*numeric, *dated}, texts)
+    tree = _set_apart(_read_tree(expression), {*numeric, *dated}, texts)
+    expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
     return Filter(
         text, expression, frozenset(root.columns()), frozenset(numeric), dated, tuple(pairs),
         frozenset(logical), texts, frozenset(tested),
     )  # fmt: skip
 
 
-def _set_apart(
-    expression: pl.Expr,
-    node: _Node,
-    others: set[str],
-    texts: dict[tuple[str, str], tuple[str, ...]],
-) -> pl.Expr:
-    """The expression that compares texts with columns of `name_apart`, adding to `texts`.
-
-    A column below `not` keeps all texts that the filter does not name, so it stays as it is.
-    """
-    if node.name in {"And", "Or"}:
-        parts = expression.meta.pop()
-        if len(parts) == 2:
-            left, right = (
-                _set_apart(part, inner, others, texts)
-                for part, inner in zip(reversed(parts), node.inner, strict=True)
-            )
-            return left & right if node.name == "And" else left | right
-    if node.name not in {"Eq", "IsIn"}:
-        return expression
-    compared = [text for side in node.inner for text in side.texts]
-    compared += [side.text for side in node.inner if side.kind is _Kind.BOOLEAN]
-    sides = {name: side for side in node.inner for name in side.columns() - others}
-    for name, side in sides.items() if compared else ():
-        if side.kind not in {_Kind.COLUMN, _Kind.TEXT}:
-            continue
-        letters = side.name if side.name in _LETTERS else ""
-        texts[name, letters] = (*texts.get((name, letters), ()), *compared)
-        old, new = ({"Column": one} for one in (name, name_apart(name, letters)))
-        tree = json.dumps(json.loads(expression.meta.serialize(format="json")))
-        tree = tree.replace(json.dumps(old), json.dumps(new))
-        expression = pl.Expr.deserialize(io.BytesIO(tree.encode()), format="json")
-    return expression
+def _set_apart(tree: Any, others: set[str], texts: dict[tuple[str, str], tuple[str, ...]]) -> Any:  # noqa: ANN401  # Polars' own tree
+    """The tree that compares texts with columns of `name_apart`, adding to `texts`."""
+    if isinstance(tree, list):
+        return [_set_apart(part, others, texts) for part in tree]
+    if not isinstance(tree, dict):
+        return tree
+    comparison = tree.get("BinaryExpr", {}).get("op")
+    if "Function" in tree:
+        comparison = _find_function(tree["Function"]["function"])
+    if comparison in {"Eq", "NotEq", "IsIn"}:
+        node, written = _convert(tree), json.dumps(tree)
+        compared = [text for side in node.inner for text in side.texts]
+        compared += [side.text for side in node.inner if side.kind is _Kind.BOOLEAN]
+        sides = [side for side in node.inner if side.kind in {_Kind.COLUMN, _Kind.TEXT}]
+        for side in sides if compared else ():
+            letters = side.name if side.name in _LETTERS else ""
+            for name in side.columns() - others:
+                texts[name, letters] = (*texts.get((name, letters), ()), *compared)
+                old, new = ({"Column": one} for one in (name, name_apart(name, letters)))
+                written = written.replace(json.dumps(old), json.dumps(new))
+        if sides:
+            return json.loads(written)
+    return {key: _set_apart(part, others, texts) for key, part in tree.items()}
 
 
 def _find_dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:

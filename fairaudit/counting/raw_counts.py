@@ -139,7 +139,7 @@ class RawHistogram(Frozen, eq=False):
     """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
 
     `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
-    `histogram.Moments` holds as `sums`; None where a score is too large for the fixed point.
+    `histogram.Moments` holds as `sums`; None if a score is too large for the fixed point.
     """
 
     keys: tuple[int, ...]
@@ -179,7 +179,7 @@ class RawHistogram(Frozen, eq=False):
     ) -> RawHistogram:
         """Histograms of a score as one: `lookups` unite their codes, `bins` are those of the whole.
 
-        Of no histograms it is that of a score without values.
+        Without histograms it is that of a score without values.
         """
         if not parts:
             codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)

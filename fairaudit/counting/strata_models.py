@@ -99,9 +99,9 @@ def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
 class FeatureBalance(Frozen):
     """How far apart both sides of a propensity are in a feature, in standard deviations.
 
-    Among all people, and among those of the same strata; of a category that of the level where the
-    sides are farthest apart, which may be another one within strata. `stratum` is the name of these
-    strata.
+    Among all people, and among people of the same strata. For a category, it is that of the level
+    at which the sides are farthest apart, which may be another level within strata. `stratum` is
+    the name of these strata.
     """
 
     stratum: str

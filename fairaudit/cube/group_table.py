@@ -21,7 +21,7 @@ AmountName: TypeAlias = tuple[str, str]
 MOST_COUNTS = 20_000_000
 """The largest number of counts of groups by strata, labels and classes.
 
-A count takes some 70 bytes, and 200 at thresholds.
+A count takes about 70 bytes of memory, or 200 if metrics are evaluated at thresholds of the score.
 """
 
 _SAFE = 2**62
@@ -42,15 +42,15 @@ class Sum(Frozen):
 
     @classmethod
     def exact(cls, values: Sequence[int], scale: int) -> Sum:
-        """The sums as Python's integers, for cells that are yet to be joined."""
+        """The sums as Python integers, for cells that will be joined later."""
         return cls(np.array(values, dtype=object), scale)
 
     @classmethod
     def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
         """The sums in 64 bits, at the smallest power of ten that keeps them exact.
 
-        Only where the total would pass 62 bits are last digits rounded away; where whole numbers
-        pass them, such as squares of large weights, they stay Python's integers.
+        If the total needs more than 62 bits, the last decimal digits are rounded. If whole numbers
+        still need more (such as squares of large weights), the values stay Python's integers.
         """
         common, power = math.gcd(*exact), 1
         while scale > 1 and common % (10 * power) == 0:
@@ -63,9 +63,9 @@ class Sum(Frozen):
 
     @classmethod
     def lowest(cls, exact: Sequence[int], scale: int) -> Sum:
-        """The sums in lowest terms: in 64 bits where they fit, else as Python's integers.
+        """The sums in lowest terms: in 64 bits if they fit, otherwise as Python integers.
 
-        So equal sums are equal, and nothing is ever rounded away.
+        Equal sums then have the same `values` and `scale`. Nothing is rounded.
         """
         common = math.gcd(scale, *exact)
         values = [value // common for value in exact]
@@ -86,7 +86,7 @@ class Sum(Frozen):
 
 
 class Amount(Frozen, eq=False):
-    """A number per cell: how many people have it, and the exact sums of it and of its square.
+    """A number of each cell: the people who have it, its exact sum and the exact sum of its square.
 
     `magnitude` is the sum of its absolute value, where a metric needs that. A product of two
     numbers has no squares: they are 0.
@@ -98,7 +98,7 @@ class Amount(Frozen, eq=False):
     magnitude: Sum | None = None
 
     def transform(self, counts: Callable[[Ints], Ints], sums: Callable[[Sum], Sum]) -> Amount:
-        """The same number of other cells, by what changes counts and what changes sums."""
+        """The amount for other cells: applies `counts` to `n`, and `sums` to each sum."""
         magnitude = self.magnitude and sums(self.magnitude)
         return Amount(counts(self.n), sums(self.total), sums(self.squares), magnitude)
 
@@ -109,9 +109,10 @@ class Amount(Frozen, eq=False):
 
 
 class SampleStrata(Frozen, eq=False):
-    """The declared strata of a sample: that of each cluster, and the `units` [H] of each stratum.
+    """The declared strata of a sample: the stratum of each cluster, and the `units` [H].
 
-    `units` are all clusters that were drawn, also those without anybody in the audit.
+    `units` is the number of clusters that were drawn in each stratum, with clusters that have no
+    people in the audit.
     """
 
     of_cluster: Ints
@@ -145,8 +146,9 @@ class Clusters(Frozen, eq=False):
 
 
 class Ungrouped(Frozen, eq=False):
-    """Those whose group is not known and who are set aside: in no group, in no rest.
+    """People whose group is not known and who are set aside.
 
+    They count in no group, and not among the other people (`rest`) that a group is compared with.
     `groups` [U] say what is known of them; `people` and `mass` are [Z, Y, P, U], as in the table.
     """
 
@@ -170,7 +172,8 @@ class ClusteredTable(Frozen, eq=False):
 class Pairs(Frozen, eq=False):
     """The same people by two outcomes: `mass` is [Z, Y, P, Q, G], Q the classes of the other.
 
-    `positive` [Q] marks its positive classes; of either outcome all are known.
+    `positive` [Q] marks the positive classes of the other outcome. Both outcomes of all people are
+    known.
     """
 
     mass: Ints

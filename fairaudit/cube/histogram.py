@@ -32,7 +32,7 @@ _OCTAVE = 40
 
 TOO_SMALL = 1e-3
 TOO_LARGE = 2**31 / 10**6
-"""Where all scores are smaller, or one is larger, the fixed point of their sums does not serve."""
+"""If all scores are smaller, or one is larger, the fixed point of their sums does not work."""
 
 
 def bins_of(scores: Floats) -> Ints:

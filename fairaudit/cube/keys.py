@@ -28,7 +28,7 @@ NO_COUNTERPART = "(no counterpart)"
 """The level of people for whom no propensity stratum holds people of both sides."""
 
 MOST_ATTRIBUTES = 12
-"""Maximum number of attributes of which every subset is audited (4,095 subsets)."""
+"""Up to this number of attributes, every subset is audited (4,095 subsets)."""
 
 _Integer = TypeVar("_Integer", np.int32, np.int64)
 

@@ -83,10 +83,10 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """The parts of α for the joint test and for the pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""Below this p-value, those of χ² and G may differ by at most this factor."""
+"""If p is below `_FAR`, the other test counts if its p is more than `_OFF` times as large."""
 
 _WHOLE = 1e-6
-"""Effective people within this distance of a whole number are whole people."""
+"""An effective number of people this close to a whole number counts as this number."""
 
 
 def compare_classes(
@@ -148,8 +148,8 @@ def compare_classes(
 def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
     """χ² or G of groups with enough expected people.
 
-    Far in the tail χ² is too large if a class is rare, and G if a cell is nearly empty: if one is
-    twice the other there, the larger p-value counts.
+    If p is very small, χ² is too large if a class is rare, and G is too large if a cell is nearly
+    empty. If the p-value of the other test is then more than twice as large, it counts.
     """
     tests = (("χ²", contingency.chi_square), ("G", contingency.g_test))
     found = []
@@ -171,9 +171,9 @@ def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
 
 
 class _AllPairs(Frozen):
-    """All pairs of groups: for each class a test, the shares, and the values of limits, [G].
+    """All pairs of groups. For each class: a test, the shares [G], and the `values` [G].
 
-    `precision` is larger for groups that are known more precisely.
+    Limits apply to `values`. `precision` is larger for groups that are known more precisely.
     """
 
     tests: Sequence[PairTest]
@@ -182,7 +182,7 @@ class _AllPairs(Frozen):
     precision: Floats
 
     def smallest(self, pair_filter: PairFilter | None = None) -> float:
-        """The smallest p-value of pairs that may decide, corrected for all pairs and classes."""
+        """The smallest p-value of the pairs that the filter keeps, corrected for all pairs."""
         among = np.ones(len(self.precision), dtype=np.bool_)
         values = self.shares if pair_filter is None else self.values
         p = [
@@ -194,7 +194,7 @@ class _AllPairs(Frozen):
         return float(multiplicity.sidak(float(np.fmin.reduce(p)), distinct))
 
     def may_decide(self, core: Marks, pair_filter: PairFilter) -> bool:
-        """Whether the extreme values of the core are a pair that may decide."""
+        """Whether the filter keeps the highest and the lowest value among large groups (`core`)."""
         ends = [(value[core].max(), value[core].min()) for value in self.values]
         return any(bool(pair_filter(*map(np.atleast_1d, pair)).any()) for pair in ends)
 
@@ -218,7 +218,7 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
 def _compare_few(counts: Ints, inference: Inference, *, information: bool) -> tuple[float, str]:
     """The p-value of a table [K, G] with small expected counts, and the name of its test."""
     if counts.sum() >= MOST_DEALT:
-        # Each class in a group is compared with all others.
+        # The share of a class in a group is compared with its share in all other groups together.
         of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
         group = Sample.of_counts(counts, of_group)
         others = Sample.of_counts(of_class - counts, of_group.sum() - of_group)
@@ -282,7 +282,7 @@ def run_joint_tests(evaluation: Evaluation, values: GroupValues) -> list[JointTe
 
 
 def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The test of shares in clusters: z for two groups; for more, sizes that hold for all pairs."""
+    """Tests shares in clusters: two groups by z, more with sizes as if pairs were independent."""
     robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
     joint_tests = run_joint_tests(evaluation, robust)
     tests = _stack_spread_tests(evaluation, values, joint_tests)
@@ -374,7 +374,7 @@ _ALIKE_IN_STRATA = "equal in every stratum"
 def find_sparse_interval(
     evaluation: Evaluation, comparison: Comparison, alpha: Alpha
 ) -> Interval | None:
-    """The interval of an average with many sparse strata to a reference; NaN for others."""
+    """The interval of an average over mostly sparse strata, against a reference; otherwise NaN."""
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None
@@ -413,7 +413,7 @@ def find_sparse_interval(
 def _compute_reference(
     evaluation: Evaluation, metric: GroupMetric, policy: ReferencePolicy
 ) -> GroupValues:
-    """The values of each group's reference in all strata, if the reference is not a group."""
+    """The values of the reference in all strata: of a group, or of the people of the policy."""
     table, index = evaluation.strata, None
     assert table is not None
     if (evaluation.second != NO_GROUP).any():

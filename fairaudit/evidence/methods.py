@@ -44,7 +44,7 @@ def _find_intervals(metric: Metric) -> list[Intervals]:
 
 
 def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
-    """Why a metric has no interval for any data, or for a score or number; None where it has."""
+    """Why a metric has no interval for any data, or for a score or number; None if it has."""
     if isinstance(metric, TableMetric) and metric.interval is None:
         return f"none: {metric.no_interval}"
     found = _find_intervals(metric)[0 if scored else -1]
@@ -92,7 +92,7 @@ def name_test(metric: Metric) -> str:
         return f"none: {why.removeprefix('none: ')}"
     if isinstance(metric, Disparity):
         return _name_disparity_test(metric)
-    of_table = f"{'G' if metric.information else 'χ²'} {FEW_GROUPS}"
+    of_table = f"{'G' if metric.information else 'χ² (G if p is very small)'} {FEW_GROUPS}"
     return metric.test or (FROM_INTERVAL if metric.independence is None else of_table)
 
 
@@ -105,10 +105,10 @@ def _name_disparity_test(metric: Disparity) -> str:
     if comparison.exact_in_strata is not None:
         return "Cochran–Mantel–Haenszel"
     if metric.conditional and metric.averages:
-        side_test = ", and Cochran–Mantel–Haenszel" if part.is_proportion else ""
+        side_test = _SIDE_TEST.format("Cochran–Mantel–Haenszel") if part.is_proportion else ""
         return f"its interval{side_test}"
     if len(metric.parts) > 1 and metric.fold is MEAN and metric.to_reference:
-        return "its interval, and a test of both rates (Šidák)"
+        return f"its interval{_SIDE_TEST.format('a test of both rates (Šidák)')}"
     if metric.fitted:
         return "least squares t"
     methods = [PAIR_METHODS[kind] for kind in part.kinds]
@@ -121,6 +121,7 @@ def _name_disparity_test(metric: Disparity) -> str:
     return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test
 
 
+_SIDE_TEST = ". If only {} is significant, a value over its limit is inconclusive"
 _CORRECTED = "The p-value is corrected for the {} (Šidák)."
 _TO_EXTREME = (
     "Each group is compared with every group that has a more extreme value; the p-value is "
@@ -200,7 +201,8 @@ METHODS = (
         "intervals of these estimates (method of variance estimates recovery). “MOVER by each "
         "share” is the same for any other formula: each share in turn is set to the lower and to "
         "the upper end of its interval, and the other shares keep their values. In an average "
-        "over strata, all strata with few hits are first made one (Fay & Feuer, Stat Med 16:791).",
+        "over strata, strata with few hits (counted people) are joined (Fay & Feuer, Stat Med "
+        "16:791).",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
@@ -215,12 +217,12 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER); a difference near 1 or -1 also reaches the "
-        "exact limit of its errors (misses of one group and hits of the other) if they are few "
-        "(Hoeffding, Ann Math Stat 27:713). Such an interval is wider than it would have to be to "
-        "agree with the test, so it can include parity (no disparity) although p is below .05. "
-        "Where intervals hold at the same time, more than 13 hits are few: 13 · (z/1.96)⁵, and "
-        "over all pairs 2/3 · z² if that is above 13; z is the critical value.",
+        "intervals of its shares (method: MOVER). A difference near 1 or -1 has few exceptions: "
+        "misses in one group, hits in the other. Its interval also includes the exact limit for "
+        "these few people (Hoeffding, Ann Math Stat 27:713). Such a wide interval can include "
+        "parity (no disparity) although p is below .05. Intervals that hold at the same time have "
+        "a higher threshold than 13: 13 · (z/1.96)⁵, and over all pairs the larger of 13 and "
+        "2/3 · z². z is the critical value: 1.96 for a single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

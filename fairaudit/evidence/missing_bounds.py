@@ -82,11 +82,11 @@ class MissingBounds(Frozen):
     """The possible range of a value if no value were missing.
 
     `low` and `high` hold for all placements of people of unknown group. The `apart` bounds leave
-    these people out, the `proportional` ones spread them over the groups by size. Without
-    bounds they are missing, and `reason` says why. `missing_outcome` are people whose outcome or
-    label is unknown and matters, `missing_group` those of unknown group who could matter, and
-    `possible` those who may exist by a masked count. `turns`: the verdict could change. `others`
-    are values within a limit that might be beyond it.
+    these people out, the `proportional` ones spread them over the groups by size. Without bounds
+    they are missing, and `reason` says why. `missing_outcome` is the number of people whose outcome
+    or label is unknown and matters. `missing_group` is the number of people of unknown group who
+    could matter. `possible` is the number of people that masked counts, such as `<5`, may hide.
+    `turns`: the verdict could change. `others` are values within a limit that might be beyond it.
     """
 
     missing_outcome: int = field(name="outcome")

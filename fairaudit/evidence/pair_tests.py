@@ -27,7 +27,7 @@ from fairaudit.stats.distributions import normal_two_sided
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
 """A test of pairs of groups, by two arrays of indices: the p-values, and marks of exact ones.
 
-Of the pairs with the same first group, only the smallest p-value is needed; others may be NaN.
+Among pairs with the same first group, only the smallest p-value is used; the others may be NaN.
 """
 
 LARGE_GROUP = 10
@@ -43,7 +43,7 @@ FEW_GROUPS = (
 )
 
 _TEST_ALL_PAIRS = 64
-"""Maximum number of groups of which all pairs are tested; of more, those that may differ most."""
+"""Up to this number of groups, all pairs are tested; with more, the pairs that may differ most."""
 
 _NEAR = 0.25
 """A pair whose root of G is at most this far below the largest may have the smallest exact p."""
@@ -325,10 +325,10 @@ def find_smallest_p_of_pairs(
 ) -> float:
     """The smallest p-value over all pairs of groups, corrected for their number.
 
-    Of many groups only the pairs that may differ most are tested.
+    If there are many groups, only the pairs that may differ most are tested.
 
-    NaN if no pair may decide: `pair_filter` marks the pairs that may, by the higher and the lower
-    value. `precision` [G] is larger for groups that are known more precisely.
+    `pair_filter` marks the pairs that count, by their higher and lower value; NaN if no pair does.
+    `precision` [G] is larger for groups that are known more precisely.
     """
     groups = np.flatnonzero(among)
     values = value[groups]

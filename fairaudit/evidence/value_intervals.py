@@ -55,7 +55,7 @@ from fairaudit.metrics.disparities import (
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.evaluation_record import compute, counts_for, counts_of_others
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
-from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall
+from fairaudit.metrics.pair_intervals import Interval, Scale, of_rest_to_overall, weigh_shares
 from fairaudit.metrics.paired_counts import (
     correlate_values,
     find_largest_change,
@@ -267,11 +267,8 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         scale = comparison.scale
         if scale not in {Scale.DIFFERENCE, Scale.RATIO} or evaluation.averaged or not adds_up:
             raise NoInterval("the group is part of everybody")
-        assert policy is not None
-        counts = counts_of_others(counts_for(values.metric, evaluation.table), policy)
-        rest = compute(values.metric, counts, evaluation.terms.parameters)
+        rest, share = _find_rest(evaluation, values)
         of_rest = _compare_two_sides(evaluation, comparison, values, rest, alpha)
-        share = _weigh(values) / (_weigh(values) + _weigh(rest))
         interval = comparison.unscale_interval(of_rest)
         return comparison.rescale(of_rest_to_overall(interval, share, scale))
     return _compare_two_sides(evaluation, comparison, values, reference, alpha)
@@ -301,6 +298,15 @@ def _compare_two_sides(
     return Interval(low, high, method)
 
 
+def _find_rest(evaluation: Evaluation, values: GroupValues) -> tuple[GroupValues, Floats]:
+    """The values of a pooled reference without each group, and the group's share of everybody."""
+    assert evaluation.terms.policy is not None
+    counts = counts_for(values.metric, evaluation.table)
+    others = counts_of_others(counts, evaluation.terms.policy)
+    rest = compute(values.metric, others, evaluation.terms.parameters)
+    return rest, _weigh(values) / (_weigh(values) + _weigh(rest))
+
+
 def _weigh(values: GroupValues) -> Floats:
     weight = values.under if values.under is not None else values.weight_sum
     return np.asarray(values.n if weight is None else weight, dtype=np.float64)
@@ -311,8 +317,11 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Rates of the same clusters are correlated: their variances do not add up.
-    adds = fold is MEAN and disparity.to_reference and not clusters.is_clustered(parts[0])
+    # Rates of the same clusters are correlated: their variances do not add up. Intervals to an
+    # extreme group end at parity, so that errors beyond it would be lost in a sum of squares.
+    policy = parts[0].terms.policy
+    adds = fold is MEAN and disparity.to_reference and policy not in EXTREME_REFERENCES
+    adds = adds and not clusters.is_clustered(parts[0])
     count = 1 if adds else len(parts)
     intervals = [
         _find_interval(part, multiplicity.sidak_level(alpha, count))
@@ -325,17 +334,22 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     if adds:
         # True and false positive rates are of different people.
         average = _average_parts([*values], intervals)
-        if parts[0].terms.policy in EXTREME_REFERENCES | INCLUDING_GROUP:
-            return average
-        sides = zip(*((part.group_values, part.reference_values) for part in parts), strict=True)
-        first, second = ([share for one in side if one for share in one.means] for side in sides)
-        low, high = proportions.reach_far(average[:2], first, second, alpha)
+        shares: list[tuple[proportions.Sample, float | Floats]] = []
+        for part in parts:
+            own, other, factor = part.group_values, part.reference_values, np.array(1.0)
+            if own is None or other is None:
+                return average
+            if policy in INCLUDING_GROUP:
+                other, share = _find_rest(part, own)
+                factor = 1 - share
+            shares += weigh_shares(own, other, factor / len(parts))
+        low, high = proportions.extend_gap(average[:2], shares, alpha)
         return average._replace(low=low, high=high)
     if fold.rank is None or fold in {MAX, MIN}:
         together = (
             ", both rates together" if disparity.per_class is None else ", all classes together"
         )
-        is_mean = fold in {MEAN_MAGNITUDE, MEAN_RATIO}
+        is_mean = fold in {MEAN, MEAN_MAGNITUDE, MEAN_RATIO}
         return Interval(*bound_fold(fold, lows, highs), method + together * is_mean)
     # Either may be the larger: the deciding one is printed, and its interval holds simultaneously
     # with that of the other.

@@ -138,7 +138,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
 def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
     """The test of a value that is as far from parity as one of several: their smallest p-value.
 
-    Of a mean of differences, which may cancel, it is a second test.
+    For a mean of differences, which may cancel each other, it is an additional test.
     """
     parts, size = [_choose_tests(part) for part in evaluation.parts], disparity.fold.size
 
@@ -390,7 +390,7 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
-        # Bounds that are cut off at parity are 0 from there on, and never below.
+        # Bounds that are cut off at parity are 0 beyond that point, and never below 0.
         is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
         settled |= is_root & ((here != 0) | (at_high < 0))
         # A bound that stays a second time counts half, so that it also moves (Illinois).

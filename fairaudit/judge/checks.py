@@ -156,7 +156,7 @@ class Status(StrEnum):
 
     @property
     def in_doubt(self) -> Status:
-        """The status if evidence is missing: a warning instead of a failure, else a pass."""
+        """The status if evidence is missing: a warning instead of a failure, otherwise a pass."""
         return Status.WARN if self is Status.FAIL else Status.PASS
 
 

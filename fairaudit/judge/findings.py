@@ -286,12 +286,12 @@ class Finding(Frozen):
 
     @property
     def low(self) -> float | None:
-        """The lower end of the value's interval; None where it has none."""
+        """The lower end of the interval of the value; None without an interval."""
         return None if self.estimate is None else self.estimate.low
 
     @property
     def high(self) -> float | None:
-        """The upper end of the value's interval; None where it has none."""
+        """The upper end of the interval of the value; None without an interval."""
         return None if self.estimate is None else self.estimate.high
 
     @property

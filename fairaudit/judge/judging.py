@@ -180,7 +180,7 @@ def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None
     return max(most, key=lambda entry: (entry.n, -entry.z, -entry.w))
 
 
-_INFINITE = "infinite: a positive share against none at all"
+_INFINITE = "infinite: the formula divides by a rate of 0, or takes the logarithm of 0"
 
 _MOST_EXACT = 1000
 """Most values beyond a limit that are listed as fractions."""

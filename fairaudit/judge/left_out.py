@@ -22,10 +22,10 @@ from fairaudit.metrics.situation import find_unmatched
 NOTABLE = Fraction(1, 10)
 """Largest share that is left out without a note in the headline of the check."""
 NOTABLE_OF_GROUP = Fraction(1, 4)
-"""From this share of a judged group on, the headline of the check mentions the group."""
+"""If a judged group loses this share or more, the headline of the check names the group."""
 _ROUNDING = 10**9
 MOST_LEFT_OUT = Fraction(1, 2)
-"""Largest share that may be left out of a check; the share of a group must be smaller."""
+"""A check may leave out at most this share of all people, and less than this of each group."""
 
 
 class LeftOutReason(StrEnum):
@@ -58,7 +58,8 @@ MISSING = frozenset({
 class LeftOutPart(Frozen):
     """The people left out for a reason, and their `groups`, those with the most people first.
 
-    `weight` is their share of the weight of all people of the check; None without weights.
+    `weight` is their share of the weight: of all people of the check, or in a `LeftOutGroup` of all
+    people of the group. It is None without weights.
     """
 
     reason: LeftOutReason
@@ -81,7 +82,10 @@ class LeftOutGroup(Frozen):
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The larger share of its people or of their weight, except for the reason `but`."""
+        """The share of its people, or of their weight, that is left out: the larger of the two.
+
+        People left out for the reason `but` do not count.
+        """
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -99,10 +103,10 @@ class LeftOutPeople(Frozen):
 
     `of_people` is the number of all people of the check: for a rate among people with a positive
     label, those with a positive or unknown label. `groups` of `of_groups` have no judged people.
-    Each person counts for the first of the `reasons` that applies. `by_group` has the judged group
-    that loses the largest share of its people, and the group that does so without people of
-    unknown outcome. A published report hides the numbers, and only says whether the headline
-    mentions people left out.
+    Each person counts for the first of the `reasons` that applies. `by_group` has one or two judged
+    groups: the group that loses the largest share of its people, and the group that loses the
+    largest share if people of unknown outcome do not count as lost. A published report hides the
+    numbers, and only says whether the headline mentions people left out.
     """
 
     people: int | None
@@ -113,7 +117,10 @@ class LeftOutPeople(Frozen):
     by_group: tuple[LeftOutGroup, ...] = ()
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The largest of the shares of people, weight and groups, except for the reason `but`."""
+        """The largest of three shares that are left out: of people, of weight and of groups.
+
+        People left out for the reason `but` do not count; the share of groups includes them.
+        """
         if self.of_people is None or self.of_groups is None or self.groups is None:
             return Fraction(1)
         groups = Fraction(self.groups, max(self.of_groups, 1))
@@ -143,7 +150,10 @@ class LeftOutPeople(Frozen):
 def _find_share(
     reasons: Iterable[LeftOutPart], of_people: int, but: LeftOutReason | None
 ) -> Fraction:
-    """The larger of the shares of people and of weight left out, except for the reason `but`."""
+    """The share of people or of weight that is left out, without those of the reason `but`.
+
+    It is the larger of the two.
+    """
     parts = [part for part in reasons if part.reason is not but]
     return max(
         Fraction(sum(part.people for part in parts), max(of_people, 1)),
@@ -166,9 +176,9 @@ class Outsiders(NamedTuple):
 
 
 class _Losses:
-    """The people and the weight [2] that each reason takes away: in `total`, and `of_groups`.
+    """The losses by each reason, as arrays [people, weight]: in `total`, and for each group.
 
-    Fewer than `threshold` people count as one less than it.
+    Fewer than `threshold` people count as `threshold` - 1.
     """
 
     def __init__(self, threshold: int) -> None:
@@ -179,7 +189,7 @@ class _Losses:
         }
 
     def name(self, reason: LeftOutReason, groups: Sequence[Group], both: Ints) -> Floats:
-        """Adds the losses of groups [2, G], and returns them all together."""
+        """Adds the losses [2, G] to their groups, and returns the sum [2] over the groups."""
         raised, of_group = _raise(both, self.threshold), self.of_groups[reason]
         for g in np.flatnonzero(raised[0]).tolist():
             of_group[groups[g]] = of_group.get(groups[g], 0) + raised[:, g]
@@ -190,8 +200,9 @@ class _Losses:
     ) -> tuple[LeftOutGroup, ...]:
         """The groups that lose the largest share, with and without people of unknown outcome.
 
-        `remaining` are the judged people and the weight [2] of each group. Fewer than the threshold
-        of them count as one person, so that a status does not show how few they are.
+        `remaining` are the judged people and the weight [2] of each group. If there are fewer than
+        `threshold`, they count as one person: lost people are rounded up and judged people down, so
+        that a status does not show a small count.
         """
         if not remaining:
             return ()
@@ -228,11 +239,14 @@ def count_left_out(
     """The people left out of an evaluation.
 
     `passed_over` marks the strata [Z, 1], or their groups [Z, G], without judged values. `counted`
-    are all people of the audit, as one group and by group: people who are not in the table lack
-    one of its columns. `hidden` people are not in any table. `waived` groups may lose any number.
-    Fewer than `threshold` people count as `threshold` - 1, of a group for a reason and of a rule
-    that drops rows, so that a status never shows a small count. Therefore such a small group is
-    also left out if its size decides whether it takes part, as in a spec that `excludes` groups.
+    are two tables of all people of the audit: as one group, and by group. People who are in them
+    and not in the table of `evaluation` lack a value in one of its columns. `hidden` people are not
+    in any table. `waived` groups may lose any number.
+
+    A number of lost people below `threshold` is raised to `threshold` - 1, for each group and
+    reason and for each rule that drops rows. So a status never shows a small count. For the same
+    reason, a group with fewer than `threshold` people is left out if its size decides whether it
+    takes part (`excludes`: the spec has `exclude_below`).
     """
     table = evaluation.strata or evaluation.table
 
@@ -317,7 +331,10 @@ def _make_part(
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
-    """The people and the weight [2, Z, G] of the check; everybody for a threshold."""
+    """The people and the weight [2, Z, G] that the check is about.
+
+    For a metric at a threshold of the score, these are all people of the table.
+    """
     terms = evaluation.terms
     if terms.at is not None:
         return np.stack([one.sum(axis=(1, 2)) for one in numbers])

@@ -74,7 +74,7 @@ class Everybody(Frozen):
 
     @property
     def rate(self) -> float:
-        """Their rate; NaN where the denominator is empty."""
+        """Their rate; NaN if the denominator is empty."""
         return self.over / self.under if self.under else float("nan")
 
 
@@ -379,8 +379,8 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
         significant = entries[levels < inference.alpha]
         explained = tested.find_explained(significant)
         ranked = tested.rank(significant[~explained])
-        # Of those that diverge as much the larger one; |over·U − O·under| by integers is the
-        # unfairness without a common factor.
+        # Among subgroups that diverge equally, the larger one comes first. |over·U − O·under| is
+        # the unfairness in whole numbers, without a common factor.
         widest = np.lexsort((-counted.under, -np.abs(tested.divergence)))
         kind = np.int64 if everybody.under * everybody.under < _SAFE else object
         over, under = (counts.astype(kind) for counts in (counted.over, counted.under))
@@ -472,7 +472,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         low, high = self.find_intervals(np.array([entry]))
         over, under = int(entries.over[entry]), int(entries.under[entry])
         unfairness = abs(over * everybody.under - under * everybody.over)
-        # The groups of one condition less, where they are less than everybody.
+        # The groups with one condition less, unless that leaves all people.
         names = entries.combination(entry)
         fewer = [*combinations(names, len(names) - 1)]
         larger = _find_parents(entries, np.array([entry]), fewer)

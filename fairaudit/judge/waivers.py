@@ -23,7 +23,7 @@ from fairaudit.judge.judging import status_of_unevaluated, worst_status
 from fairaudit.metrics import Evaluation
 
 _SOON = 14
-"""Days before a waiver expires from which on a notice says so."""
+"""A notice says that a waiver expires in this number of days or less."""
 
 
 class WaiverState(StrEnum):

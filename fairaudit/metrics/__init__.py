@@ -166,7 +166,7 @@ def find_comparison_id(metric: Metric) -> str | None:
 def average_classes(metric: Metric) -> Metric | None:
     """The mean over classes of a group metric, or of the departures from parity in each class.
 
-    None where a metric looks at all classes already, or has no departure that could be averaged.
+    None if a metric looks at all classes already, or has no departure that could be averaged.
     """
     if isinstance(metric, GroupMetric):
         return macro_average(metric)

@@ -87,7 +87,7 @@ _FEW_VALUES, _TENTHS = 20, 10
 
 
 def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
-    """The people by bin of the score: each of at most twenty values, else tenths of people."""
+    """The people by bin of the score: one for each of up to twenty values, or tenths of people."""
     scores, n, takes_part = read_scores(table, minimum)
     people, number = scores.people.sum(axis=1), np.arange(len(scores.low))
     if len(scores.low) > _FEW_VALUES or not scores.single.all():

@@ -98,7 +98,7 @@ def average_exactly(
     known: Sequence[bool],
     everyone: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Fraction, Fraction] | None:
-    """The same averages of one pair as fractions; None where no stratum is left."""
+    """The same averages of one pair as fractions; None if no stratum is left."""
     counted = [
         z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]
     ]

@@ -58,9 +58,9 @@ def bare_average(
     exact_at: ExactAt,
     among: Marks | None = None,
 ) -> Evaluation:
-    """The rate of each group, averaged over the strata where it has somebody.
+    """The rate of each group, averaged over the strata in which it has people.
 
-    `among` [G] are the groups that make up everybody, all known ones unless said otherwise.
+    `among` [G] are the groups that count as all people: by default all known groups.
     """
     among = table.known if among is None else among
     everybody = np.where(among, values.weighted_n, 0).sum(axis=1, keepdims=True)
@@ -122,7 +122,7 @@ def common_average(
     )
     evaluation = bare_average(common_values, table, terms, average, exact_at, among=part[0])
     assert evaluation.averaged is not None
-    # Of the weight of all groups, what stood in strata where one of them is missing.
+    # The share of the weight of all groups in strata in which one of them is missing.
     known_strata = table.known_strata[:, None]
     total = max(float((everybody * known_strata).sum()), 1.0)
     left_out = np.where(common, 0.0, everybody * known_strata / total)

@@ -1,14 +1,15 @@
 """Variance of shares in clusters (sandwich): effective sizes and numbers of clusters; the fewest.
 
-The residual of a cluster is `y - p n`: its hits, less those expected at the share p of its n
-people. The variance of a share is that of its residuals (linearisation), and so is the covariance
-of two shares that have clusters in common, such as both sides of matched pairs. Rao & Scott (1992),
-A simple method for the analysis of clustered binary data, Biometrics 48:577. Clusters of unequal
-size count as n² / Σ n_c², in the small-sample factor and the degrees of freedom: Carter, Schnepel &
-Steigerwald (2017), Asymptotic behavior of a t-test robust to cluster heterogeneity, Review of
-Economics and Statistics 99:698. In declared strata of the sample residuals vary about the mean of
-their stratum (with replacement, first stage): Särndal, Swensson & Wretman (1992), Model Assisted
-Survey Sampling, section 5.7. A stratum of one cluster varies about the mean of all, which is 0.
+The residual of a cluster is `y - p n`: its hits minus the hits that are expected if a share p of
+its n people are hits. The variance of a share is that of its residuals (linearisation), and so is
+the covariance of two shares that have clusters in common, such as both sides of matched pairs. Rao
+& Scott (1992), A simple method for the analysis of clustered binary data, Biometrics 48:577.
+Clusters of unequal size count as n² / Σ n_c², in the small-sample factor and the degrees of
+freedom: Carter, Schnepel & Steigerwald (2017), Asymptotic behavior of a t-test robust to cluster
+heterogeneity, Review of Economics and Statistics 99:698. In declared strata of the sample residuals
+vary about the mean of their stratum (with replacement, first stage): Särndal, Swensson & Wretman
+(1992), Model Assisted Survey Sampling, section 5.7. A stratum of one cluster varies about the mean
+of all, which is 0.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class ClusteredShare(Frozen, eq=False):
 
     @property
     def residuals(self) -> Any:  # noqa: ANN401  # sparse
-        """The hits of each row less those expected at the share: sparse [rows, ZG]."""
+        """The hits of each row minus the hits that the share lets expect: sparse [rows, ZG]."""
         hits, trials = map(self.clusters.sum_by_row, (self.over, self.under))
         return _subtract_expected(hits, trials, self.value)
 
@@ -257,7 +258,7 @@ def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN
 class StrataOfRows(Frozen, eq=False):
     """The strata of the sample that rows of clusters are in: `members` is sparse [strata, rows].
 
-    `units` is how many clusters were drawn in each, `all_units` in all. Samples
+    `units` is the number of clusters that were drawn in each, `all_units` in all together. Samples
     without declared strata have no `members`.
     """
 

@@ -123,8 +123,8 @@ RATIO = Comparison(
     title="Ratio to the reference",
     sentence="The {0} of the group divided by the {0} of the reference.",
     description="The value of the group divided by the value of the reference; 1 at parity.",
-    caution="A ratio looks large if rates are small: 2 % and 1 % have a ratio of 2, but differ by "
-    "only 1 percentage point.",
+    caution="If rates are small, a small difference gives a ratio far from 1: 1 % and 2 % differ "
+    "by only 1 percentage point, and the ratio is 0.5.",
     source=citations.MLHEALTH,
     other_tools="For x/0, Aequitas prints 10 and aif360.sklearn 0; here the ratio is infinite. For "
     "0/0, other tools print 0; here the ratio is undefined.",

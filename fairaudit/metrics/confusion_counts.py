@@ -107,8 +107,8 @@ def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
 class Sums(Frozen):
     """Exact sums of a number over people: arrays [Z, G], or those of one group.
 
-    The sum meant is `total / scale`, that of squares `squares / square_scale`; `magnitude` is that
-    of absolute values, at `magnitude_scale`.
+    The sum is `total / scale`. The sum of squares is `squares / square_scale`. `magnitude` is the
+    sum of absolute values, with `magnitude_scale`.
     """
 
     n: Cell

@@ -211,7 +211,7 @@ CRITERIA = (
         id="disparate_impact_ratio",
         short="DI ratio",
         aliases=("disparate_impact", "slift"),
-        caution=IGNORES_THE_LABEL + " The ratio looks large if rates are small.",
+        caution=f"{IGNORES_THE_LABEL} {RATIO.caution}",
         source=citations.AIF360,
         other_tools="Žliobaitė calls this ratio the impact ratio. Here, `impact_ratio` compares "
         "with the group with the highest rate.",
@@ -380,7 +380,7 @@ def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
 
 
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    """1 where anybody has a known outcome, else undefined."""
+    """1 if anybody has a known outcome, otherwise undefined."""
     mass = counts.classes.sum(axis=1)
     return np.where(mass > 0, 1.0, np.nan), counts.answered
 

@@ -19,7 +19,7 @@ class Requirement(StrEnum):
 
     LABEL = "label"
     PREDICTION = "prediction"
-    CLASSES = "classes"
+    CLASSES = "an outcome with classes"
     SCORE = "score"
     DISTRIBUTION = "distribution of the score"
     NUMBER = "number"
@@ -49,7 +49,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             "When groups should have equal outcomes, or when the label cannot be trusted.",
         ),
         "separation": Family(
-            "Decisions among people with the same label.",
+            "Decisions or scores among people with the same label.",
             "When the label is reliable and errors cause harm: lending, hiring, diagnosis.",
         ),
         "sufficiency": Family(

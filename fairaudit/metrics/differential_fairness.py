@@ -413,13 +413,14 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     other_tools="ε limits three things. If the benefit of a person depends only on the outcome "
     "and is never negative, the average benefits of two groups differ at most by the factor e^ε "
     "(Eq. 5). If the outcome of a person becomes known, the odds that the person belongs to one "
-    "group rather than the other change at most by the factor e^ε, for every distribution in Θ "
-    "(Eq. 4). For fewer of the columns, the value is at most 2ε (Theorem 3.2), or at most ε if "
-    "there is a single distribution. Smoothing: AIF360's "
+    "group rather than the other change at most by the factor e^ε, for every distribution in Θ, "
+    "the set of distributions that are plausible (Eq. 4). For fewer of the columns, ε is at most "
+    "twice the ε of all columns (Theorem 3.2); if Θ contains only one distribution, such as the "
+    "observed shares, it is at most the ε of all columns. Smoothing: AIF360's "
     "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to "
     "each outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` "
-    "distributes this amount over the outcomes in proportion to the outcomes of all groups. "
-    "Groups of different sizes with equal rates then keep equal rates.",
+    "adds the same total, but divides it like the outcomes of all groups together: a frequent "
+    "outcome gets more. Groups of different sizes with equal rates then keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

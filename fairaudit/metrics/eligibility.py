@@ -157,9 +157,9 @@ def find_extreme(
 ) -> Ints:
     """The index [Z] of the group with the highest (or lowest) value among the marked ones.
 
-    All arrays are [Z, G]. Of equal values, the one with the larger n wins, then the first label.
-    Undefined values (NaN) are ignored, and so is the group `apart_from` [Z]: a pair needs two
-    groups, even if all values are equal. If no group is left, the index is a meaningless 0.
+    All arrays are [Z, G]. Among equal values, the one with the larger n comes first, then the first
+    label. Undefined values (NaN) are ignored, and so is the group `apart_from` [Z]: a pair needs
+    two groups, even if all values are equal. If no group is left, the index is a meaningless 0.
     """
     if not value.size:
         return np.zeros(len(value), dtype=np.int64)

@@ -122,7 +122,7 @@ class Estimate(Frozen):
 
     @property
     def known_value(self) -> float | None:
-        """The value, infinite ones too; None where it is undefined or suppressed."""
+        """The value, infinite ones too; None if it is undefined or suppressed."""
         return None if self.suppressed or math.isnan(self.value) else self.value
 
     def __repr__(self) -> str:

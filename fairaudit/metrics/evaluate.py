@@ -1,7 +1,8 @@
-"""`evaluate`: a metric on a group table: spreads; at a threshold; one outcome less another.
+"""`evaluate`: the values of a metric on a group table.
 
-Arrays are [Z, G], of strata and groups, or [Z, W] where a spread has one value a stratum; `z`, `g`
-and `w` are their indices. `Evaluation` says what each holds.
+There is a value for each group, or a spread over the groups; at a threshold of the score, or as the
+difference of two outcomes. Arrays are [Z, G] (strata, groups) or [Z, W]: W is G if each group has a
+value, and 1 for a spread. `z`, `g` and `w` are their indices. `Evaluation` describes each array.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def _combine_exactly(
     *,
     is_ratio: bool,
 ) -> Fraction | None:
-    """One exact number of departures with their people; None if logarithms are not rational."""
+    """Combines the exact values of groups, each with its number of people, into one number.
+
+    None for means and sums of ratios, because logarithms are not rational.
+    """
     if is_ratio:
         if over in {OverGroups.MEAN, OverGroups.SUM} or any(value <= 0 for _, value in pairs):
             return None
@@ -62,9 +66,10 @@ def _combine_exactly(
 
 
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
-    """One number of the departures from parity [Z, G] of the judged groups with people.
+    """Combines the departures from parity [Z, G] into one number for each stratum.
 
-    Departures of ratios are taken on the log scale, above and below parity.
+    Only judged groups with people count. Departures of ratios are taken on the log scale, above and
+    below parity.
     """
     values, judged = by_group.value, by_group.judged
     part_values = [part.group_values for part in by_group.parts or (by_group,)]
@@ -118,7 +123,8 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
     if terms.at is not None:
         above, below = cut_at(table, terms.at)
         uncut = replace(terms, at=None)
-        # The result keeps its threshold: another threshold means another test, of other people.
+        # The result keeps its threshold: it distinguishes the tests at different thresholds, which
+        # are about different people.
         at_threshold = replace(evaluate(metric, above, uncut), terms=terms)
         if above is below:
             return at_threshold
@@ -155,7 +161,7 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
         return _average_classes(metric, metric.per_class, table, terms)
     part_terms = [terms] * len(metric.parts)
     if metric.averages and (terms.average is None or len(metric.averages) > 1):
-        # The averages of the definition, unless the spec has another.
+        # A definition with several averages keeps them; the spec can replace a single one.
         part_terms = [replace(terms, average=average) for average in metric.averages]
     parts = [
         _compare_groups(metric, part, table, of_part)
@@ -167,7 +173,7 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
 def evaluate_against(
     metric: Metric, table: GroupTable, terms: MetricOptions, against: GroupTable | None = None
 ) -> Evaluation:
-    """The values of a metric, less those of another outcome of the same groups if one is given."""
+    """The values of a metric, minus those of another outcome of the same groups if one is given."""
     evaluation = evaluate(metric, table, terms)
     if against is None:
         return evaluation
@@ -192,7 +198,8 @@ def evaluate_against(
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     errors = [side.error for side in (evaluation, other) if side.error is not None]
-    # The highest group of one outcome is compared with that of the other, where it may be behind.
+    # The highest group by an outcome has no reference there, but may be below the highest group by
+    # the other outcome. So a group is judged if it is judged by either outcome.
     takes_part = evaluation.spread or (evaluation.takes_part & other.takes_part)
     return replace(
         evaluation,

@@ -111,7 +111,7 @@ class Evaluation(Frozen, eq=False):
         return bool(self.parts) and self.parts[0].metric is self.metric
 
     def decided_by(self, z: int, w: int) -> str | None:
-        """The part (a rate, an outcome) that decides a value; None where all parts do."""
+        """The part (a rate, an outcome) that decides a value; None if all parts do."""
         if self.attained is None or not self.names:
             return None
         index = int(self.attained[z, w])
@@ -274,7 +274,7 @@ def compare_values(
 
 
 def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
-    """A comparison of fractions; None where it is not rational, or not defined."""
+    """A comparison of fractions; None if it is not rational, or not defined."""
     first, second = values
     if first is None or second is None or not comparison.rational:
         return None

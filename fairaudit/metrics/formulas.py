@@ -123,7 +123,7 @@ class Rate(GroupMetric, kw_only=True):
         return self.over if self.is_proportion else self.hits
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
-        """Its value in one group as a fraction; None where the denominator is empty."""
+        """Its value in one group as a fraction; None if the denominator is empty."""
         return self.of(counts.weighted.at(z, g))
 
     def of(self, counts: ConfusionCounts) -> Fraction | None:
@@ -179,7 +179,7 @@ class Mean(GroupMetric, kw_only=True):
         )
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction; None where a part is undefined."""
+        """Its value in one group as a fraction; None if a part is undefined."""
         return _mean_exactly([part.exact(counts, z, g, parameters) for part in self.parts])
 
 
@@ -284,7 +284,7 @@ class Macro(GroupMetric, kw_only=True):
         return f"mean over classes of {self.base.id}"
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group; undefined where one class is."""
+        """Its value in every stratum and group; undefined if one class is."""
         classes = [self.base.compute(cells, parameters) for cells in counts.by_class]
         value = np.mean([of_class.value for of_class in classes], axis=0)
         n = np.min([of_class.n for of_class in classes], axis=0)

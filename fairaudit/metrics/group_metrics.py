@@ -359,7 +359,7 @@ class TableValue(Frozen):
     `everybody` [Z, Y, 1] those of all known groups together, `overall` [Z, Y, 1] the shares of all
     groups that take part. `unsmoothed` is the value without pseudo-counts, if it has any. `apart`
     has for each outcome how far each group is below the highest and above the lowest one, [Z, G];
-    it is empty where that is not known.
+    it is empty if that is not known.
     """
 
     value: Floats
@@ -390,7 +390,7 @@ class TableValue(Frozen):
         error: Floats | None = None,
         apart: tuple[Floats, Floats] | None = None,
     ) -> TableValue:
-        """A number that is not attained by one outcome; NaN where not `defined` [Z]."""
+        """A number that is not attained by one outcome; NaN if not `defined` [Z]."""
         is_defined = np.ones(len(value), np.bool_) if defined is None else defined
         nobody = np.full(len(value), -1, dtype=np.int64)
         highest, lowest = (

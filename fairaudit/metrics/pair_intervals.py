@@ -2,7 +2,7 @@
 
 A difference of two shares gets Newcombe's interval, which is MOVER of Wilson's; a difference of two
 means Welch's; a ratio of shares Koopman's; everything else recovers its variance from the intervals
-of both sides (MOVER, Zou & Donner 2008). Of few hits or misses all of them are of exact intervals.
+of both sides (MOVER, Zou & Donner 2008). With few hits or misses, all of them use exact intervals.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from fairaudit.cube.histogram import ranked
 from fairaudit.metrics.group_metrics import GroupValues
 from fairaudit.metrics.terms import Inference, RatioInterval, TTest
 from fairaudit.stats import contingency, distributions, means, proportions, score_statistics, strata
-from fairaudit.stats.proportions import GAP_INTERVAL, ODDS_RATIO_INTERVAL, RATIO_INTERVAL
+from fairaudit.stats.proportions import (
+    GAP_INTERVAL,
+    ODDS_RATIO_INTERVAL,
+    RATIO_INTERVAL,
+    Sample,
+)
 
 
 class Interval(NamedTuple):
@@ -49,7 +54,7 @@ def of_difference(
     t: TTest = TTest.WELCH,
     r: Floats | None = None,
 ) -> Interval | None:
-    """The interval of the first value minus the second; of means by a t test of that kind.
+    """The interval of the first value minus the second; for means, by this kind of t test.
 
     Two values of the same clusters are correlated by `r`, here and below.
     """
@@ -66,7 +71,17 @@ def of_difference(
     ends = proportions.mover_difference(
         first.value, first.ends(alpha), second.value, second.ends(alpha), r
     )
-    return Interval(*proportions.reach_far(ends, first.means, second.means, alpha), "MOVER")
+    return Interval(*proportions.extend_gap(ends, weigh_shares(first, second), alpha), "MOVER")
+
+
+def weigh_shares(
+    first: GroupValues, second: GroupValues, factor: float | Floats = 1.0
+) -> list[tuple[Sample, float | Floats]]:
+    """The shares that a difference is made of, with their weights; empty if a side has none."""
+    if not first.means or not second.means:
+        return []
+    sides = (first.means, factor), (second.means, -factor)
+    return [(share, weight / len(means)) for means, weight in sides for share in means]
 
 
 def of_ratio(
@@ -141,7 +156,7 @@ def of_odds_ratio(
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the odds ratio common to all strata, by the variance of its logarithm.
 
-    None where it is 0 or infinite: such a logarithm has no variance; and under unequal weights,
+    None if it is 0 or infinite: such a logarithm has no variance; and under unequal weights,
     as the variance is that of people who all weigh the same.
     """
     inner, outer = first.strata, second.strata
@@ -233,7 +248,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     varies = (plus > 0) & (plus < 1)
     ends = []
     for (first_end, second_end), pick in ((lows, np.minimum), (highs, np.maximum)):
-        # The one farther from 0; of different signs the smaller, or the larger.
+        # The one farther from 0. If the signs differ, the smaller or the larger one.
         farther = np.where(np.abs(first_end) > np.abs(second_end), first_end, second_end)
         end = np.where(first_end * second_end < 0, pick(first_end, second_end), farther)
         ends.append(np.where(varies, end, np.nan))
@@ -267,13 +282,10 @@ def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Int
     )  # fmt: skip
     below = np.hypot(value - correlate(low, q), value - correlate(p, other_high))
     above = np.hypot(correlate(high, q) - value, correlate(p, other_low) - value)
-    low, high = np.maximum(value - below, -1.0), np.minimum(value + above, 1.0)
-    sizes = first.effective_n, second.effective_n
-    # Of few errors, both shares of them are smaller by one factor, and the difference at its bound.
-    few = (1 - proportions.far_gap((1 - p, q), sizes, alpha)) / (1 - p + q)
-    many = (1 - proportions.far_gap((p, 1 - q), sizes, alpha)) / (1 - q + p)
-    low = np.fmin(low, correlate(many * p, 1 - many * (1 - q)))
-    high = np.fmax(high, correlate(1 - few * (1 - p), few * q))
+    own, other = proportions.split_pair(first.sample, second.sample, alpha)
+    low = np.fmin.reduce([value - below, *correlate(own[0], other[1])])
+    high = np.fmax.reduce([value + above, *correlate(own[1], other[0])])
+    low, high = np.maximum(low, -1.0), np.minimum(high, 1.0)
     return Interval(low, high, "MOVER by each share")
 
 

@@ -67,7 +67,7 @@ class PairedCounts(Frozen, eq=False):
 
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
-    """The people of a rate by both outcomes of a table; None where the rate is of other people."""
+    """The people of a rate by both outcomes of a table; None if the rate is of other people."""
     joint = _join(metric, table)
     if joint is None or not isinstance(metric, Rate) or frozenset(metric.under) not in _CELLS:
         return None
@@ -115,7 +115,7 @@ def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] |
 def correlate_outcomes(
     rate: GroupMetric, table: GroupTable, index: Ints | None = None, *, others: bool = False
 ) -> Floats | None:
-    """The correlation of a rate by one outcome and by the other, [Z, G]; None where it is unknown.
+    """The correlation of a rate by one outcome and by the other, [Z, G]; None if it is unknown.
 
     It is that of each group, of the group that `index` [Z, 1] names, or of all `others`, by the
     delta method over the joint counts, so that denominators may differ. A positive correlation is
@@ -227,7 +227,7 @@ def find_largest_change(
     of_ratio: Callable[[Floats], Floats] | None,
     alpha: Alpha,
 ) -> Ends | None:
-    """The interval of the largest gap between groups by one outcome less that by another, [Z, 1].
+    """The interval of the largest gap by one outcome minus the largest gap by another, [Z, 1].
 
     Over all pairs and rates; gaps are differences, or rise with a ratio. The largest gap by the
     second outcome is that of a pair that may be largest there; by the first outcome the largest gap

@@ -278,7 +278,7 @@ class PeopleCount(GroupMetric, kw_only=True):
         return self.cell or "n"
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
-        """Its value in every stratum and group; of a cell, `n` are all four cells together."""
+        """Its value in every stratum and group. For a cell, `n` is the number in all four cells."""
         count = np.asarray(self._count(counts))
         n = np.asarray(sum_cells(counts.people, _ALL_CELLS)) if self.cell else count
         return GroupValues(self, count.astype(np.float64), n, n.astype(np.float64))

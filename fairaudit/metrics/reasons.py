@@ -120,7 +120,7 @@ def _count_participants(evaluation: Evaluation) -> list[int]:
 
 @memoize
 def _why_unknown(evaluation: Evaluation) -> list[str]:
-    """Why some of those who take part have no value, in each stratum; empty where all have one."""
+    """Why some of those who take part have no value, in each stratum; empty if all have one."""
     values = evaluation.group_values
     if values is None:
         return [""] * len(evaluation.takes_part)

@@ -284,7 +284,7 @@ def calibration_bins(scores: ScoreCounts) -> Ints:
 
 
 def find_tenth(score: Floats) -> Floats:
-    """The number of the equal bin of [0, 1] that a score is in; of 1 the last."""
+    """The number of the bin of equal width in [0, 1] that contains a score; the last bin for 1."""
     return np.minimum(np.floor(score * CALIBRATION_BINS), CALIBRATION_BINS - 1)
 
 

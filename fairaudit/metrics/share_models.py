@@ -37,7 +37,7 @@ from fairaudit.stats.pooling import PooledShares, pool_shares
 
 
 def _pool(table: GroupTable, hits: Floats, trials: Floats) -> PooledShares | None:
-    """The shares of the groups that may be compared, [G]; None where the outcome never varies."""
+    """The shares of the groups that may be compared, [G]; None if the outcome never varies."""
     fitted = table.eligible & (trials > 0)
     if not 0 < hits[fitted].sum() < trials[fitted].sum():
         return None

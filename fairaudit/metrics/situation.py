@@ -101,7 +101,7 @@ def _compare(
 
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int) -> Floats:
-    """The outcome rate of neighbours in the reference less that of neighbours in the group."""
+    """The outcome rate of neighbours in the reference minus that of neighbours in the group."""
     sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)

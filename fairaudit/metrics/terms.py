@@ -16,7 +16,7 @@ from fairaudit.stats import multiplicity
 
 
 class Correction(StrEnum):
-    """How p-values are adjusted for how many there are."""
+    """The correction of p-values for their number."""
 
     HOLM = "holm"
     BENJAMINI_HOCHBERG = "benjamini_hochberg"
@@ -53,6 +53,14 @@ class Family(StrEnum):
     SPEC = "spec"
     OUTCOME = "outcome"
     CHECK = "check"
+
+    @property
+    def words(self) -> str:
+        """The tests that are corrected together, for the legend of a table."""
+        if self is Family.CHECK:
+            return "the tests of this check"
+        of = " of the same outcome" if self is Family.OUTCOME else ""
+        return f"all different tests of the checks{of} that can fail, or of those that only warn"
 
 
 class RatioInterval(StrEnum):
@@ -97,7 +105,7 @@ class Inference(Frozen):
     confidence: Decimal = Decimal("0.95")
     """The confidence of intervals. Tests reject below one minus this number. Example: `0.99`."""
     correction: Correction = Correction.HOLM
-    """The correction of the p-values of all tests behind the gates of the spec. Example:
+    """The correction of the p-values of all tests behind limits of the spec. Example:
     `benjamini_hochberg`."""
     family: Family = Family.SPEC
     """The tests that are corrected together: of the spec, of an outcome and model, or of a check.
@@ -226,7 +234,7 @@ class Minimum(Frozen):
     events: int | None = field(default=None, name="min_events")
 
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
-        """Which groups are large enough, with `n` people in the denominator; of any shape.
+        """Marks groups that are large enough; `n` (of any shape) are the people in the denominator.
 
         `outcomes` [Z, K, 1] are everybody's outcomes, with `n` [Z, G].
         """
@@ -327,7 +335,7 @@ class Average(Frozen):
         return ", ".join(f"{level} {weight}" for level, weight in self.levels.items())
 
     def of_strata(self, strata: Sequence[Group]) -> list[Fraction]:
-        """The weight that is given to each stratum; 0 where none is."""
+        """The weight of each stratum; 0 if the spec gives none."""
         return [Fraction(self.levels.get(name_stratum(stratum), 0)) for stratum in strata]
 
 

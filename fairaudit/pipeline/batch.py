@@ -25,7 +25,7 @@ from fairaudit.result import Answer, AuditResult, ResultOrError
 from fairaudit.spec import LocatedText, Protected
 
 RARE = 30
-"""A group or a level of fewer people is small where the spec sets no `min_size`."""
+"""A group or a level with fewer people is small if the spec sets no `min_size`."""
 
 _MOST_LEVELS = 200
 _KEPT = "tokens format count filter derived counts masked repeats"
@@ -156,8 +156,8 @@ def _split_levels(
 ) -> tuple[dict[str, str], list[str], list[int]]:
     """For each level of a column its condition, the levels pooled in it, and its rows.
 
-    Levels of fewer than `least` people have one condition together; levels that differ only in
-    spaces around them are one level.
+    All levels with fewer than `least` people have one condition together. Levels that differ only
+    in spaces around them are one level.
     """
     # The columns that give the people of each row, and those that choose rows.
     counted = [plan.count] if plan.counts is None else plan.counts.columns

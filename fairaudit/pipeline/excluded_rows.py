@@ -1,4 +1,7 @@
-"""Rows outside the cube (dropped, undecided, hidden), and the checks that they leave open."""
+"""Rows that are not in the cube: dropped, undecided or hidden.
+
+A check that they could change is inconclusive (open).
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,8 @@ class LeftOutRows:
             self._is_published or self._could_worsen(check, status, exclusion, self._rows.others)
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
-        # In a published report, a status that they cannot change would reveal their number.
+        # In a published report the check is always open: if it were open only when undecided rows
+        # can change its status, the status would reveal how many such rows there are.
         if self._rows.undecided.any() and (
             self._is_published
             or self._rule is not None
@@ -154,7 +158,7 @@ class LeftOutRows:
             yield UNDECIDED_DOUBT
 
     def bound_masked(self, check: Check, exclusion: Exclusion) -> bool:
-        """Whether the bounds of a check include the people who may exist by a masked count."""
+        """Whether the bounds of a check cover the people that a masked count (`<5`) may hide."""
         own = exclude_values(evaluate_check(check, self._tables, exclusion), exclusion)
         if (
             own is None
@@ -190,7 +194,8 @@ class LeftOutRows:
             or _may_cross(wide, check, status)
         ):
             return True
-        # People of unknown outcome or group could make it worse together with them, if not alone.
+        # The optional rows may make the check worse only together with people of unknown outcome or
+        # group. It counts only if those people cannot make it worse without the optional rows.
         alone, joint = (
             self._widen(check, exclusion, marks, jointly=True)
             for marks in (np.zeros_like(optional), optional)
@@ -264,7 +269,8 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles among `roles` whose columns a check does not need.
 
-    The role `prediction` is of all `models`, so with several models no check needs it.
+    The role `prediction` stands for the predictions of all `models` together. With several models,
+    no check needs all of them, so the role is always idle.
     """
     metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
     assert metric is not None

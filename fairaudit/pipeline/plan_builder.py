@@ -112,6 +112,15 @@ AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
 _ABOVE_0 = Edge(Decimal(0), beyond=True)
 """The edge that separates rows of weight 0 from all others."""
 
+PER_CENT = (
+    Edge(Decimal(0), beyond=True),
+    Edge(Decimal(1)),
+    Edge(Decimal(1), beyond=True),
+    Edge(Decimal(2), beyond=True),
+    Edge(Decimal(100), beyond=True),
+)
+"""The edges that separate fractions from numbers in per cent."""
+
 _FAR = 10
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
@@ -120,10 +129,10 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 def watch_sentinels(plan: Plan) -> Plan:
     """The plan with edges around each number that may stand for a missing value, and odd dates.
 
-    Rows of weight 0 are counted apart, too. Recoding rolls them up again. In a column that is cut,
-    likely missing values are far above all cuts, or negative if no cut is; the same applies to a
-    column of the filter, by the numbers in it. A numeric outcome has no cuts: there the mean of all
-    others decides (`notice_sentinels`).
+    Rows of weight 0, and numbers in per cent next to cuts below 1, are counted apart. Recoding
+    rolls them up again. In a column that is cut, likely missing values are far above all cuts, or
+    negative if no cut is; the same applies to a column of the filter, by the numbers in it. A
+    numeric outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
@@ -171,7 +180,10 @@ def watch_sentinels(plan: Plan) -> Plan:
 def _edges_around(
     plan: Plan, column: str, cuts: Sequence[Decimal], but: AbstractSet[int] = frozenset()
 ) -> set[Edge]:
-    """The edges that separate each likely sentinel of a column from all other numbers."""
+    """The edges that separate each likely sentinel of a column from all other numbers.
+
+    With cuts below 1, further ones separate numbers in per cent.
+    """
     largest = max(map(abs, cuts), default=Decimal(0))
     words = plan.missing_numbers(column)
     likely = [
@@ -183,7 +195,8 @@ def _edges_around(
             not cuts or (number >= _FAR * largest if number > 0 else largest > 1 and min(cuts) >= 0)
         )
     ]
-    return {edge for number in likely for edge in AROUND[number]}
+    per_cent = PER_CENT if cuts and min(cuts) > 0 and max(cuts) < 1 else ()
+    return {*per_cent, *(edge for number in likely for edge in AROUND[number])}
 
 
 def _find_columns(spec: Spec) -> tuple[tuple[str, ...], tuple[Key, ...]]:
@@ -314,7 +327,7 @@ def list_amounts(spec: Spec) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
 
 
 def _sum_cells(spec: Spec) -> CellSums:
-    """The sums of which the amounts of all outcomes are made."""
+    """The sums from which the amounts of all outcomes are made."""
     sums = set[SumName]()
     for *_, kind, columns in list_amounts(spec):
         if kind == "number":

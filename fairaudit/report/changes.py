@@ -424,7 +424,7 @@ def _table(
     changes: Changes,
     most: int | None,
 ) -> Table:
-    """Rates by name; of two models with the people whom one alone counts."""
+    """Rates by name; for two models, with the people whom only one of them counts."""
     before, after = _sides(changes)
     digits = _digits(rows)
     pairs = Column[RateChange](
@@ -491,7 +491,7 @@ def _interval(row: RateChange) -> str:
 
 
 def _note(row: RateChange) -> str:
-    """The direction where it is sure; else what keeps a group from being compared."""
+    """The direction if it is certain, or the reason why a group is not compared."""
     standings = dict.fromkeys((row.standing_before, row.standing_after))
     if len(standings) > 1 or not row.is_compared:
         return " → ".join(str(standing).replace("_", " ") for standing in standings)

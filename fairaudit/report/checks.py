@@ -179,7 +179,7 @@ def place(place: Place) -> str:
 
 
 def comparison_of(value: ComparedValue) -> Comparison | None:
-    """How a check or a row compares groups; None where it compares none."""
+    """How a check or a row compares groups; None if it compares none."""
     if isinstance(value, Finding):
         metric = value.check.metric if isinstance(value.check, Check) else None
     elif value.compare is not None:
@@ -228,7 +228,7 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
     """The part that attains the value, or all where all count: over classes of the worst class.
 
-    Of one model less another all parts count.
+    For the difference of two models, all parts count.
     """
     parts = finding.parts
     if averages_classes(finding):
@@ -255,14 +255,14 @@ def reasons(finding: Finding) -> str:
 
 
 def outcome(result: AuditResult) -> str:
-    """How many checks came out how, the worst first; a status that none has is left out."""
+    """The number of checks with each status that occurs, the worst first."""
     counts = result.tally
     words = [f"{counts[status]} {word}" for status, word in STATUS_WORDS.items() if counts[status]]
     return _summary(result, words)
 
 
 def tally(result: AuditResult) -> str:
-    """How many checks came out how, always in the same words; or that the spec sets no limits."""
+    """The number of checks with each status, in fixed words; or that the spec sets no limits."""
     if not result.findings and not result.provenance.not_run:
         return "no limits are set"
     counts = result.tally
@@ -277,7 +277,7 @@ def _summary(result: AuditResult, words: list[str]) -> str:
     not_enough_evidence = ""
     if result.not_enough_evidence:
         not_enough_evidence = f"; {result.not_enough_evidence} over a limit without enough evidence"
-    # A check of which a waiver leaves a part has the status of that part.
+    # If a waiver leaves a part of a check, the check has the status of this part.
     used = numbers.counted(result.waived, "check")
     waived = f"; a waiver applies to {used}" if result.waived > result.tally[Status.WAIVED] else ""
     changed = "; the spec is changed by --set" if result.provenance.settings else ""

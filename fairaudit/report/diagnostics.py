@@ -89,7 +89,7 @@ class Diagnostic(Frozen):
 
     @property
     def severity(self) -> Level | None:
-        """How a build server is to take it; None where it is to say nothing.
+        """How a build server is to take it; None if it is to say nothing.
 
         A warning is an error where the audit is to fail on warnings.
         """
@@ -347,7 +347,8 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     if isinstance(metric, Disparity) and metric.over_groups is not None:
         return []  # it combines the comparisons of all groups, so it has no two sides
-    # Both sides of each part: name, rate and counts; of several parts also the rate's title.
+    # Both sides of each part: name, rate and counts; with several parts, also the title of the
+    # rate.
     rows = []
     parts = checks.deciding_parts(finding)
     averages = getattr(metric, "averages", ())

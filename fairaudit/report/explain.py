@@ -53,7 +53,7 @@ def method_page(method: Method) -> Document:
 
 
 def bibtex(source: Citation) -> str:
-    """A source as a BibTeX entry; of authors it has the names that the source gives."""
+    """A source as a BibTeX entry, with the names of authors that the source gives."""
     text, title = source.authors, ""
     names_end = max(text.rfind(" & "), text.find(" et al."), 0)
     comma = text.find(", ", names_end)

@@ -18,7 +18,7 @@ from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 
 _LARGEST_LOG = 700.0
-"""Of larger ones the factor is beyond a double."""
+"""For larger ones, the factor does not fit into a double."""
 _SECOND_TESTS = {
     "equal in every stratum": "no stratum has a gap",
     "no difference in either rate": "neither rate differs",
@@ -242,7 +242,7 @@ def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
 
 
 def few_people(finding: Finding) -> str:
-    """Which gaps a pass on few people may have missed; empty where there are enough."""
+    """Which gaps a pass on few people may have missed; empty if there are enough."""
     gap = finding.detectable
     if gap is None:
         return ""
@@ -298,7 +298,7 @@ def terms(waiver: Waived | Waiver) -> str:
 
 
 def compare_with_baseline(finding: Finding, before: Before) -> str:
-    """How a check beyond its limit compares with the baseline; empty where it is not beyond."""
+    """How a check beyond its limit compares with the baseline; empty if it is not beyond."""
     if before.worse or before.reversals:
         only_warned = before.status == Status.WARN and not (before.worse_by or 0) > 0
         if only_warned or before.status in _NO_FAILURE:

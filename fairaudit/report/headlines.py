@@ -267,7 +267,11 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         return f"{occurs} occurs in {side(high)}, never in {side(low)} ({name} {value(finding)})"
     if apart is None:
         return ""
-    text = f"{occurs} is {apart[1]} {side(high)} as for {side(low)}"
+    if part.outcome == "positive" and metric_titles.participle(SELECTION_RATE.id, check.of):
+        often = apart[0], f"{apart[0]} as often as"
+        text = contrast(SELECTION_RATE.id, check.of, (high, low), often, burden=check.burden)
+    else:
+        text = f"{occurs} is {apart[1]} {side(high)} as for {side(low)}"
     return f"{text} ({name} {value(finding)}: {apart[0].split()[0]} = e^{name})"
 
 

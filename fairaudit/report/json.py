@@ -67,7 +67,7 @@ def encode_for(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
     """One answer as the document of its result, or error; several as one document of them all.
 
-    Of one `asked` says which spec and file it is the answer for.
+    For a single answer, `asked` names its spec and file.
     """
     tree = write_answers(answers)
     trees = [row["result"] for row in tree["answers"]] if len(answers) > 1 else [tree]
@@ -103,7 +103,7 @@ def encode(tree: Mapping[str, Any]) -> bytes:
     others = encoded.translate(None, _SEEN)
     for sign in {*_UNSEEN.findall(others.decode())}:
         encoded = encoded.replace(sign.encode(), _escape(sign).encode())
-    # Of `##vso[…]` the second `#`: a build server would read a command.
+    # The second `#` of `##vso[…]`, which a build server would read as a command.
     has_command = b"#" in others and b"##" in encoded
     return re.sub(rb"(?<=#)#", rb"\\u0023", encoded) if has_command else encoded
 

@@ -95,7 +95,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
-    """Of many subsets each attribute alone, all together, and the worst between, in their order."""
+    """Each attribute alone, all together, and of many other subsets the worst, in their order."""
     if len(rows) <= _FOLDED:
         return [*rows]
     alone = [row for row in rows if len(row.by) == 1]
@@ -120,7 +120,7 @@ def _epsilons(rows: Sequence[LatticeRow]) -> list[str]:
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
     """One row a subset: its groups, the worst pair of the first measure, others, what appears."""
     chosen = (lead, *beside)
-    # How ε is smoothed, where there is but one, the sentence below the table says.
+    # If there is a single ε, the sentence below the table says how it is smoothed.
     alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
     heads = [DIFFERENTIAL_FAIRNESS.short if title in alone else title for title in chosen]
     columns: list[Column[LatticeRow]] = [
@@ -144,7 +144,7 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
 
 
 def _entry(title: str, row: LatticeRow) -> LatticeEntry | None:
-    """A measure in one subset, None where it does not have it."""
+    """A measure in one subset, None if it does not have it."""
     return {entry.title: entry for entry in row.entries}.get(title)
 
 
@@ -205,16 +205,16 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
     means = (
         " If the benefit of a person depends on the outcome alone and is never negative, the mean "
         "benefits of two groups differ by a factor of at most e^ε = "
-        f"{numbers.number(epsilon.factor, 2)} (equation 5). This is not a guarantee within "
-        "strata: among people with the same value in another column, the groups can differ more."
+        f"{numbers.number(epsilon.factor, 2)} (Foulds & Pan, equation 5). This is not a guarantee "
+        "within strata: among people with one value of another column, groups can differ more."
     )
     text = f"{head}{means}"
     if len(epsilon.by) == 1:
         return text
     if not epsilon.bounds_subsets:
         return (
-            f"{text} It does not bound ε by fewer columns, because Theorem 3.2 does not apply: "
-            f"{epsilon.unbounded}."
+            f"{text} By fewer columns, ε can be larger than {numbers.number(epsilon.twice)}, twice "
+            f"as much: Theorem 3.2 does not hold here, because {epsilon.unbounded}."
         )
     return (
         f"{text} By fewer columns, ε is at most {numbers.number(epsilon.twice)}, twice as much "
@@ -302,11 +302,10 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     if not is_found:
         meeting = [(row, entry) for row in result.lattice for entry in row.entries if row.by[1:]]
         return (
-            f"No gap of more than {least} was found that appears only in a combination: where a "
-            f"group by two or more columns{describe_set_aside(meeting)} differs significantly "
-            f"from all other people (p < {inference.alpha:g}, {corrected}), a larger group "
-            "that contains it differs, too. "
-            "A combination may still have a wider gap than the larger group."
+            f"No gap of more than {least} appears only in a combination. Each group by two or more "
+            f"columns{describe_set_aside(meeting)} was compared with all other people (p < "
+            f"{inference.alpha:g}, {corrected}). Where it differs, a larger group that contains it "
+            "differs, too. A combination may still have a wider gap than the larger group."
         )
     return (
         "A gap first appears at a group by two or more columns under two conditions. The group "

@@ -108,7 +108,7 @@ class _Fold(Frozen):
 def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOST) -> str:
     """The report of one answer, or the summary of several with the report of each behind it.
 
-    Where no tables but short ones leave room for all sections, the tables are short.
+    If only short tables leave room for all sections, the tables are short.
     """
     rows = sum(
         len(answer.result.rates) for answer in answers if isinstance(answer.result, AuditResult)

@@ -150,7 +150,7 @@ def rate(metric: str, estimate: Estimate, digits: int) -> str:
 
 
 def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> str:
-    """The options of a metric in brackets, ` (class b)`; empty where it has none.
+    """The options of a metric in brackets, ` (class b)`; empty if it has none.
 
     `averaged` are the columns over whose strata a rate was averaged.
     """

@@ -205,7 +205,7 @@ def interval(estimate: Estimate, *, share: bool = True, digits: int | None = Non
 
 
 def interval_heading(level: str, estimates: Iterable[Estimate]) -> str:
-    """The heading of a column of intervals; of ranges over masked counts it is `range`."""
+    """The heading of a column of intervals; `range` for ranges over masked counts."""
     kinds = {one.method == MASKED_RANGE for one in estimates if one.low is not None}
     return " or ".join([level] * (kinds != {True}) + ["range"] * (True in kinds))
 
@@ -338,7 +338,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def more_groups(count: int, file: str = "report.json") -> str:
-    """How many groups a table leaves out, and where they are; empty where it has them all."""
+    """How many groups a table leaves out, and where they are; empty if it has them all."""
     if count <= 0:
         return ""
     return f"and {counted(count, 'more group')}: --verbose or -o {file} lists them"
@@ -365,7 +365,7 @@ def natural(text: str) -> tuple[tuple[int, str], ...]:
 
 
 def group_in(group: Group, stratum: Group) -> str:
-    """A group within a stratum, `race=A in department=y`; empty where there is neither."""
+    """A group within a stratum, `race=A in department=y`; empty if there is neither."""
     return " in ".join(names.describe_group(part) for part in (group, stratum) if part)
 
 

@@ -126,7 +126,7 @@ MOST_STRATUM_PICTURES = 12
 
 
 def describe(picture: Picture) -> str:
-    """The values of a picture in words; of lines the lowest and the highest point of each."""
+    """The values of a picture in words; for lines, the lowest and the highest point of each."""
     if isinstance(picture, Lines):
         write = numbers.percent if picture.percent else numbers.number
         texts = []
@@ -165,7 +165,7 @@ def explain(picture: Intervals, lines: str) -> str:
 
 
 def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
-    """The places of the rows that decide, and of others from both ends; of one too many all."""
+    """The places of the rows that decide, and of others from both ends; all if one is too many."""
     if len(rows) <= most + 1:
         return [*range(len(rows))]
     kept = (row.strong or row.mark is Mark.REFERENCE for row in rows)
@@ -193,5 +193,5 @@ def without_middle(rows: Sequence[Interval], most: int) -> list[Interval]:
 
 
 def not_shown(count: int, what: str, why: str) -> str:
-    """A sentence on what is not shown; empty where all is."""
+    """A sentence on what is not shown; empty if all is."""
     return f" Not shown: {numbers.whole(count)} {what}, {why}." if count > 0 else ""

@@ -159,7 +159,7 @@ def _people(people: int | None) -> str:
 
 
 def path_in_repository(file: str) -> str:
-    """The path from the top of the repository if the file is inside it, else the given path."""
+    """The path from the top of the repository if the file is inside it, or the given path."""
     named = Path(file)
     top = os.environ.get("GITHUB_WORKSPACE")
     if top:
@@ -172,7 +172,7 @@ def path_in_repository(file: str) -> str:
 
 
 def link_to_line(place: Place) -> str:
-    """The address of a line in the commit that a workflow runs on; empty where it is not known."""
+    """The address of a line in the commit that a workflow runs on; empty if it is not known."""
     repository, commit = (os.environ.get(f"GITHUB_{name}", "") for name in ("REPOSITORY", "SHA"))
     server = _find_site("GITHUB_SERVER_URL")
     path = path_in_repository(place.file)

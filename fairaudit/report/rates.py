@@ -38,7 +38,7 @@ _WORST, _LOWEST = "worst first", "lowest first"
 _ONE_IN_THOUSAND = 0.001
 """A smaller share of the people has two digits."""
 _MOST_SUBSETS = 12
-"""Of more subsets a short report has tables of the attributes and of those that are judged."""
+"""With more subsets, a short report has only tables of single attributes and of judged subsets."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -221,13 +221,13 @@ def legend(result: AuditResult) -> Paragraph:
     return Paragraph(
         "of known: the group's share of the people with a known group; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: compared with the reference group "
-        "(declared in the spec, or the largest of the groups with a declared level, or the largest "
-        f"group); {level}: the interval (Wilson's for a share) of each group separately; "
-        "p: test of no difference from the reference, by z, or by Fisher's test (F) "
-        f"{FEW_EXPECTED}; *: p is below {result.provenance.inference.alpha:g} "
+        "(the group that the spec declares; if it declares levels of only some columns, the largest"
+        f" group with these levels; otherwise the largest group); {level}: the interval (Wilson's"
+        " for a share) of each group separately; p: test of no difference from the reference, by z,"
+        f" or by Fisher's test (F) {FEW_EXPECTED}; *: p is below {provenance.inference.alpha:g} "
         f"after correction ({correction}) for the tests of its table; the p-value of a check is "
-        "corrected for the number of checks; small: fewer than `min_size` people in the "
-        f"denominator, not compared{set_aside}.",
+        f"corrected for {provenance.inference.family.words}; small: fewer than `min_size` people "
+        f"in the denominator, not compared{set_aside}.",
         Tone.MUTED,
     )
 

@@ -9,6 +9,7 @@ from fairaudit.base import names
 from fairaudit.base.frozen import Frozen
 from fairaudit.evidence.records import Side
 from fairaudit.judge import Finding, Limit, Status
+from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Disparity, Eligibility
 from fairaudit.report import (
     asked_comparisons,
@@ -79,8 +80,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         if gap := next((gap for gap in widest(result) if gap.is_significant), None):
             yield f"Find the cause of the widest gap first: {gap.headline}."
         yield (
-            f"{spec} sets no limits, so the result has no verdict, and a gate does not stop (exit "
-            "code 0). Decide which gap is too wide, and set it as a limit, for example "
+            f"{spec} sets no limits, so the result has no verdict, and the exit code is 0 for any "
+            "gap. Decide which gap is too wide, and set it as a limit, for example "
             "`fail: {below: 0.8}` for a ratio."
         )
         return
@@ -103,15 +104,18 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         by = dict.fromkeys(names.name(one.attribute) for one in found)
         strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
         compare = f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
-        compare += f"{' and '.join(strata)}: for them, some of these gaps are unclear or have the "
-        compare += "opposite direction"
+        turned = all(one.kind is ReversalKind.EVERY_STRATUM for one in found)
+        which = "the gaps have" if turned else "some of these gaps are unclear or have"
+        compare += f"{' and '.join(strata)}: for them, {which} the opposite direction"
         alpha = result.provenance.inference.alpha
         is_sure = any(one.is_significant(alpha) for one in found)
         compare += "." if is_sure else f"; this {reversals.MAY_BE_CHANCE}."
         texts.insert(0 if adjusted else len(texts), compare)
+        if not (is_sure or disparities):
+            texts.append("Collect more data, or let the check fail only with `significant: true`.")
     if reviewed:
         is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
-        until = " Until then a gate fails (exit code 1 by default)." if is_fail else ""
+        until = " Until then `fairaudit run` ends with exit code 1 (by default)." if is_fail else ""
         text = "Correct the cause, or record the reason as a waiver; then audit again."
         texts.append(text + until)
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
@@ -134,7 +138,7 @@ def explain_evidence(every: Iterable[Diagnostic]) -> Iterator[str]:
     findings = [row.finding for row in every if isinstance(row.finding.limit, Limit)]
     if asked := [one for one in findings if getattr(one.limit, "significant", False)]:
         alpha = asked[0].check.inference.alpha
-        yield f"significant: chance is unlikely (p below {alpha}); parity is tested, not the limit"
+        yield f"significant: the gap is more than chance (p below {alpha})"
     if any(getattr(one.limit, "conclusive", False) for one in findings):
         yield "conclusive: the whole interval is over the limit"
 
@@ -144,7 +148,7 @@ _SHOWN = 2
 
 
 def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
-    """How many passed, and how close; of an audit that passes what it may have missed."""
+    """How many passed, and how close; for an audit that passes, what it may have missed."""
     passed = [diagnostic for diagnostic in every if diagnostic.level is Level.PASS]
     if passed and len(passed) < len(every):
         closest = min(passed, key=distance)
@@ -174,19 +178,19 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = f"{len(open_)} of {len(limited)} possible limits are not set: a measure can have a limit"
-    text += " by each combination of columns"
+    text = "A measure can have a limit by each combination of columns. This spec sets "
+    text += f"{len(limited) - len(open_)} of {len(limited)} such limits"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
     if known:
         row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
         is_hidden = any(entry.estimate.suppressed for _, entry in open_)
-        word = "The worst published value" if is_hidden else "The worst"
+        word = "The worst published" if is_hidden else "The worst"
         pair = checks.worst_pair(worst, " compared with ")
-        text += f". {word} {worst.title} among them is {numbers.number(worst.estimate.value, 3)},"
-        text += f" by {numbers.subset(row.by)}{f': {pair}' if pair else ''}"
-        text += describe_set_aside(open_)
+        value, by = numbers.number(worst.estimate.value, 3), numbers.subset(row.by)
+        text += f". {word} {worst.title} without a limit is {value}, by {by}"
+        text += (f": {pair}" if pair else "") + describe_set_aside(open_)
     yield text
 
 
@@ -241,7 +245,7 @@ class WidestGap(Frozen):
 
 
 def widest(result: AuditResult) -> list[WidestGap]:
-    """Of each rate and grouping the group farthest from its reference, significant ones first."""
+    """For each rate and grouping the group farthest from its reference, significant ones first."""
     compared = [
         row
         for row in result.rates

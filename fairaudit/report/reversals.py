@@ -106,7 +106,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
 def _state(
     reversals: Sequence[Reversal], inference: Inference, full: int | None, word: str = ""
 ) -> Iterator[Block]:
-    """A sentence for each; of the first `full` the strata, and of some of these a picture."""
+    """A sentence for each; for the first `full` also the strata, for some of these a picture."""
     for index, reversal in enumerate(reversals):
         stated = entry(reversal, Tone.WARN, inference)
         if word:
@@ -225,11 +225,11 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
-        f"with other weights, the gap after adjustment is {mixed} points (weighted by the people "
-        f"of both groups together) or {within} points (by the mean of the shares of both groups); "
-        f"{within} points plus {numbers.points(reversal.composition)} points from the different "
-        f"mixes of strata is the overall gap of {numbers.points(reversal.crude)} points; this "
-        "does not show causes"
+        f"with other weights, the gap after adjustment is {mixed} points if a stratum counts by "
+        f"its people of both groups, or {within} points if it counts by the mean of its share of "
+        f"one group and its share of the other; {within} points plus "
+        f"{numbers.points(reversal.composition)} points from the different mixes of strata is the "
+        f"overall gap of {numbers.points(reversal.crude)} points; this does not show causes"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
@@ -267,12 +267,13 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
         text += f" {numbers.bounds(joined.odds_low, joined.odds_high)}"
     yield text
     tests = {
-        "test of equal odds ratios in all strata": (joined.homogeneity, "Breslow–Day"),
-        "test that all gaps have one direction": (joined.interaction, "Gail–Simon"),
+        "the odds ratios of the strata differ": (joined.homogeneity, "Breslow–Day"),
+        "the gaps have opposite directions": (joined.interaction, "Gail–Simon"),
     }
     for what, (p, name) in tests.items():
         if p is not None:
-            yield f"{what}: p {numbers.probability(p, alpha)} ({name})"
+            is_shown = "evidence" if p < alpha else "not enough evidence"
+            yield f"{is_shown} that {what}: p {numbers.probability(p, alpha)} ({name})"
 
 
 def _slopes(reversal: Reversal) -> Figure:
@@ -317,7 +318,7 @@ KIND_WORDS = {
 }
 MAY_BE_CHANCE = "may be chance"
 """Said of a reversal whose test is not significant, or that has no test."""
-NOT_LEFT = "may be chance after adjustment"
+NOT_LEFT = "overall gap not left after adjustment"
 _WHOSE = {
     ReversalKind.OPPOSITE: "opposite gaps by Gail–Simon",
     ReversalKind.MASKED: "the gap after adjustment",
@@ -355,18 +356,14 @@ def sentence(reversal: Reversal, alpha: float) -> str:
     if reversal.crude_p is not None:
         overall += f", p {numbers.probability(reversal.crude_p, alpha)}"
     text = "; ".join(filter(None, (overall, after, pattern(reversal))))
-    test, sure = reversal.significance, ""
-    if test is not None and not reversal.hangs_on_weights:
+    test, kind = reversal.significance, reversal.kind
+    is_stated = test is not None and (test.family > 1 or kind.has_both_directions)
+    if test is not None and is_stated and not reversal.hangs_on_weights:
         # The adjusted p-value of the tested gap, among all comparisons.
-        sure = f"{_WHOSE.get(reversal.kind, 'the reversal')}: p "
-        sure += numbers.probability(test.adjusted, alpha)
-        if test.family > 1:
-            is_raw = test.correction == "none"
-            by = "not corrected" if is_raw else f"corrected by {test.correction}"
-            sure += f", {by} for {numbers.whole(test.family)} comparisons"
-        elif not reversal.kind.has_both_directions:
-            sure = ""
-    return f"{named}: {text}{sure and f' ({sure})'}."
+        text += f"; {_WHOSE.get(kind, 'the reversal')}: "
+        text += numbers.adjusted_p(test, alpha, "comparison")
+        text += ", the larger p of the two gaps" if kind in _OF_BOTH_GAPS else ""
+    return f"{named}: {text}."
 
 
 def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
@@ -483,6 +480,7 @@ def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
 
 def pattern(reversal: Reversal) -> str:
     """In which strata the gap points the other way, or what share goes with their mix."""
+    given = name_given(reversal)
     if reversal.kind is ReversalKind.OPPOSITE:
         weights = (sum(stratum.weight for stratum in side) for side in reversal.directions)
         return ", ".join(
@@ -501,17 +499,13 @@ def pattern(reversal: Reversal) -> str:
             text += " (no interval: the gap overall may be zero)"
         else:
             text += f" {numbers.bounds(explained.low, explained.high, numbers.per_cent)}"
-        return (
-            f"the mix of {name_given(reversal)} explains {text}, with the same mix for both groups"
-        )
+        return f"if both groups had the same mix of {given}, {text} would be gone"
     count, strata = reversal.reversed_strata, reversal.estimable_strata
     if count == strata:
-        whole = {1: "the only stratum", 2: "both strata"}.get(strata, f"all {strata} strata")
-        return f"reversed in {whole}"
-    people, share_of = (
-        numbers.percent(value) for value in (reversal.opposite_weight, reversal.opposite_strata)
-    )
-    return f"reversed in {count} of {strata} strata ({share_of}), with {people} of the people"
+        whole = {1: "the only value", 2: "both values"}.get(strata, f"all {strata} values")
+        return f"reversed for {whole} of {given}"
+    people = numbers.percent(reversal.opposite_weight)
+    return f"reversed for {count} of {strata} values of {given}, with {people} of the people"
 
 
 def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significance], str]) -> str:
@@ -524,9 +518,9 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
     joined, is_of_both = reversal.joined, reversal.kind in _OF_BOTH_GAPS
     if is_of_both and reversal.crude_p is not None and joined is not None and joined.p is not None:
         overall, mixed = (numbers.probability(p, alpha) for p in (reversal.crude_p, joined.p))
-        text = f"{write(reversal.significance)}, the larger p of both gaps: overall {overall}, at "
-        text += f"the same mix of {name_given(reversal)} {mixed}"
-        text += ", before correction" if reversal.significance.family > 1 else ""
+        text = f"{write(reversal.significance)}, the larger p of two gaps: overall p {overall}, at "
+        text += f"the same mix of {name_given(reversal)} p {mixed}"
+        text += " (before correction)" if reversal.significance.family > 1 else ""
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
 

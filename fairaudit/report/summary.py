@@ -48,7 +48,7 @@ _WORST = (
 
 
 def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
-    """The report of one answer; of several their summary, if `all_rows` behind all reports."""
+    """The report of one answer, or the summary of several (with `all_rows`, after all reports)."""
     if len(answers) > 1:
         with_result = (answer for answer in answers if isinstance(answer.result, AuditResult))
         reports = (_report(answer, all_rows=True) for answer in with_result if all_rows)
@@ -273,7 +273,7 @@ class _Trend(Frozen):
 
     @property
     def counted(self) -> Counter[Status]:
-        """How many files came out how."""
+        """The number of files with each status."""
         return Counter(finding.status for finding in self.findings.values())
 
     @property
@@ -287,7 +287,7 @@ def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Blo
     if not trends:
         return
     yield Heading("Checks over the files")
-    # How often each check came out how; statuses that never occur have no column.
+    # The number of files with each status; statuses that never occur have no column.
     total = sum((trend.counted for trend in trends), Counter[Status]())
     statuses = [status for status in WORDS if total[status]]
     several = len({trend.spec for trend in trends}) > 1
@@ -325,7 +325,7 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
         outcomes = [(name, answer.result) for name, answer in ordered if answer.spec == spec]
         results = [(name, result) for name, result in outcomes if isinstance(result, AuditResult)]
         axis = [name for name, _ in outcomes]
-        # The months between those of the files that have no file are on the axis, too.
+        # If the files are monthly, the months in between that have no file are on the axis, too.
         parts = [match.groups() for name in axis if (match := _MONTH.fullmatch(name))]
         months = [12 * int(year) + int(month) - 1 for _, year, month, _ in parts]
         is_series = len({(before, after) for before, _, _, after in parts}) == 1
@@ -346,9 +346,9 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
 
 
 def _changes(trends: Sequence[_Trend]) -> Iterator[Table]:
-    """What changed from the last file but one of a series to the last: those that differ by date.
+    """What changed between the last two files of a series.
 
-    The names of a series differ in their numbers alone.
+    Files are a series if their names differ only in numbers, such as a date.
     """
     for spec in dict.fromkeys(trend.spec for trend in trends):
         series = [trend for trend in trends if trend.spec == spec]
@@ -394,10 +394,10 @@ def _times(status: Status, trend: _Trend) -> Cell:
 
 
 def _lines(trend: _Trend) -> Lines | None:
-    """A line for each group, from file to file; without two numbers None.
+    """A line for each group over the files; None if no line has two numbers.
 
-    Of many groups those are drawn that determined the check. The axis shows names for few files,
-    and numbers for many; a file without a value leaves a gap.
+    If there are many groups, the lines are of those that determined the check. The axis shows names
+    for few files, and numbers for many; a file without a value leaves a gap.
     """
     check = trend.first.check
     if not isinstance(check, Check):

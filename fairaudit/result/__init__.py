@@ -265,7 +265,7 @@ class AuditResult(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if a check failed, else inconclusive if one is open; none if there are no checks."""
+        """Fail if a check failed; inconclusive if one is open; none if there are no checks."""
         tally = self.tally
         if not self.findings:
             return Verdict.NONE

@@ -25,10 +25,10 @@ from fairaudit.metrics import (
     TableMetric,
     find_comparison_id,
 )
-from fairaudit.metrics.definitions import FAMILIES, PREFERENCES
+from fairaudit.metrics.definitions import FAMILIES, PREFERENCES, Better
 from fairaudit.metrics.estimate import HIDDEN, Estimate, Significance, Unsmoothed
 from fairaudit.metrics.example import describe_example
-from fairaudit.metrics.terms import ReferencePolicy
+from fairaudit.metrics.terms import ReferencePolicy, Weights
 
 GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
 """A group (empty for a spread) in a stratum, independent of the order of columns."""
@@ -191,7 +191,7 @@ class LatticeRow(Frozen):
     """One subset of the protected attributes.
 
     `appears` are the groups where a gap first appears, `tested` says for each outcome how many were
-    looked at for that (each rate of a group counts), None where it is suppressed.
+    looked at for that (each rate of a group counts), None if it is suppressed.
     """
 
     by: Grouping
@@ -435,6 +435,15 @@ class Definition(Frozen):
         return f"Definition({self.id}: {self.means})"
 
 
+_AVERAGED = {
+    Weights.POOLED: "a stratum counts by the people that are compared",
+    Weights.UNIFORM: "all strata count the same",
+    Weights.MIDDLE: "a stratum counts by the mean of its shares of both groups",
+    Weights.OWN: "for each group, a stratum counts by its share of this group",
+}
+"""The weights of averages in formulas."""
+
+
 def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
     """The words of a record, ready to print; with a worked example only if asked."""
     family = FAMILIES[record.family]
@@ -443,9 +452,16 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
         how = record.comparison
         if not how.is_plain and formula != how.formula:
             formula += f", where {how.id} = {how.formula}"
+        formula += "".join(
+            f"; averaged ({average}): {words}"
+            for average, words in _AVERAGED.items()
+            if f"averaged ({average})" in formula
+        )
     direction = f"{record.ideal} at parity" if not isinstance(record, GroupMetric) else ""
     if isinstance(record, GroupMetric):
         direction = PREFERENCES[record.better].words
+        if record.better is Better.NEITHER and record.best_inside is not None:
+            direction = f"{record.best_inside} is the best value"
     elif isinstance(record, TableMetric) and record.parity:
         direction = f"at parity {record.parity}"
     elif isinstance(record, Disparity) and record.is_two_sided:

@@ -305,7 +305,7 @@ class Neighbours:
     """The neighbours of people among the people in `base`, searched when they are needed.
 
     `among` [U] are the profiles of the base, `people` the number of people with each. `row` is the
-    row of each profile that has been searched, else -1. Row r of `links` begins at `starts[r]`. It
+    row of each profile that has been searched, or -1. Row r of `links` begins at `starts[r]`. It
     holds the places in `among` of the profiles within the distance of the k-th neighbour. `sizes`
     are the numbers of neighbours; with `without_self` people do not count as their own neighbours.
     """

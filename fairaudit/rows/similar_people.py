@@ -114,7 +114,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
 def neighbour_gaps(
     features: Features, outcome: Floats, people: Ints, members: Ints, others: Ints, k: int
 ) -> Floats:
-    """The neighbours' rate among `others` less that among `members`, for each of some `people`.
+    """The rate of neighbours among `others` minus that among `members`, for each of some `people`.
 
     People are not their own neighbours. The result is empty if a side has fewer than k people.
     """

@@ -411,8 +411,9 @@ def find_ladders(
     """Faults of too many verdicts about the same counts of people.
 
     `name_counts` returns an identity and a name for the counts by some columns and an outcome.
-    Checks with different strata judge the same counts, because a stratum with one level changes
-    nothing. Checks of the label alone judge the label, and utilities may use both outcomes.
+    Strata are not a difference: otherwise, checks with a column of one level as a stratum would
+    judge the same counts again. Checks of the label alone judge the label, and utilities may use
+    both outcomes.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}

@@ -241,7 +241,7 @@ def _refuse_evidence(entry: Entry) -> None:
         for key, why in lacking.items():
             if why and getattr(bound, key):
                 message = f"`{key}` cannot be evaluated: {why.removeprefix('none: ')}"
-                message += f"; gate {metric.instead}" if metric.instead else ""
+                message += f"; set a limit on {metric.instead} instead" if metric.instead else ""
                 entry.context.reader.fault((*entry.path, side, key), message, key=True)
 
 

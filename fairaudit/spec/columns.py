@@ -85,7 +85,7 @@ class Columns(Frozen):
 
     @property
     def outcomes(self) -> dict[str, Outcome]:
-        """The outcomes by their name; of two that share one, which is a fault, the first."""
+        """The outcomes by their name; the first one if two share a name (which is a fault)."""
         outcomes: dict[str, Outcome] = {}
         for outcome in (self.label, *self.predictions, *self.numbers):
             if outcome is not None:

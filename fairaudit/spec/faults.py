@@ -332,7 +332,7 @@ def _find_group_faults(
     if isinstance(check, ReversalCheck):
         message = "a check on reversals can only be waived as a whole: use `group: all`"
         return [document.fault((number, "group"), message)]
-    # Of subgroups any group is waived, with all subgroups in it.
+    # In a search for subgroups, a waiver of a group also waives all subgroups in it.
     if isinstance(check, SubgroupCheck) or set(names) == set(check.by):
         return []
     by = ", ".join(check.by)

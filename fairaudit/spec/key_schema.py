@@ -312,8 +312,8 @@ class Bound(Frozen):
     """Values below the first number or above the second cross the limit. Example:
     `[-0.05, 0.05]`."""
     significant: bool = False
-    """Whether the test of no disparity must also reject. Its p-value is corrected over all tests of
-    the gates. Example: `true`."""
+    """Whether the test of no disparity must also reject. Its p-value is corrected for all tests
+    behind limits of the spec. Example: `true`."""
     conclusive: bool = False
     """Whether the whole interval must be beyond the limit. Example: `true`."""
 

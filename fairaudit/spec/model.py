@@ -294,7 +294,7 @@ class Spec(Frozen):
     def smoothed(self) -> tuple[tuple[Outcome, Protected], ...]:
         """The outcomes of two classes, and the attributes along whose numbers they are drawn.
 
-        None where small counts are hidden: a local rate is one of few people.
+        None if small counts are hidden: a local rate is one of few people.
         """
         if self.suppress_below is not None:
             return ()

@@ -119,7 +119,7 @@ def _resolve_each(
 
 
 def _read_reference(entry: Entry) -> Reference | None:
-    """The reference of an entry as it is written; None where the metric takes none."""
+    """The reference of an entry as it is written; None if the metric takes none."""
     metric, reference = entry.metric, entry.shape.reference
     takes = isinstance(metric, Disparity) and metric.to_reference
     fixed = isinstance(metric, Disparity) and metric.reference is not None
@@ -152,7 +152,7 @@ def _read_reference(entry: Entry) -> Reference | None:
 
 
 def _read_average(entry: Entry) -> Average | None:
-    """How an entry is averaged over its strata; None where each stratum is judged."""
+    """How an entry is averaged over its strata; None if each stratum is judged."""
     metric, average = entry.metric, entry.shape.average
     if average is None:
         return None

@@ -22,14 +22,14 @@ from fairaudit.spec.text import Path, SpecReader
 _Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
 
 _MOST_TOGETHER = 3
-"""Of more columns held fixed together hardly anybody is left in a stratum."""
+"""With more columns held fixed together, hardly anybody is left in a stratum."""
 
 _MOST_COMBINATIONS = 2_000
 """More combinations of columns than that are not gone through."""
 
 
 def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck]]:
-    """The scan for reversals, None where nothing can be held fixed, and a gate for each rate."""
+    """The scan for reversals, None if nothing can be held fixed, and a check for each rate."""
     reader, shape = context.reader.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:
@@ -50,7 +50,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     if shape.min_gap is not None and not (0 <= shape.min_gap < 1):
         reader.fault(("min_gap",), "`min_gap` must be between 0 and 1")
     if gated and not rates:
-        reader.fault((), "a gate on reversals needs a rate: `rates: [selection_rate]`")
+        reader.fault((), "a limit on reversals needs a rate: `rates: [selection_rate]`")
     elif gated and not is_conditioned:
         reader.fault((), "the search for reversals needs a second column: declare strata")
     without = [name for name in by if name not in references]
@@ -249,7 +249,7 @@ def _read_divergence(reader: SpecReader, bound: key_schema.Bound | None) -> Limi
 
 
 def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) -> str:
-    """The outcome that a scan is about; of several models a gate must name one."""
+    """The outcome that a scan is about; with several models, a check must name one."""
     outcomes, first = context.outcomes, context.columns.first
     if not outcomes[first].has_classes and context.columns.label is not None:
         first = "label"

@@ -260,7 +260,7 @@ def written(path: Path) -> str:
 
 @lru_cache(maxsize=1)  # a run reads its spec for the files that it names, and then for all
 def read(text: str, name: str, what: str = "the spec") -> Document:
-    """The tree of a YAML text, which faults call `what`; raises `SpecError` where it is not one."""
+    """The tree of a YAML text, which faults call `what`; raises `SpecError` if it is not one."""
     if len(text) > inputs.SPEC:
         message = f"{what} has {len(text):,} characters, and at most {inputs.SPEC:,} are read"
         raise SpecError([Fault(message, "", Place(name, 1, 1))])

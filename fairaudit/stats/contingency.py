@@ -58,7 +58,7 @@ _OFF = math.log(1.1)
 """Largest error of a normal p-value, as a logarithm: a tenth."""
 
 _WIDE, _WIDER = 14, 60
-"""Standard deviations, plus counts, beyond the observed table from which on tables are ignored."""
+"""Tables that are farther from the observed table (standard deviations + counts) are ignored."""
 
 
 def find_z(
@@ -138,7 +138,7 @@ def _diverge(share: Floats, other: Floats) -> Floats:
 def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
     """The smallest count that is expected in the four cells if both proportions are equal.
 
-    Where it is below 5 the exact test is asked. Cochran (1954), Biometrics 10:417.
+    If it is below 5, the exact test is used. Cochran (1954), Biometrics 10:417.
 
     >>> float(smallest_expected(np.array(0.1), np.array(10.0), np.array(0.3), np.array(10.0)))
     2.0
@@ -240,9 +240,9 @@ def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tup
 def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """Pearson's χ² of tables [..., K, G], its degrees of freedom, and its p-value.
 
-    Rows and columns of zeros do not count. Where no freedom is left: 0, 0, 1. Pearson (1900), On
-    the criterion that a given system of deviations..., Phil Mag 50:157; no continuity correction,
-    which is for two by two (`z_test`).
+    Rows and columns of zeros do not count. Without degrees of freedom, the results are 0, 0 and 1.
+    Pearson (1900), On the criterion that a given system of deviations..., Phil Mag 50:157; no
+    continuity correction, which is for two by two (`z_test`).
 
     >>> result = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))
     >>> [round(float(number), 6) for number in result]

@@ -29,7 +29,7 @@ def expit(log_odds: Floats) -> Floats:
 
 
 def normal_critical(alpha: Alpha) -> float | Floats:
-    """The z with P(|Z| > z) = `alpha`, for each; infinite where alpha is 0.
+    """The z with P(|Z| > z) = `alpha`, for each; infinite if alpha is 0.
 
     Taken from the lower tail, so that an alpha of 1e-300 has its z too.
 
@@ -158,8 +158,8 @@ def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
 def _find_log_ways(h: Floats, m: Floats) -> Floats:
     """The logarithm of the binomial coefficient `h + m` over `h`.
 
-    By a factor for each whole hit; of the part that is left, by Stirling's series: the difference
-    of two large logarithms of Γ would lose digits.
+    Multiplies a factor for each whole hit, and uses Stirling's series for the fraction that is
+    left. The difference of two large logarithms of Γ would lose digits.
     """
     part = h - np.floor(h)
     steps = np.arange(1, int(h.max()) + 1)[:, None]

@@ -134,7 +134,7 @@ def _pass_range(width: Floats, groups: Floats) -> Floats:
 def sidak_level(alpha: Alpha, m: float | Floats) -> Floats:
     """The level 1 - (1 - alpha)^(1/m) of each of `m` comparisons that together err by `alpha`.
 
-    Accurate for large m; NaN where m is 0. Šidák (1967), as above.
+    Accurate for large m; NaN if m is 0. Šidák (1967), as above.
 
     >>> float(sidak_level(0.05, 1)).__round__(6), float(sidak_level(0.05, 1e9)).__round__(15)
     (0.05, 5.1293e-11)
@@ -154,8 +154,8 @@ def largest_difference(
 ) -> tuple[float, float]:
     """The largest lower and upper end of `value[i] - value[j]` over ordered pairs of [G] groups.
 
-    By MOVER, from the `ends` of each value; NaN if a value that counts is not known. Of shares seen
-    in a `size`, the upper end reaches `far_gap`.
+    By MOVER, from the `ends` of each value; NaN if a value that counts is not known. For shares,
+    with their `size`, the upper end includes `far_gap`.
     """
     members = np.flatnonzero(among)
     p, low, high = value[members], ends[0][members], ends[1][members]
@@ -219,8 +219,8 @@ def difference_to_highest(
 ) -> Ends:
     """The smallest lower and upper end of each value less any other group's, [G].
 
-    They bound the difference to the highest group, which is not known. Of shares seen in a `size`
-    the lower end reaches `far_gap`.
+    They bound the difference to the highest group, which is not known. For shares, with their
+    `size`, the lower end includes `far_gap`.
     """
     members, (low, high) = np.flatnonzero(among), ends
     result = np.full((2, len(value)), np.nan)

@@ -66,7 +66,7 @@ class PooledShares(Frozen, eq=False):
 def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
     """The posterior of each group's share; `levels` [A, G] are its levels of each attribute.
 
-    Of one attribute the groups are its levels, which are then shrunken to a common share.
+    With one attribute, the groups are its levels, and all are shrunk towards a common share.
     """
     columns = [np.ones((levels.shape[1], 1))]
     if len(levels) > 1:
@@ -220,7 +220,7 @@ _FEWEST = 10
 
 
 class LocalShares(NamedTuple):
-    """Shares at some places, their bounds, and how many people each is worth; NaN with few."""
+    """Shares at some places, their bounds, and their effective numbers of people; NaN for few."""
 
     share: Floats
     low: Floats

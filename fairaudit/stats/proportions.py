@@ -62,9 +62,9 @@ def mover_ratio(
     """The bounds of `first / second`, both of them not negative, of any shapes that broadcast.
 
     Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean and
-    standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082. Where `second`
-    may be 0 the upper bound is infinite; where `first` may be 0 the lower bound is 0. If a value or
-    the bound next to it is infinite, like the odds of 1, it is the ratio of the farthest bounds.
+    standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082. The upper bound
+    is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a value or the
+    bound next to it is infinite, like the odds of 1, it is the ratio of the farthest bounds.
 
     >>> ends = mover_ratio(np.array(4.0), (np.array(3.0), np.array(6.0)),
     ...              np.array(2.0), (np.array(1.0), np.array(3.0)))
@@ -235,6 +235,7 @@ def _reach_down(p: Floats, n: Floats, w: Floats, alpha: Alpha) -> Floats:
 
 
 _LEAST_HITS = 13
+_SPLITS = 6
 _USUAL = 1.959963984540054
 _ROUNDING = 1e-9
 """Fewer hits or misses have exact bounds at 95 %; in a farther tail more are few."""
@@ -318,11 +319,12 @@ def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
 def mark_few(
     share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
 ) -> Marks:
-    """Shares of fewer than 13 hits or misses; at a smaller `alpha` of more, as z⁵.
+    """Marks shares with fewer than 13 hits or misses; for a smaller `alpha` more, as z⁵.
 
-    Their score bounds are too close: of 36 people at .0975 they cover .919. From 13 on no number
-    of people has a rate that is covered in less than .930; at the levels of 2 to 1,000 values that
-    hold simultaneously, no rate of all of them. Bounds `over_pairs` are exact below ⅔ z².
+    Their score bounds are too narrow: for 36 people and a rate of .0975, they cover it with a
+    probability of .919. With 13 or more hits and misses, the probability is at least .930 for each
+    rate and number of people. This also applies to 2 to 1,000 simultaneous intervals. Bounds
+    `over_pairs` are exact below ⅔ z².
     """
     far = far_hits(alpha, over_pairs=over_pairs) * (1 if over_pairs else 5)
     with np.errstate(all="ignore"):
@@ -396,8 +398,8 @@ def gap_interval(
     """The bounds of the difference `p - q` of proportions seen in `n` and `m`, correlated by `r`.
 
     Newcombe (1998), Interval estimation for the difference between independent proportions, Stat
-    Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. Of few
-    hits or misses it is the hybrid of exact intervals, and it reaches `far_gap`.
+    Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. With
+    few hits or misses it is the hybrid of exact intervals, and has the bounds of `split_tails`.
 
     >>> low, high = gap_interval(np.array(0.3), np.array(80.0), np.array(0.6), np.array(160.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -405,18 +407,61 @@ def gap_interval(
     """
     ends = share_interval(p, n, alpha), share_interval(q, m, alpha)
     gap = mover_difference(p, ends[0], q, ends[1], r)
-    return reach_far(gap, [(p, n)], [(q, m)], alpha)
+    return extend_gap(gap, [((p, n), 1), ((q, m), -1)], alpha)
 
 
-def reach_far(gap: Ends, first: Sequence[Sample], second: Sequence[Sample], alpha: Alpha) -> Ends:
-    """The bounds of a difference of two means of as many shares, extended to `far_gap`."""
-    if not first or len(first) != len(second):
+def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha: Alpha) -> Ends:
+    """The bounds of a sum of weighted shares, extended by `split_tails`.
+
+    Only where a share has few hits or misses, up to 2 at 95 %: of more, MOVER's reach farther.
+    """
+    given = [array for sample, weight in shares for array in (*sample, weight)]
+    *arrays, level, low, high = np.broadcast_arrays(*given, alpha, *gap)
+    few = np.zeros(low.shape, dtype=np.bool_)
+    for share, size in zip(arrays[::3], arrays[1::3], strict=True):
+        few |= np.minimum(share, 1 - share) * size < far_hits(alpha)
+    if not few.any():
         return gap
-    ends = []
-    for own, other in ((second, first), (first, second)):
-        errors = [*(1 - share for share, _ in own), *(share for share, _ in other)]
-        ends.append(far_gap(errors, [size for _, size in (*own, *other)], alpha))
-    return np.fmin(gap[0], -ends[0]), np.fmax(gap[1], ends[1])
+    lows, highs = [], []
+    for share, size, weight in zip(*(arrays[at::3] for at in range(3)), strict=True):
+        ends = weight[few] * split_tails(share[few], size[few], level[few])
+        lows.append(ends.min(axis=0))
+        highs.append(ends.max(axis=0))
+    low, high = np.array(low), np.array(high)
+    low[few] = np.fmin(low[few], join_tails(lows))
+    high[few] = np.fmax(high[few], -join_tails([-part for part in highs]))
+    return low, high
+
+
+def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
+    """The bounds of shares at tails of (α/2)^(i/6), i from 0 to 5: [low or high, i, ...].
+
+    Two sides that are both off have a chance of the product of their tails. So a bound of both
+    takes the farthest split of α/2. MOVER assumes that the distance of a bound grows as z. That
+    of a few hits does not, since a share cannot be below 0: with one hit on a side, and 100 groups
+    whose intervals hold together, MOVER covers .83. The first bound is the share itself.
+    """
+    share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
+    tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]
+    ends = [share_interval(share, size, tail) for tail in tails]
+    return np.array([[share, *side] for side in zip(*ends, strict=True)])
+
+
+def split_pair(first: Sample, second: Sample, alpha: Alpha) -> tuple[Floats, Floats]:
+    """The bounds of two shares, each [low or high, i, ...], with tails whose product is α/2."""
+    return split_tails(*first, alpha)[:, 1:], split_tails(*second, alpha)[:, :0:-1]
+
+
+def join_tails(parts: Sequence[Floats]) -> Floats:
+    """The least sum of one bound of each part, [i, ...], for tails with a product of α/2."""
+    least = parts[0]
+    for part in parts[1:]:
+        least = np.stack([
+            np.min([least[i] + part[k - i] for i in range(k + 1)
+                    if i < len(least) and k - i < len(part)], axis=0)
+            for k in range(_SPLITS + 1)
+        ])  # fmt: skip
+    return np.asarray(least[-1])
 
 
 def far_gap(
@@ -446,20 +491,19 @@ def far_gap(
 def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q`: Koopman's, or MOVER's where a side has few hits or misses.
 
-    A ratio of rare shares is the odds by which a single hit is on the first side: that is covered
-    too, since MOVER's bounds cover .82 of one person with a single hit.
+    The latter have the bounds of `split_tails`, since MOVER's cover .82 of one person with one hit.
 
     >>> sides = (np.array([0.3, 0.1]), np.array([80.0, 10.0]), np.array(0.6), np.array(160.0))
     >>> [end.round(6).tolist() for end in ratio_interval(*sides)]
     [[0.344206, 0.004213], [0.699805, 0.74977]]
     """
-    few = mark_few(p, n) | mark_few(q, m)
+    few = mark_few(p, n, alpha) | mark_few(q, m, alpha)
     if few.all():
-        low, high = mover_ratio(p, share_interval(p, n, alpha), q, share_interval(q, m, alpha))
+        ends = mover_ratio(p, share_interval(p, n, alpha), q, share_interval(q, m, alpha))
         with np.errstate(all="ignore"):
-            is_single, odds = np.less(p * n + q * m, 1.5), np.subtract(np.divide(2, alpha), 1)
-            low = np.where(is_single & (q == 0), np.minimum(low, m / n / odds), low)
-            return low, np.where(is_single & (p == 0), np.maximum(high, m / n * odds), high)
+            own, other = split_pair((p, n), (q, m), alpha)
+            low, high = (own[0] / other[1]).min(axis=0), (own[1] / other[0]).max(axis=0)
+        return np.fmin(ends[0], low), np.fmax(ends[1], high)
     ends = koopman(p, n, q, m, alpha)
     if not few.any():
         return ends
@@ -473,8 +517,8 @@ def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> 
     """The bounds of the ratio `p / q` of independent proportions by the χ² score test.
 
     Koopman (1984), Confidence intervals for the ratio of two binomial proportions, Biometrics
-    40:513. Where p is 0 the lower bound is 0, where q is 0 the upper one is infinite; both are 0:
-    (0, infinity).
+    40:513. The lower bound is 0 if p is 0, and the upper bound is infinite if q is 0 (both, if both
+    are 0).
 
     >>> low, high = koopman(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -558,7 +602,7 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q` by the logarithm; (0, infinity) where either share is 0.
 
-    Where both are 1 the formula leaves it no width; `koopman` does. Katz, Baptista, Azen & Pike
+    If both are 1, the interval has no width; that of `koopman` has. Katz, Baptista, Azen & Pike
     (1978), Obtaining confidence intervals for the risk ratio in cohort studies, Biometrics 34:469.
 
     >>> low, high = katz(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))

@@ -45,11 +45,11 @@ def smallest_detectable(
     """The smallest gaps to a reference of this `share` that are found with the given power.
 
     Down (not positive) and up (not negative), between sides of `n` and `m` people, by a two-sided
-    test at the level. With more than one degree of `freedom` it is the χ² test of more groups, all
-    others of which are between the two. NaN if not even a share of 0 (or of 1) would be found, and
-    if a side is empty. Cohen (1988), Statistical Power Analysis for the Behavioral Sciences, 2nd
-    ed., ch. 6 and 7: differences of arcsines. If Fisher's test replaces z, the gap is larger by a
-    person of each side, as in Yates' correction of z.
+    test at the level. With more than one degree of `freedom` it is the χ² test of several groups,
+    if all other groups are between these two. NaN if not even a share of 0 (or of 1) would be
+    found, and if a side is empty. Cohen (1988), Statistical Power Analysis for the Behavioral
+    Sciences, 2nd ed., ch. 6 and 7: differences of arcsines. If Fisher's test replaces z, the gap is
+    larger by a person of each side, as in Yates' correction of z.
 
     >>> down, up = smallest_detectable(np.array(0.6), np.array(40.0), np.array(80.0))
     >>> round(float(down), 4), round(float(up), 4)

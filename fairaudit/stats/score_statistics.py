@@ -169,8 +169,8 @@ def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
     """Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score, E the sum of their scores.
 
     People with equal scores stay together; neighbours are joined until each tenth expects five
-    positives and five negatives. Of scores that were not fitted to these people it has as many
-    degrees of freedom as there are tenths left. None below two.
+    positives and five negatives. If the scores were not fitted to these people, the degrees of
+    freedom are the number of tenths that are left. With fewer than two tenths there is no value.
     """
     if not len(bins.low) or bins.low[0] < 0 or bins.high[-1] > 1:
         return NOT_FITTED
@@ -353,9 +353,9 @@ def delong(
     """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
 
     Wilson's for as many people as give a share that variance (`delong_variance`): near 0 and 1 the
-    normal distribution covers far too seldom. Where fewer than `_RARE` people of the smaller side
-    are on the wrong one, they are at most as many as without any difference, when the variance is
-    (1/n + 1/m) / 12. NaN also if all pairs have the same order: then the variance is 0.
+    normal distribution covers far too seldom. If fewer than `_RARE` people of the smaller side are
+    on the wrong side, their number is limited to that without any difference, for which the
+    variance is (1/n + 1/m) / 12. NaN also if all pairs have the same order: then the variance is 0.
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]

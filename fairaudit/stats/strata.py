@@ -21,7 +21,7 @@ _TAIL = 0.05
 """Up to this level a normal quantile is below that of Gail & Simon's mixture."""
 
 _RANK = 1e-10
-"""Share of the largest variance below which a direction does not count."""
+"""An eigenvalue of the covariance below this share of the largest one counts as 0."""
 
 
 class MantelHaenszel(Frozen, eq=False):
@@ -43,10 +43,10 @@ def mantel_haenszel(
     """The Cochran–Mantel–Haenszel test without continuity correction, and both common measures.
 
     Mantel & Haenszel (1959), JNCI 22:719; the odds ratio with the variance of Robins, Breslow &
-    Greenland (1986), Biometrics 42:311; the difference with that of Sato (1989), Biometrics
-    45:1323 (with Greenland & Robins's reply). Where all have the same outcome the statistic is 0
-    and p 1. An odds ratio of 0 or infinity has the bounds (0, infinity). NaN where no stratum has
-    both sides; where the difference has no variance it has no bounds (NaN).
+    Greenland (1986), Biometrics 42:311; the difference with that of Sato (1989), Biometrics 45:1323
+    (with Greenland & Robins's reply). If all people have the same outcome, the statistic is 0 and p
+    is 1. An odds ratio of 0 or infinity has the bounds (0, infinity). NaN if no stratum has both
+    sides; where the difference has no variance it has no bounds (NaN).
 
     >>> result = mantel_haenszel(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
     >>> [round(float(number), 6) for number in (result.statistic, result.p, result.odds_ratio)]
@@ -110,10 +110,10 @@ def _floats(*arrays: Floats) -> tuple[Floats, ...]:
 def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """The generalised test that classes and groups are unrelated in all strata, [S, K, G].
 
-    Its statistic, degrees of freedom and p-value: general association of two nominal variables; of
-    2x2 tables it is `mantel_haenszel`'s. Classes or groups that strata cannot distinguish take no
-    freedom. Landis, Heyman & Koch (1978), Average partial association in three-way contingency
-    tables, Int Stat Rev 46:237.
+    Returns the statistic (of general association between two nominal variables), its degrees of
+    freedom and its p-value. For 2x2 tables the statistic is that of `mantel_haenszel`. Classes or
+    groups that the strata do not distinguish add no degrees of freedom. Landis, Heyman & Koch
+    (1978), Average partial association in three-way contingency tables, Int Stat Rev 46:237.
 
     >>> result = generalized_cmh(np.array([[[81.0, 234], [6, 36]], [[192, 55], [71, 25]]]))
     >>> [round(float(number), 6) for number in result]
@@ -157,10 +157,10 @@ def _margin(totals: Floats, whole: Floats) -> Floats:
 def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
     """The test that all strata have the same odds ratio: statistic, degrees of freedom, p-value.
 
-    Without Tarone's correction, about the Mantel–Haenszel odds ratio; one degree fewer than there
-    are informative strata. NaN where the common odds ratio is 0, infinite or undefined, and p where
-    fewer than two strata are informative. Breslow & Day (1980), Statistical Methods in Cancer
-    Research I, IARC, §4.4.
+    Uses the Mantel–Haenszel odds ratio, without Tarone's correction. The degrees of freedom are the
+    number of informative strata minus 1. The statistic and p are NaN if the common odds ratio is 0,
+    infinite or undefined; p is also NaN if fewer than two strata are informative. Breslow & Day
+    (1980), Statistical Methods in Cancer Research I, IARC, §4.4.
 
     >>> result = breslow_day(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
     >>> [round(float(number), 4) for number in result]
@@ -193,9 +193,10 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
 def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The test of qualitative interaction: do differences of both signs occur? Statistic and p.
 
-    The smaller of the sums of squared standardised differences above and below 0. A stratum without
-    a difference, or without a positive variance, does not count; of fewer than two NaN. Differences
-    of one sign only: 0 and 1. Gail & Simon (1985), Testing for qualitative interactions between
+    The statistic is the smaller of the sums of squared standardised differences above and below 0.
+    A stratum without a difference or without a positive variance does not count. With fewer than
+    two strata, both results are NaN. If all differences have the same sign, the statistic is 0 and
+    p is 1. Gail & Simon (1985), Testing for qualitative interactions between
     treatment effects and patient subsets, Biometrics 41:361.
 
     >>> result = gail_simon(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
@@ -208,7 +209,7 @@ def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
 
 
 def may_interact(difference: Floats, variance: Floats, alpha: float) -> Marks:
-    """Where the p-value of `gail_simon` may be below `alpha`, without its tail.
+    """Marks where the p-value of `gail_simon` may be below `alpha`, without computing it.
 
     The mixture of s χ² has the mean s / 2 and the variance 5 s / 4, and leans to the right: in the
     tail its quantiles lie above those of the normal distribution.
@@ -222,7 +223,10 @@ def may_interact(difference: Floats, variance: Floats, alpha: float) -> Marks:
 
 
 def _measure_interaction(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The smaller of Q+ and Q-, NaN of fewer than two strata that count; how many, less one."""
+    """The smaller of Q+ and Q-, and the number of strata that count, minus 1.
+
+    The first is NaN if fewer than two strata count.
+    """
     difference, variance = _floats(difference, variance)
     with np.errstate(all="ignore"):
         counts = (variance > 0) & ~np.isnan(difference)
@@ -236,9 +240,10 @@ def _measure_interaction(difference: Floats, variance: Floats) -> tuple[Floats, 
 def any_negative(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """The test that no stratum's difference lies below 0: statistic and one-sided p-value.
 
-    The sum of squared standardised differences below 0; where all are 0, the worst case, a mixture
-    of χ² with binomial weights. A stratum without a difference, or without a positive variance,
-    does not count; NaN where none does. It is half of Gail & Simon's test (1985), Biometrics
+    The statistic is the sum of the squared standardised differences below 0. In the worst case,
+    where all true differences are 0, its distribution is a mixture of χ² with binomial weights. A
+    stratum without a difference or without a positive variance does not count; if no stratum
+    counts, the results are NaN. It is half of Gail & Simon's test (1985), Biometrics
     41:361; the weights: Robertson, Wright & Dykstra (1988), Order Restricted Statistical Inference.
 
     >>> result = any_negative(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
@@ -277,10 +282,10 @@ def average_difference(
 ) -> tuple[Floats, Floats]:
     """The bounds of the average difference Σ w (a/n - c/m) of shares, for sparse strata.
 
-    `weights` add up to 1 over axis 0. Its variance needs no stratum to be large: it is unbiased if
-    the difference is the same in all, of Sato (1989), Biometrics 45:1323, whose weights are n m /
-    N; here any. The bounds are the differences at which the squared error is z² times it. NaN if
-    they do not exist.
+    `weights` add up to 1 over axis 0. The variance does not need large strata. It is that of Sato
+    (1989), Biometrics 45:1323, and unbiased if the difference is the same in all strata. Sato's
+    weights are n m / N; here any weights are allowed. The bounds are the differences at which the
+    squared error is z² times the variance. They are NaN if they do not exist.
 
     >>> low, high = average_difference(np.full((40, 1), 1 / 40), *(
     ...     np.repeat(side, (10, 30), axis=0) for side in np.array([[[1.0], [0]], [[1], [1]],
@@ -306,11 +311,11 @@ def average_ratio(
 ) -> tuple[Floats, Floats]:
     """The bounds of the ratio of averages Σ w a/n / Σ w c/m of shares, for sparse strata.
 
-    As `average_difference`, with a variance that is unbiased if the ratio is the same in all
-    strata, of Greenland & Robins (1985), Estimation of a common effect parameter from sparse
-    follow-up data, Biometrics 41:55, whose weights are n m / N. The bounds are the ratios at which
-    the squared error of Σ w (a/n - ρ c/m) is z² times its variance (Fieller). Infinite above where
-    the lower average may be 0.
+    Like `average_difference`. The variance is that of Greenland & Robins (1985), Estimation of a
+    common effect parameter from sparse follow-up data, Biometrics 41:55, whose weights are n m / N.
+    It is unbiased if the ratio is the same in all strata. The bounds are the ratios ρ at which the
+    squared error of Σ w (a/n - ρ c/m) is z² times its variance (Fieller). The upper bound is
+    infinite if the denominator may be 0.
     """
     a, n, c, m = _floats(a, n, c, m)
     with np.errstate(all="ignore"):
@@ -322,7 +327,7 @@ def average_ratio(
         first, half = bottom**2 - z * per_ratio, top * bottom - z * joint_term / 2
         last = top**2 - z * plain
         root = np.sqrt(np.maximum(half**2 - first * last, 0.0))
-        # Of a quadratic in ρ, written so that nothing cancels.
+        # The roots of a quadratic in ρ, in a form without cancellation.
         low = np.where(last <= 0, 0.0, last / (half + root))
         high = np.where(first > 0, (half + root) / first, np.inf)
         known = (top > 0) | (bottom > 0)
@@ -339,7 +344,7 @@ def pooled_variance_of_means(
 ) -> Floats:
     """The variance of a difference of means in each stratum if both groups are of one population.
 
-    As `pooled_variance`, from the mean squared deviation of each group from its own mean.
+    Like `pooled_variance`, from the mean squared deviation of each group from its own mean.
 
     >>> shares = np.array([0.6]), np.array([0.3])
     >>> sizes = np.array([40.0]), np.array([60.0])

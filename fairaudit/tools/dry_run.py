@@ -64,7 +64,7 @@ def preview(
     reads_data: bool = True,
     progress: Progress = SILENT,
 ) -> DryRun | FairauditError:
-    """The dry run of a spec on its data, or on `data`; of the spec alone unless `reads_data`.
+    """The dry run of a spec on its data, or on `data`; without `reads_data` only of the spec.
 
     Errors are the same as those of a run.
     """
@@ -128,7 +128,7 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
 def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     """The dry run from counts; with `suppress_below`, only what is published."""
     # The list of open checks must not reveal on which side of its limit a value is, so no value
-    # crosses a limit, and a gate on reversals only warns.
+    # crosses a limit, and a check of reversals only warns.
     asked = task.checks
     unlimited = (
         replace(check, warn=check.fail or check.warn, fail=None)

@@ -47,7 +47,7 @@ _MOST_RATE, _MOST_RATIO = Fraction(3, 2), Fraction(10)
 """Rates and ratios above these numbers are in per cent."""
 _ALL = frozenset({"", "all", "any", "everybody"})
 _MOST_STEPS = 20_000_000
-"""Maximum number of steps to find the parts of groups: some 20 seconds."""
+"""Maximum number of steps to find the parts of groups: about 20 seconds."""
 _Ends: TypeAlias = tuple[Fraction, Fraction]
 
 

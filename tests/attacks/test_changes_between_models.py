@@ -208,6 +208,7 @@ _NOT_OF_THE_MODEL = {"base_rate", "group_size", "explained_difference", "atkinso
 """The last is 1 in every group where some people have no benefit at all."""
 
 
+@pytest.mark.long
 def test_no_measure_passes_if_two_groups_trade_places() -> None:
     """Or a notice says that the measure has no direction."""
     lacking = {

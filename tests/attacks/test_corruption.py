@@ -148,6 +148,7 @@ def audited(path: Path, spec: dict[str, Any] = SPEC) -> AuditResult | None:
         return None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", [long("plain"), long("quoted"), "multiline"])
 @pytest.mark.parametrize("seed", seeds(round(4 * ATTACKS), quick=1))
 def test_damaged_csv_is_refused_or_counted_right(tmp_path: Path, kind: str, seed: int) -> None:
@@ -185,6 +186,7 @@ def test_sound_csv_is_counted(tmp_path: Path, kind: str) -> None:
     assert result.ledger.read == 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(round(4 * ATTACKS), quick=1))
 def test_damaged_parquet_is_refused_or_reconciles(tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)

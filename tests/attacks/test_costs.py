@@ -144,6 +144,7 @@ def _audit_whole(path: Path) -> None:
 QUICK = {"bins", "merge", "rules", "keys that are none", "checks"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("kind", "route"),
     [
@@ -202,6 +203,7 @@ def test_a_first_spec_asks_for_each_column_alone(
     assert sum(widths) < 40 * 10, widths
 
 
+@pytest.mark.long
 def test_suppression_looks_at_each_group_once() -> None:
     """Of each group once, and not once for each other group: in its row, and in those that compare.
 
@@ -284,6 +286,7 @@ def test_a_report_lists_a_hundred_strata_of_a_reversal_and_counts_the_others() -
         assert bool(table.more) is bool(note)
 
 
+@pytest.mark.long
 def test_no_statement_is_nested_as_deep_as_it_has_bins(tmp_path: Path) -> None:
     """DuckDB refuses a statement of a thousand nested sums."""
     duckdb = pytest.importorskip("duckdb")

@@ -39,6 +39,7 @@ _LIMITS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", _LIMITS)
 @pytest.mark.parametrize("rule", [{"min_size": 30}, {"min_events": 5}])
 def test_a_group_of_many_people_is_large_whatever_they_weigh(
@@ -162,5 +163,5 @@ def test_a_column_is_not_read_in_place_of_one_whose_name_is_a_pattern(
         "columns": {"protected": ["g"], "decision": {"column": name, "positive": "1"}},
         "metrics": [{"metric": "demographic_parity_difference", "fail": {"above": 0.1}}],
     }
-    with pytest.raises(fairaudit.FairauditError, match="the name is a pattern of names"):
+    with pytest.raises(fairaudit.FairauditError, match="stand for other columns"):
         fairaudit.audit(spec, data)

@@ -432,6 +432,7 @@ GONE: dict[str, tuple[str, dict[str, Any]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", GONE)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_group_that_leaves_as_a_whole_leaves_its_checks_open(rule: str, kind: str) -> None:

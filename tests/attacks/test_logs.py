@@ -72,6 +72,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", _FORMATS)
 def test_no_format_prints_a_command(
     place: Path, form: str, capsys: pytest.CaptureFixture[str]
@@ -85,6 +86,7 @@ def test_no_format_prints_a_command(
             assert not _COMMAND.search(text), text[_COMMAND.search(text).start() - 80 :][:200]  # type: ignore[union-attr]
 
 
+@pytest.mark.long
 def test_nor_does_a_command_on_a_stored_result(
     place: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

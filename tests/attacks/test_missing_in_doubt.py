@@ -134,6 +134,7 @@ _STRATA = [row for s in "uv" for row in (*_group("a", 250, 500, s=s), *_group("b
 _REJECTED = [row for s in "uv" for row in _group("b", 0, 100, s=s)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("missing", "says"),
     [

@@ -43,6 +43,7 @@ def _find(people: pl.DataFrame, columns: dict[str, Any], entry: dict[str, Any]) 
     return finding
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "entry", "which"),
     [

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import random
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
 import fairaudit
@@ -56,3 +60,76 @@ def test_strata_of_weight_0_are_named(
     (text,) = told
     assert "s=v" in text
     assert ("one side lacks" in text) is (lacks_one and entry["metric"] != "selection_rate")
+
+
+_PEOPLE = 2_000
+_CUT = {"columns": {"decision": {"column": "s", "positive": {"at_least": 0.5}}}}
+_SCORED = {"columns": {"decision": "y", "score": "s"}}
+_FILTERED = {"filter": "s >= 0.2", "columns": {"decision": "y"}}
+_SHARES: dict[str, Callable[[random.Random], float]] = {
+    "even": lambda rng: rng.random(),
+    "low": lambda rng: rng.betavariate(1, 4),
+    "high": lambda rng: rng.betavariate(5, 1),
+    "rounded": lambda rng: round(rng.random(), 1),
+}
+
+
+def _told(spec: dict[str, Any], scores: list[float], path: Path) -> list[str]:
+    """The notices on scores in per cent, of a frame and of two files with a half each."""
+    turns = [n % 7 % 2 for n in range(len(scores))]
+    scores = [*map(float, scores)]
+    frame = pl.DataFrame({"g": ["ab"[turn] for turn in turns], "y": turns, "s": scores})
+    frame[: len(frame) // 2].write_csv(path / "first.csv")
+    frame[len(frame) // 2 :].write_csv(path / "second.csv")
+    columns = {"protected": ["g"], **spec["columns"]}
+    spec = {**spec, "columns": columns, "metrics": ["selection_rate"]}
+    told = [
+        [str(one) for one in fairaudit.audit(spec, data).notices if "in per cent" in str(one)]
+        for data in (frame, path / "*.csv")
+    ]
+    assert told[0] == told[1]
+    return told[0]
+
+
+@pytest.mark.parametrize("spec", [_CUT, _SCORED, _FILTERED])
+@pytest.mark.parametrize("kind", _SHARES)
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.8])
+def test_scores_partly_in_per_cent_are_told(
+    share: float, kind: str, spec: dict[str, Any], tmp_path: Path
+) -> None:
+    rng = random.Random(4)
+    scores = [_SHARES[kind](rng) for _ in range(_PEOPLE)]
+    for n in range(int(share * _PEOPLE)):
+        scores[n] *= 100
+    between = [sum(low < x <= high for x in scores) for low, high in ((0, 1), (2, 100))]
+    between[0] -= scores.count(1)
+    (text,) = _told(spec, scores, tmp_path)
+    assert text.startswith(
+        f"s: {between[0]:,} values lie between 0 and 1, and {between[1]:,} between 2 and 100"
+    )
+
+
+_WHOLE: dict[str, Callable[[random.Random], float]] = {
+    "shares": lambda rng: rng.random(),
+    "per cent": lambda rng: 100 * rng.random(),
+    "low per cent": lambda rng: 100 * rng.betavariate(1, 60),
+    "rare": lambda rng: 100 * rng.betavariate(0.5, 200),
+    "whole per cent": lambda rng: rng.randint(0, 100),
+    "deciles": lambda rng: rng.randint(1, 10),
+    "halves": lambda rng: rng.randint(0, 20) / 2,
+    "log-normal": lambda rng: rng.lognormvariate(-1, 2),
+    "wide": lambda rng: rng.lognormvariate(-1, 3),
+    "odds": lambda rng: (share := rng.random()) / (1 - share),
+    "grades": lambda rng: rng.choice([0.5, 1, 2, 5, 10, 20, 50, 100]),
+    "normal": lambda rng: rng.gauss(0, 1),
+    "a code": lambda rng: rng.random() if rng.random() < 0.99 else 99,
+}
+
+
+@pytest.mark.parametrize("spec", [_CUT, _SCORED, _FILTERED])
+@pytest.mark.parametrize("kind", _WHOLE)
+def test_scores_in_one_unit_are_not_said_to_be_in_per_cent(
+    kind: str, spec: dict[str, Any], tmp_path: Path
+) -> None:
+    rng = random.Random(5)
+    assert not _told(spec, [_WHOLE[kind](rng) for _ in range(_PEOPLE)], tmp_path)

@@ -27,6 +27,7 @@ def _audit(
     return fairaudit.audit(spec, people, **({} if before is None else {"baseline": before}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "metric",
     [

@@ -136,6 +136,7 @@ def _widen(random: Generator, metric: dict[str, Any], models: list[str], *, thre
         metric["fail"] = limit
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [*seeds(TRIES, quick=1), *map(long, {*FOUND} - {*range(TRIES)})])
 def test_what_is_missing_or_of_several_models_tells_no_few(
     seed: int, captured: list[Captured]
@@ -341,6 +342,7 @@ QUANTITIES = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("asked", QUANTITIES, ids=lambda one: one.id)
 def test_a_number_of_a_group_is_made_of_its_own_people_or_says_otherwise(
     asked: GroupMetric,

@@ -142,6 +142,7 @@ def pages_of(result: AuditResult, seed: int) -> tuple[str, str | bytes]:
     return report_json.render(result), form.render([answer], all_rows=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(TRIES, quick=5))
 def test_every_report_is_read_back_and_hiding_counts_passes_no_check(seed: int) -> None:
     whole, published = audit_both(np.random.default_rng([40, 15 + seed]))
@@ -196,6 +197,7 @@ def test_no_report_tells_how_few_rows_leave_the_audit(seed: int) -> None:
     assert outcomes[0] == outcomes[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("accepted", [0.0101, 0.012, 0.03, 0.04])
 def test_the_weight_of_few_who_leave_the_audit_tells_no_status(accepted: float) -> None:
     """Each weighs as much as five others: 2 of them are 1 % of all weight, and 7 are 3.4 %."""

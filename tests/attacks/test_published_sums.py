@@ -250,6 +250,7 @@ def attack_scores(random: Generator) -> tuple[list[str], int]:
     return [*pinned], reader.numbers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(TABLES, quick=4))
 def test_scores_tell_no_small_count(seed: int) -> None:
     pinned, _ = attack_scores(np.random.default_rng([40, 1, seed]))
@@ -433,6 +434,7 @@ def attack_sums(random: Generator, *, weighted: bool) -> tuple[list[str], int]:
     return [*attacker.pinned(counts, np.ones(len(people), dtype=np.int64))], told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(TABLES, quick=4))
 @pytest.mark.parametrize("weighted", [True, False])
 def test_sums_beside_counts_tell_no_small_count(seed: int, *, weighted: bool) -> None:
@@ -501,6 +503,7 @@ def attack_stages(random: Generator) -> tuple[list[str], int]:
     return [*attacker.pinned(counts, np.ones(len(people), dtype=np.int64))], told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(TABLES, quick=4))
 def test_stages_and_steps_tell_no_small_count(seed: int) -> None:
     pinned, _ = attack_stages(np.random.default_rng([40, 5, seed]))

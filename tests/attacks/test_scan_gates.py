@@ -146,6 +146,7 @@ EVEN = [(50, f"{sex},{race},{d}") for sex in "mf" for race in "AB" for d in "01"
 DROPPING = {"decision": {"column": "hired", "positive": "1", "negative": "0", "others": "drop"}}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gate", [SUBGROUPS, REVERSALS], ids=["subgroups", "reversals"])
 @pytest.mark.parametrize(
     ("row", "more"),

@@ -76,6 +76,7 @@ def everything(folder: Path, *line: str) -> str:
     return "\n".join(texts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("place", "address"),
     [
@@ -172,6 +173,7 @@ def test_a_line_that_an_error_quotes_prints_no_secret(line: str, folder: Path) -
     assert "hush" not in said
 
 
+@pytest.mark.long
 def test_names_that_look_like_secrets_are_names(tmp_path: Path) -> None:
     """Two columns became one, and nobody could read the report."""
     names = ["w:1@a.b", "w:2@a.b", "pwd=yes", "xx://u:hush@h/1", "xx://v:hush@h/1"]

@@ -127,6 +127,7 @@ def _left_out(people: Mapping[str, int]) -> fairaudit.AuditResult:
     return fairaudit.audit(spec, pl.DataFrame(rows, ["g", "d", "z", "n"], orient="row"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("one", "other"), PAIRS)
 @pytest.mark.parametrize("n", [30, 100])
 def test_people_who_are_left_out_for_two_reasons_are_bounded_together(
@@ -181,6 +182,7 @@ def test_an_undecided_row_that_would_replace_the_row_of_a_person_is_bounded(
     assert _repeated([*rows, *later], "last").status is status
 
 
+@pytest.mark.long
 def test_no_check_passes_that_undecided_rows_of_the_same_people_could_turn() -> None:
     chance, passed, could_turn = random.Random(7), 0, 0
     for _ in range(int(60 * ATTACKS)):

@@ -44,6 +44,7 @@ def data(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("more", "place"),
     [
@@ -70,6 +71,7 @@ def test_too_large_a_mapping_is_a_fault(more: dict[str, Any]) -> None:
         specs.of_mapping({"metrics": ["selection_rate"], **more})
 
 
+@pytest.mark.long
 def test_a_filter_has_so_many_words(data: Path) -> None:
     text = f"{BASE}filter: {_TERM[0](6_000)}\n"
     with pytest.raises(SpecError) as caught:
@@ -95,6 +97,7 @@ def test_no_filter_kills(data: Path) -> None:
         assert time.process_time() - started < QUICK
 
 
+@pytest.mark.long
 def test_a_large_sound_spec_is_read() -> None:
     merged = ", ".join(f"m{at}: [a{at}]" for at in range(8_000))
     started = time.process_time()

@@ -122,6 +122,7 @@ def spec_of(random: Generator, people: pl.DataFrame) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(TRIES, quick=2))
 def test_a_report_tells_nothing_that_its_twin_would_not(
     seed: int, captured: list[Captured]
@@ -157,6 +158,7 @@ def _sides(n: int, share: float) -> tuple[int, int]:
     return round(n * share), n - round(n * share)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(TRIES, quick=2))
 def test_curves_and_scores_tell_of_no_few_people(seed: int) -> None:
     random = np.random.default_rng([17, seed])

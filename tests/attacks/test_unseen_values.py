@@ -61,6 +61,7 @@ def _with(values: list[Any], *others: float) -> list[Any]:
     return [number for number in others for _ in range(5)] + values[5 * len(others) :]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spec", "values", "told"),
     [
@@ -286,6 +287,7 @@ def test_a_burden_has_its_other_side() -> None:
     assert "sex=m is worse off, at 0.500" in finding.why
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("metric", "limit", "accepted"),
     [
@@ -816,6 +818,7 @@ def test_outcomes_that_are_copies_have_a_notice() -> None:
     )
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("of_hundred", "is_told"), [(2, True), (4, True), (30, False)])
 def test_strata_that_are_almost_a_copy_of_the_decision_have_a_notice(
     of_hundred: int, is_told: bool

@@ -90,6 +90,7 @@ def write(folder: Path, more: dict[str, Any]) -> None:
     (folder / "s.yaml").write_text(text.replace("{out}", str(folder.parent / "out")))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("attack", HOSTILE)
 @pytest.mark.parametrize(
     "line",
@@ -157,6 +158,7 @@ def test_what_is_named_beside_the_spec_stays_in_the_repository_too(repository: P
     assert OUTSIDE in run("run", "s.yaml", "--untrusted", folder=repository).stderr
 
 
+@pytest.mark.long
 def test_other_processes_are_as_untrusting(repository: Path) -> None:
     """They read the spec again, and count where the data says what to count."""
     quantiles = {"g": {"column": "x", "quantiles": 2}}

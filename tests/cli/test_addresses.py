@@ -61,6 +61,7 @@ def audit(folder: Path, address: str, forms: Sequence[Format] = FORMATS) -> tupl
     return done.returncode, "\n".join(texts)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("address", "reason"),
     [
@@ -77,6 +78,7 @@ def test_a_secret_of_an_address_is_refused_and_printed_nowhere(
     assert "hush" not in said
 
 
+@pytest.mark.long
 def test_who_reads_a_database_is_printed_nowhere(tmp_path: Path) -> None:
     with duckdb.connect(str(tmp_path / "people.db")) as link:
         link.execute("CREATE TABLE t AS SELECT i % 2 AS sex, i % 3 % 2 AS y FROM range(600) r(i)")

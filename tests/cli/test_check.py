@@ -61,6 +61,7 @@ def levels_of(tree: dict[str, Any], name: str) -> dict[str, dict[str, Any]]:
     return {row["level"] or row["role"]: row for row in column["levels"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [name if name == "loans_score.yaml" else long(name) for name in NAMED]
 )
@@ -71,6 +72,7 @@ def test_each_sample_is_accepted_and_tells_no_verdict(name: str) -> None:
     assert not re.search(r"\b(PASS|FAIL|passed|failed|error\[)", done.stdout + done.stderr)
 
 
+@pytest.mark.long
 def test_its_json_is_of_its_schema() -> None:
     jsonschema.validate(document(SPECS / "loans.yaml"), document_schema("check"))
 
@@ -317,6 +319,7 @@ def test_the_hook_calls_what_there_is() -> None:
     assert run(*arguments, "audit_specs/loans.yaml").returncode == 0
 
 
+@pytest.mark.long
 def test_a_plan_is_what_a_database_is_sent(tmp_path: Path) -> None:
     duckdb = pytest.importorskip("duckdb", reason="pip install duckdb")
     base = tmp_path / "lake.duckdb"

@@ -68,6 +68,7 @@ BAD = ("a,1,30", "a,0,70", "b,1,50", "b,0,50")
 WARNED = ("a,1,44", "a,0,56", "b,1,50", "b,0,50")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [long(name) if name.startswith("loans_") else name for name in sorted(EXIT_CODES)]
 )
@@ -89,6 +90,7 @@ def test_no_sample_spec_is_left_out() -> None:
     assert sorted(EXIT_CODES) == sorted(path.stem for path in SPECS.glob("*.yaml"))
 
 
+@pytest.mark.long
 def test_the_process_exits_with_the_code_of_the_command(tmp_path: Path) -> None:
     assert start("run", spec_file(tmp_path, *GOOD)).returncode == 0
     assert start("run", spec_file(tmp_path, *BAD)).returncode == 1
@@ -120,6 +122,7 @@ def test_an_error_is_told_without_a_traceback(tmp_path: Path) -> None:
     assert "metrix" in told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rows", "replaced", "code"),
     [(GOOD, {}, 0), (BAD, {}, 1), (GOOD, {"group": "grup"}, 2), (GOOD, {"data.csv": "'*.pq'"}, 3)],
@@ -222,6 +225,7 @@ def test_a_pipe_has_the_first_screen_and_a_file_the_whole_report(tmp_path: Path)
     assert "Meaning of a pass" in run("run", SPECS / "titanic.yaml", "-v").stdout
 
 
+@pytest.mark.long
 def test_a_stream_without_signs_gets_ascii() -> None:
     for full, words in (((), "83.3 % at the same mix"), (("--full",), "gender x race")):
         done = start("run", SPECS / "kidney_admissions.yaml", *full, PYTHONIOENCODING="ascii")
@@ -267,6 +271,7 @@ def test_version_and_help() -> None:
     assert "run" in run("--help").stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "heavy"),
     [
@@ -344,6 +349,7 @@ def test_our_own_crash_gives_no_verdict(
     assert "secret" not in errors
 
 
+@pytest.mark.long
 def test_a_broken_pipe_is_no_traceback() -> None:
     command = [sys.executable, "-m", "fairaudit", "run", str(SPECS / "loans.yaml")]
     with subprocess.Popen(
@@ -357,11 +363,13 @@ def test_a_broken_pipe_is_no_traceback() -> None:
     assert "BrokenPipe" not in errors
 
 
+@pytest.mark.long
 def test_equal_input_gives_equal_bytes() -> None:
     first, second = (call("run", SPECS / "loans.yaml", "--format", "json") for call in (run, start))
     assert first.stdout == second.stdout
 
 
+@pytest.mark.long
 def test_csv_and_parquet_of_the_loans_agree() -> None:
     csv, parquet = (
         fairaudit.audit(SPECS / "loans.yaml", SAMPLES / f"loans.{kind}")
@@ -397,6 +405,7 @@ def test_json_is_json_on_a_stream_without_signs() -> None:
         assert "Differential fairness ε" in titles
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("redirection", [">&-", "> /dev/full"])
 @pytest.mark.parametrize("form", ["json", "terminal"])
 def test_a_report_that_cannot_be_written_is_no_verdict(redirection: str, form: str) -> None:

@@ -48,6 +48,7 @@ def test_two_of_them_are_tested_beside_the_grid(
     assert "Comparison of the models" in told
 
 
+@pytest.mark.long
 def test_json_and_a_gate_are_of_two_models(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run_line(["compare", str(three), "--format", "json"]) == 2
@@ -59,6 +60,7 @@ def test_json_and_a_gate_are_of_two_models(three: Path, capsys: pytest.CaptureFi
     assert json.loads(capsys.readouterr().out)["checks"] is not None
 
 
+@pytest.mark.long
 def test_a_stream_without_signs_marks_the_nearest_too(three: Path) -> None:
     command = [sys.executable, "-m", "fairaudit", "compare", str(three)]
     plain = {**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}

@@ -89,6 +89,7 @@ def test_a_dash_is_no_output_and_the_message_says_what_is(folder: Path) -> None:
     assert "hint: use --format to print to stdout" in done.stderr
 
 
+@pytest.mark.long
 def test_init_never_asks_at_a_terminal() -> None:
     leader, follower = pty.openpty()
     os.write(leader, b"gender\n-\n-\n-\n-\n")

@@ -27,6 +27,7 @@ def sites(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return counted
 
 
+@pytest.mark.long
 def test_the_report_of_merged_counts_is_that_of_the_rows(sites: list[Path], tmp_path: Path) -> None:
     merged = tmp_path / "all.counts"
     assert run("merge", *sites, "-o", merged).returncode == 0
@@ -42,6 +43,7 @@ def test_the_report_of_merged_counts_is_that_of_the_rows(sites: list[Path], tmp_
     assert reports[0] == reports[1] == reports[2]
 
 
+@pytest.mark.long
 def test_what_is_wrong_is_said_and_nothing_is_left(sites: list[Path], tmp_path: Path) -> None:
     target = tmp_path / "all.counts"
     target.write_text("of an earlier run")

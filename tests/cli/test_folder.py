@@ -195,6 +195,7 @@ def test_equal_files_make_equal_folders(place: Path) -> None:
     assert written[0] == written[1]
 
 
+@pytest.mark.long
 def test_processes_write_what_one_writes(
     place: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -228,6 +229,7 @@ def test_processes_write_what_one_writes(
         assert words.total() == 6 * specs
 
 
+@pytest.mark.long
 def test_a_spec_that_changes_under_way_gives_no_verdict(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -536,6 +538,7 @@ def test_lines_of_other_strata_share_one_axis_in_the_order_of_the_files(tmp_path
     assert runs == {"F × a": [1, 2], "F × b": [1, 1]}
 
 
+@pytest.mark.long
 def test_many_checks_are_drawn_worst_first_and_the_rest_is_told(
     audits: Callable[..., list[Answer]],
 ) -> None:

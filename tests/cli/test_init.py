@@ -76,6 +76,7 @@ def round_trip(data: Path, arguments: str, folder: Path) -> str:
     return spec.read_text("utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", [long(name) if name == "loans.csv" else name for name in SAMPLE_ARGUMENTS]
 )
@@ -83,6 +84,7 @@ def test_samples_go_from_init_to_run(name: str, tmp_path: Path) -> None:
     round_trip(SAMPLES / name, SAMPLE_ARGUMENTS[name], tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", SHARED_ARGUMENTS)
 def test_published_files_go_from_init_to_run(name: str, tmp_path: Path) -> None:
     if not (SHARED / name).exists():
@@ -183,6 +185,7 @@ def test_codes_unknown_and_rare_levels_are_stubs(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [long("loans.csv"), "compas_scores.csv", "titanic.csv"])
 def test_proposals_may_be_taken_as_they_are(name: str, tmp_path: Path) -> None:
     text = round_trip(SAMPLES / name, SAMPLE_ARGUMENTS[name], tmp_path)
@@ -317,6 +320,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_names_are_written_so_that_a_run_reads_them(name: str, tmp_path: Path) -> None:
     file, text = tmp_path / "people.csv", io.StringIO()
@@ -352,6 +356,7 @@ def test_what_is_quoted_is_read_again(text: str) -> None:
     assert yaml.load(f"x: [{quote(text)}]", yaml.BaseLoader) == {"x": [text]}  # noqa: S506  # plain texts
 
 
+@pytest.mark.long
 def test_a_thousand_columns(tmp_path: Path) -> None:
     file = tmp_path / "wide.csv"
     names = [f"c{number}" for number in range(1000)]

@@ -63,6 +63,7 @@ def test_the_action_fails_with_annotations_and_writes_what_is_asked(tmp_path: Pa
     assert (tmp_path / "r.sarif").stat().st_size > 1_000
 
 
+@pytest.mark.long
 def test_the_action_passes_and_runs_nothing_that_an_input_says(tmp_path: Path) -> None:
     good = spec_file(tmp_path, *GOOD)
     assert act(tmp_path, spec=str(good)).returncode == 0
@@ -72,6 +73,7 @@ def test_the_action_passes_and_runs_nothing_that_an_input_says(tmp_path: Path) -
     assert not (tmp_path / "owned").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fork", "untrusted", "code"),
     [("true", "", 2), ("", "", 0),

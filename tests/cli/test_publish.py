@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from commands import run
+
+from fairaudit.report import FORMATS
 
 # 6 RCNY 5-301: the scoring table of the rule's example, by sex; half of 168 people are above.
 PEOPLE = {("Male", 1): 50, ("Male", 0): 42, ("Female", 1): 34, ("Female", 0): 42}
@@ -177,8 +180,8 @@ def test_weights_are_told_as_sums(tmp_path: Path) -> None:
     ("metrics", "arguments", "said"),
     [
         (["selection_rate"], [], "the result has no ratios to the highest rate"),
-        (["impact_ratio"], ["--format", "json"], "json is not a format of `publish`"),
-        (["impact_ratio"], ["-o", "x.xml"], "junit is not a format of `publish`"),
+        (["impact_ratio"], ["--format", "json"], "json does not show tables for publication"),
+        (["impact_ratio"], ["-o", "x.xml"], "junit does not show tables for publication"),
         (["impact_ratio"], ["--data", "other.csv"], "no result of 'other.csv'"),
         (
             [
@@ -204,3 +207,21 @@ def test_what_cannot_be_published_is_said(
     assert said in done.stderr
     assert "selected" not in done.stdout
     assert (arguments[-1:] == ["json"]) == bool(done.stdout)
+
+
+@pytest.mark.parametrize("command", ["render", "show", "publish", "compare"])
+def test_the_help_lists_the_suffixes_and_formats_that_the_command_accepts(command: str) -> None:
+    """The formats of a page differ by command: a refusal comes before the report is read."""
+    words = " ".join(run(command, "--help").stdout.split())
+    listed = {
+        *re.findall(r"\.[a-z]+\b", words.partition("picks the format: ")[2].partition("--")[0])
+    }
+    refused = re.compile("does not show|is not a known format")
+    for form in FORMATS:
+        for suffix in form.suffixes:
+            said = run(command, "missing.json", "-o", f"x{suffix}").stderr
+            assert (suffix in listed) == (refused.search(said) is None), (suffix, said)
+    said = run(command, "missing.json", "-o", "x.docx").stderr
+    assert listed == {
+        *re.findall(r"\.[a-z]+\b", said.partition("available: ")[2].partition(";")[0])
+    }

@@ -49,6 +49,7 @@ def command(*arguments: str) -> int:
     return cli.run_line([*arguments])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one", report.FORMATS, ids=[one.name for one in report.FORMATS])
 @pytest.mark.parametrize("which", [long("stored"), "several"])
 def test_every_format_is_rendered_as_its_run_wrote_it(
@@ -129,6 +130,7 @@ def test_without_a_check_all_are_listed(
     assert out.index("1 FAIL") < out.index("2 WARN") < out.index("10 PASS")
 
 
+@pytest.mark.long
 def test_a_check_is_shown_in_every_format_of_prose_and_in_json(
     stored: tuple[list[Answer], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,7 @@ def _checked(result: AuditResult, finding: Finding) -> bool:
     return True
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EACH)
 def test_every_formula_of_the_samples_comes_to_its_finding(name: str) -> None:
     result = sample(name)
@@ -165,6 +166,7 @@ def test_formulas_of_many_kinds_come_to_their_findings(many: AuditResult) -> Non
     assert without <= {"mutual_information", "auc"}
 
 
+@pytest.mark.long
 def test_averages_over_strata_refer_to_the_counts_of_the_strata(many: AuditResult) -> None:
     averaged = [
         one for one in many.findings if isinstance(one.check, Check) and one.check.terms.average

@@ -130,7 +130,7 @@ def faults_of_check(told: Told, finding: Finding, *, has_value: bool = True) -> 
     if isinstance(metric, GroupMetric) and check.against is None:
         return
     of_classes = isinstance(metric, Disparity) and metric.per_class is not None
-    is_likely = " as likely for " in told.headline or "' occurs in " in told.headline
+    is_likely = " = e^" in told.headline or "' occurs in " in told.headline
     is_smoothed = "the rates are not smoothed;" in words
     value = read(told.value) if has_value else (estimate.value, estimate.value)
     if has_value and not _may_be(told.value, estimate.value):

@@ -117,6 +117,7 @@ def values_of(seed: int, reference: str) -> tuple[dict[Key, Values], dict[Key, d
     return values, sizes
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reference", ["rest", long("overall")])
 @pytest.mark.parametrize("seed", [0, long(1), long(2)])
 def test_an_aggregate_is_made_of_the_values_of_the_groups(seed: int, reference: str) -> None:

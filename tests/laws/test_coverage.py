@@ -42,6 +42,7 @@ def by_name(bench: Any) -> dict[str, Any]:
     return {one.title: one for one in bench("maxima").MAXIMA}
 
 
+@pytest.mark.long
 def test_one_rate_and_two_rates_are_covered_where_few_are_expected(bench: Any) -> None:
     """Score intervals alone dip to .84 (one rate), .88 (difference), .81 (ratio), .82 (odds)."""
     singles = bench("singles")
@@ -76,6 +77,7 @@ def test_walds_interval_is_below_that_bar(bench: Any) -> None:
     assert min(covered) < bar(RUNS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("groups", "size"), [EQUAL[0], *(long(*sizes) for sizes in EQUAL[1:])])
 @pytest.mark.parametrize(
     "title",
@@ -101,6 +103,7 @@ def test_maxima_contain_parity_where_all_are_alike(
     assert found.covered(one.truth(rates)) >= bar(runs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("title", ["gap", "equalized odds difference", "least ratio"])
 @pytest.mark.parametrize("sized", ["200 each", "20 to 10,000"])
 def test_maxima_contain_what_is_true_where_three_are_the_highest(
@@ -114,6 +117,7 @@ def test_maxima_contain_what_is_true_where_three_are_the_highest(
     assert found.covered(one.truth(rates)) >= bar(runs)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("groups", [3, 10])
 def test_only_intervals_of_all_pairs_pass_the_bar(bench: Any, groups: int) -> None:
     drawing = (np.full(groups, 0.2), [200] * groups)
@@ -140,6 +144,7 @@ def test_the_share_of_hits_covers_where_the_delta_method_does_not(bench: Any) ->
             assert 0.944 < np.mean(covered) < 0.97, one.title
 
 
+@pytest.mark.long
 def test_sums_of_rates_are_covered_and_inequality_is_where_samples_are_not_small(
     bench: Any,
 ) -> None:
@@ -208,6 +213,7 @@ def test_cohens_d_of_rates_far_apart(bench: Any) -> None:
     assert found.covered(-0.8 / math.sqrt(0.09 * 2000 / 1998)) >= bar(RUNS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compare", ["gap", "odds_ratio"])
 def test_averages_of_matched_pairs(bench: Any, compare: str) -> None:
     """A share of one person is 0 or 1: by the interval of each stratum they cover .76."""
@@ -289,6 +295,7 @@ def test_a_gate_finds_what_a_test_of_that_size_finds(
     assert found == pytest.approx(expected, abs=0.09)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("side", [0, long(1)])
 def test_the_smallest_detectable_gap_is_found_in_four_of_five(bench: Any, side: int) -> None:
     others, n, m = 4, 300, 200
@@ -309,6 +316,7 @@ def test_a_search_over_20_000_subgroups_of_a_rare_rate_seldom_finds_one_by_chanc
     assert sum(search(random, 0.01) for _ in range(40)) <= 6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("at", [0, long(1), long(2), long(3)])
 def test_a_smallest_gap_is_found_by_the_test_in_use_at_the_adjusted_level(
     bench: Any, at: int
@@ -379,6 +387,7 @@ def test_inequality_is_covered_where_hardly_anybody_is_wronged(
     assert mass[there & inside].sum() / mass[there].sum() >= 0.93
 
 
+@pytest.mark.long
 def test_inequality_of_people_of_unequal_weight_is_covered() -> None:
     """Every group is a sample; people with a benefit of 2 weigh five times as much as others.
 

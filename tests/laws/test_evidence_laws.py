@@ -152,6 +152,7 @@ def evidence() -> Iterator[tuple[Check, tuple[float, float, float], float]]:
         yield check, (low, middle, high), check["significance"]["p"]
 
 
+@pytest.mark.long
 def test_a_value_lies_in_its_interval() -> None:
     for check, *_ in evidence():
         assert check["low"] <= check["value"] + 1e-12, check["sentence"]
@@ -270,6 +271,7 @@ def gates() -> list[dict[str, Any]]:
     return metrics
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("added", [*[*ADDED][:1], *map(long, [*ADDED][1:])])
 def test_nobody_hides_a_gap(added: str) -> None:
     """What fails with overwhelming evidence never passes, nor only warns, whoever is added."""
@@ -285,6 +287,7 @@ def of_weights(people: pl.DataFrame) -> pl.DataFrame:
     return counted.with_columns(w=pl.when(pl.col("c") == "u").then(1.5).otherwise(0.75))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "added", ["a group of one", long("a group of four"), long("thirty groups of three")]
 )
@@ -316,6 +319,7 @@ def numbers_of(*groups: tuple[str, float, float, int]) -> pl.DataFrame:
     return pl.DataFrame(rows, ["g", "z", "y", "p", "n"], orient="row")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "added",
     [
@@ -345,6 +349,7 @@ def test_nobody_hides_a_gap_of_numbers(added: list[tuple[str, float, float, int]
 # No crying wolf, more evidence, symmetry -----------------------------------------------------
 
 
+@pytest.mark.long
 def test_equal_chances_seldom_fail() -> None:
     """Of specs with every measure gated at parity no more than 1 in 20 may fail, corrected."""
     fails = [
@@ -357,6 +362,7 @@ def test_equal_chances_seldom_fail() -> None:
     assert sum(fails) <= limit, [2 * at for at, failed in enumerate(fails) if failed]
 
 
+@pytest.mark.long
 def test_ten_times_the_people_know_no_less() -> None:
     for people, checks in tables()[: max(TABLES // 2, 1)]:
         more = checks_of(people.with_columns(n=pl.col("n") * 10), asking(1e-6), inference=RAW)
@@ -384,6 +390,7 @@ def assert_alike(one: Check, other: Check) -> None:
     assert bool(one["significance"]) == bool(other["significance"]), one["sentence"]
 
 
+@pytest.mark.long
 def test_names_and_order_change_nothing() -> None:
     for people, checks in tables()[: max(TABLES // 2, 1)]:
         names = {f"g{at}": f"g{(7 - at) % 7}" for at in range(1, 7)}
@@ -417,6 +424,7 @@ def test_a_benefit_and_the_opposite_burden_are_judged_alike() -> None:
                 assert first == pytest.approx(second, rel=1e-9)
 
 
+@pytest.mark.long
 def test_people_counted_and_people_listed_are_the_same() -> None:
     people = large_people(np.random.default_rng(5)).with_columns(n=pl.col("n") // 25)
     people = people.filter(pl.col("n") > 0)

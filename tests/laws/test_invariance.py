@@ -145,6 +145,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name if name in QUICK else long(name) for name in SPECS])
 def test_reports_are_equal_to_the_byte(stored: Path, name: str) -> None:
     (first,) = reports(stored, name, ["one.parquet"], threads=1)

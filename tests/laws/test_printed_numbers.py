@@ -85,6 +85,7 @@ def is_value(kind: str, *numbers: float | None) -> bool:
     return math.isclose(_KINDS[kind](*known[:2]), known[2], rel_tol=1e-9, abs_tol=1e-9)
 
 
+@pytest.mark.long
 @given(COUNTS, st.lists(ENTRIES, min_size=1, max_size=3))
 def test_two_rates_give_the_value_beside_them(
     counts: list[tuple[int, int]], entries: list[dict[str, Any]]
@@ -146,6 +147,7 @@ def check_table(table: Table) -> None:
             assert ends[0] - last - 1e-9 <= float(value) <= ends[1] + last + 1e-9, (row, other)
 
 
+@pytest.mark.long
 @given(COUNTS, ENTRIES)
 def test_numbers_that_differ_are_printed_differently(
     counts: list[tuple[int, int]], entry: dict[str, Any]

@@ -93,6 +93,7 @@ def assert_close(found: float | None, expected: float | None, told: str) -> None
         assert found == pytest.approx(expected, rel=1e-6, abs=1e-9), told
 
 
+@pytest.mark.long
 @given(
     seed=st.integers(0, 10**6),
     sizes=st.lists(st.integers(3, 400), min_size=4, max_size=4),

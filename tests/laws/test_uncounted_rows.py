@@ -195,6 +195,7 @@ def is_plain_pass(result: fairaudit.AuditResult) -> bool:
     return str(finding.status) == "pass" and not finding.is_in_doubt
 
 
+@pytest.mark.long
 @examples(300)
 @given(
     plain=st.lists(PLAIN, min_size=8, max_size=30),

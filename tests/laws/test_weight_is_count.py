@@ -96,6 +96,7 @@ def find_values(terms: dict[str, Any], name: str, people: pl.DataFrame) -> dict[
             limits = {id_: at for id_, at in limits.items() if at < len(LIMITS)}
 
 
+@pytest.mark.long
 @given(terms=st.sampled_from(TERMS), seed=st.integers(0, 10**6))
 @examples(8)
 @pytest.mark.parametrize(("name", "other"), [("count", "weight"), long("", "cluster")])

@@ -125,7 +125,8 @@ def gap_bounds(
 ) -> Bounds:
     """MOVER (Zou & Donner 2008) of the interval of each share: Newcombe's if none has few.
 
-    It is wider if almost all of one group and almost none of the other are hits (`farthest`).
+    It is wider if almost all of one group and almost none of the other are hits (`farthest` over
+    pairs, or `joint_tails`).
     """
     (l1, u1), (l2, u2) = (
         share_bounds(*one, alpha, over_pairs=over_pairs) for one in ((x, n), (y, m))
@@ -133,6 +134,13 @@ def gap_bounds(
     p, q = x / n, y / m
     low, high = p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
     far = limit_of(alpha, over_pairs=over_pairs)[1]
+    if not over_pairs:
+        is_far = min(x, n - x, y, m - y) < far
+        tails = joint_tails(x, n, y, m, alpha) if is_far else []
+        return (
+            min([low, *(one[0] - other[1] for one, other in tails)]),
+            max([high, *(one[1] - other[0] for one, other in tails)]),
+        )
     return (
         min(low, -farthest(m - y, m, x, n, alpha, far)),
         max(high, farthest(n - x, n, y, m, alpha, far)),
@@ -151,18 +159,26 @@ def farthest(x: float, n: float, y: float, m: float, alpha: float, limit: float)
     return 1 - 2 * float(beta.ppf(alpha / 2, hits, size - hits + 1)) if hits else 1.0
 
 
-def ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
-    """Koopman's; of few hits or misses of either side MOVER's of both shares.
+def joint_tails(
+    x: float, n: float, y: float, m: float, alpha: float
+) -> list[tuple[Bounds, Bounds]]:
+    """The intervals of both shares at tails with a product of α/2."""
+    shares = [(alpha / 2) ** (i / 6) for i in range(1, 6)]
+    return [
+        (share_bounds(x, n, min(2 * a, 1.0)), share_bounds(y, m, min(2 * b, 1.0)))
+        for a, b in zip(shares, shares[::-1], strict=True)
+    ]
 
-    A single hit is on the first side with the odds nρ to m: its Clopper & Pearson ends count, too.
-    """
-    if is_few(x, n, 0.05) or is_few(y, m, 0.05):
-        ends = quotient(x / n, share_bounds(x, n, alpha), y / m, share_bounds(y, m, alpha))
-        if x + y >= 1.5 or x * y:
-            return ends
-        low, high = (beta.ppf(alpha / 2, 1, 1), 1.0) if x else (0.0, beta.isf(alpha / 2, 1, 1))
-        odds = [share / (1 - share) if share < 1 else math.inf for share in (low, high)]
-        return min(ends[0], odds[0] * m / n), max(ends[1], odds[1] * m / n)
+
+def ratio_bounds(x: float, n: float, y: float, m: float, alpha: float) -> Bounds:
+    """Koopman's; of few hits or misses of either side MOVER's of both shares, and `joint_tails`."""
+    if is_few(x, n, alpha) or is_few(y, m, alpha):
+        low, high = quotient(x / n, share_bounds(x, n, alpha), y / m, share_bounds(y, m, alpha))
+        tails = joint_tails(x, n, y, m, alpha)
+        return (
+            min([low, *(one[0] / other[1] for one, other in tails)]),
+            max([high, *(one[1] / other[0] if other[0] else math.inf for one, other in tails)]),
+        )
     return koopman(x, n, y, m, alpha)
 
 

@@ -49,7 +49,7 @@ ANSWERS = [
     Answer("filter-thousands", "blank.yaml", 3, ("in rows that the filter cannot decide",)),
     Answer("filter-text-dates", "iso.yaml", 2, ("hold no date (YYYY-MM-DD)",)),
     Answer("filter-text-dates", "us.yaml", 2, ("as text, not as a date",)),
-    Answer("rare-reversal", "fail.yaml", 1, ("reversed in all 3 strata", "0.0412", "0.0339")),
+    Answer("rare-reversal", "fail.yaml", 1, ("reversed for all 3 values", "0.0412", "0.0339")),
     Answer("rest-of-two", "spec2.yaml", 1, ("p = .0372",)),
     Answer("rest-of-two", "named2.yaml", 1, ("p = .0372",)),
     Answer("mostly-small", "d.yaml", 3, ("232 of 292 people",)),

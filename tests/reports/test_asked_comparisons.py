@@ -92,6 +92,7 @@ def test_a_scan_can_be_turned_off() -> None:
         fairaudit.audit({**spec, "simpson": {"scan": False, "fail": True}}, rows)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("groups", ["abc", "ab"])
 def test_a_ratio_of_averages_has_the_rates_of_its_two_groups(groups: str) -> None:
     """By the 500 and 550 of both, a has (.4 · 500 + .2 · 550) / 1,050, b .25 and .06 of them."""

@@ -129,6 +129,7 @@ def test_a_number_in_a_list_that_is_not_finite_is_the_word_of_its_state() -> Non
     jsonschema.Draft202012Validator({**schema, "$defs": definitions}).validate(tree)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("cls", ROWS, ids=lambda cls: cls.__name__)
 @examples(40)
 @given(data=st.data())

@@ -219,6 +219,7 @@ def test_a_gap_with_evidence_comes_before_a_wider_one_without() -> None:
     assert gap.is_significant
 
 
+@pytest.mark.long
 def test_many_failing_checks_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first in full, the rest as headlines, and how many there are."""
     rows = pl.DataFrame({

@@ -273,6 +273,7 @@ def test_a_column_of_nothing_keeps_its_type(audit_csv: Callable[..., Any]) -> No
     assert types == {"value": "double", "ratio": "double", "n": "int64", "reason": "string"}
 
 
+@pytest.mark.long
 def test_equal_results_are_equal_bytes() -> None:
     twice = [answered(fairaudit.audit(SPECS / "loans_score.yaml")) for _ in range(2)]
     assert export.render_parquet(twice[0]) == export.render_parquet(twice[1])

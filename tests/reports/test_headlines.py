@@ -149,6 +149,7 @@ def test_a_number_beside_a_bound_keeps_its_side() -> None:
     assert numbers.number_beside(0.6158, bounds, digits=0, scale=100) == "62"
 
 
+@pytest.mark.long
 def test_a_reversal_whose_numbers_are_hidden_is_not_denied() -> None:
     spec = yaml.safe_load(Path(f"{SPECS}/loans.yaml").read_text("utf-8"))
     spec |= {"data": "sample_data/loans.csv", "suppress_below": 100, "metrics": ["selection_rate"]}
@@ -189,6 +190,10 @@ def test_a_log_ratio_says_of_what_it_is_the_logarithm_and_rates_give_the_ratio()
     (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, people))
     words = "'1' is 2.00 times as likely for g=a as for g=b (ε 0.693: 2.00 = e^ε)"
     assert line.headline == words  # ln 2 = 0.693
+    # A cut gives its classes no names of their own.
+    columns["decision"] = {"column": "d", "positive": {"at_least": 0.5}}
+    (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, people))
+    assert line.headline == "g=a is selected 2.00 times as often as g=b (ε 0.693: 2.00 = e^ε)"
 
 
 @pytest.mark.parametrize(

@@ -116,6 +116,7 @@ What isolates must be closed again.
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one", FORMATS, ids=[one.name for one in FORMATS])
 def test_every_format_renders_hostile_names_without_a_sign_that_steers(
     one: Format, result: AuditResult
@@ -142,6 +143,7 @@ def test_every_format_tells_hostile_errors_without_a_sign_that_steers(one: Forma
             found.encode("utf-8")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("one", FORMATS, ids=[one.name for one in FORMATS])
 def test_every_format_names_every_level_or_folds_it(one: Format, result: AuditResult) -> None:
     """Plain names are found as they are, in text; what a format escapes is for its own tests."""
@@ -187,6 +189,7 @@ def _command(*arguments: str | bytes, folder: Path) -> subprocess.CompletedProce
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=False)
 
 
+@pytest.mark.long
 def test_the_command_steers_no_terminal(tmp_path: Path) -> None:
     spec = hostile.write(tmp_path)
     steering = spec.with_name("spec\x1b[31m\u202e.yaml")

@@ -107,6 +107,7 @@ def test_what_is_no_plain_address_is_no_link(words: str) -> None:
     assert "<a" not in html.linked(words)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EACH)
 def test_a_page_says_all_that_the_report_says(name: str) -> None:
     found = sample(name)
@@ -159,6 +160,7 @@ def test_tables_have_captions_scopes_and_a_region_to_scroll_in(name: str) -> Non
     assert levels[1] == 2
 
 
+@pytest.mark.long
 def test_equal_results_are_equal_bytes_in_another_process_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -338,6 +340,7 @@ def test_suppressed_counts_are_in_no_picture() -> None:
     assert numbers.SUPPRESSED in read(_page(result)).text
 
 
+@pytest.mark.long
 def test_many_groups_are_cut_and_counted() -> None:
     rows = [(f"g{i:04}", y, 50 + i) for i in range(3_000) for y in ("yes", "no")]
     frame = pl.DataFrame(rows, schema=["group", "y", "n"], orient="row")

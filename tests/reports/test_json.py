@@ -111,11 +111,13 @@ def holds(result: AuditResult) -> None:
     assert not [*differences(make_public(result), fairaudit.load(text))]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*NAMES[:3], *map(long, NAMES[3:])])
 def test_sample_specs_are_read_back(name: str) -> None:
     holds(sample(name))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", partly(CASES))
 def test_every_kind_of_result_is_read_back(name: str, tmp_path: Path) -> None:
     make, is_one = CASES[name]
@@ -224,6 +226,7 @@ def thinned(tree: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["waivers", "a baseline", "subgroups", "reversals", "scores",
                                   "suppressed", "missing values"])  # fmt: skip
 @pytest.mark.parametrize("most", [20, long(1406)])
@@ -250,6 +253,7 @@ RARE = {
 """Members that a document may lack, of those that the case below has."""
 
 
+@pytest.mark.long
 def test_every_member_that_is_missing_is_named(tmp_path: Path) -> None:
     """Of each list the first row; a member that may be missing is one that others tell."""
     tree = json.loads(report_json.render(CASES["waivers"][0](tmp_path)))
@@ -319,6 +323,7 @@ FAULTS: dict[str, tuple[Path_, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("message", FAULTS)
 def test_a_fault_names_its_member(document: dict[str, Any], message: str) -> None:
     with damaged(document, *FAULTS[message]), pytest.raises(UsageError) as found:
@@ -357,6 +362,7 @@ def members_of(schema: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any
             yield from members_of(inner, path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("schema", [document_schema("result"), document_schema("comparison")])
 def test_the_schema_describes_the_members_of_every_row(schema: dict[str, Any]) -> None:
     assert schema["$id"].startswith("urn:fairaudit:schema:")
@@ -491,6 +497,7 @@ def test_errors_are_read_back(error: FairauditError) -> None:
         codec.read_result(tree)
 
 
+@pytest.mark.long
 def test_several_answers_are_read_back(document: dict[str, Any]) -> None:
     result = codec.read_result(document)
     answers = [

@@ -131,6 +131,7 @@ EVERY: Mapping[str, Callable[[], AuditResult]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", partly(EVERY))
 def test_every_check_comes_back_with_its_status_and_its_sentence(name: str) -> None:
     result = EVERY[name]()
@@ -180,6 +181,7 @@ def spelled(sign: str) -> str:
     return sign if sign.isprintable() or sign == "\n" else repr(sign)[1:-1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EVERY)
 def test_reports_are_of_the_schema_that_servers_read(name: str) -> None:
     result = EVERY[name]()

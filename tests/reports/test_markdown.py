@@ -143,6 +143,7 @@ def test_markdown_reports(name: str, golden: Callable[[Path, str], None]) -> Non
     golden(GOLDENS / f"{name}.md", stable(rendered(sample(name)), sample(name)))
 
 
+@pytest.mark.long
 @PARSERS
 @pytest.mark.parametrize("name", EACH)
 def test_every_table_and_every_statement_comes_back(name: str, parser: MarkdownIt) -> None:
@@ -315,6 +316,7 @@ def test_what_does_not_fit_is_named_and_no_failure_is_among_it() -> None:
     assert "<summary>Provenance</summary>" in small
 
 
+@pytest.mark.long
 def test_more_failures_than_fit_are_counted() -> None:
     text = rendered(many(500))
     assert len(text.encode()) <= 65_536

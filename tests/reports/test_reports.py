@@ -26,6 +26,7 @@ from fairaudit.result import AuditResult
 from fairaudit.tools.compare import document_schema
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("columns", "name"), [(width, one) for width in (80, 200) for one in GOLDEN[f"{width}.txt"]]
 )
@@ -43,6 +44,7 @@ def test_terminal_reports(
     golden(GOLDENS / f"{name}.{columns}.txt", stable(text, result))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", EACH)
 def test_json_reports(name: str, golden: Callable[[Path, str], None]) -> None:
     result = sample(name)
@@ -65,6 +67,7 @@ def test_reports_are_the_same_by_every_route(name: str) -> None:
     assert by_default == lazily
 
 
+@pytest.mark.long
 def test_the_schema_is_one_and_refuses_what_is_not_in_it() -> None:
     jsonschema.Draft202012Validator.check_schema(document_schema("result"))
     document = report_json.document(fairaudit.audit(SPECS / "titanic.yaml"))

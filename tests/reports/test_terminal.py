@@ -50,6 +50,7 @@ def printed(document: Document, columns: int, monkeypatch: pytest.MonkeyPatch) -
     return stream.getvalue()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [40, *map(long, (60, 80, 200))])
 def test_no_line_is_wider_than_the_page(
     columns: int, loans: AuditResult, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -108,6 +109,7 @@ def test_blocks_are_apart_by_one_line_at_most(
                      "word  text"]  # fmt: skip
 
 
+@pytest.mark.long
 def test_a_long_lattice_is_folded_with_a_word_and_verbose_has_it_all(six: AuditResult) -> None:
     short, whole = (
         terminal.render(content.document(six, all_rows=all_rows)) for all_rows in (False, True)
@@ -135,6 +137,7 @@ def test_a_long_lattice_is_folded_with_a_word_and_verbose_has_it_all(six: AuditR
     assert "more subsets" not in whole
 
 
+@pytest.mark.long
 def test_what_no_limit_covers_is_folded(six: AuditResult) -> None:
     text = " ".join(terminal.render(content.document(six)).split())
     assert " and 45 more; the worst value is" in text

@@ -73,7 +73,7 @@ def test_a_gap_with_a_large_p_after_adjustment_is_not_called_gone() -> None:
         ("A", "1"): (109, 209), ("A", "2"): (30, 1791), ("B", "1"): (39, 92), ("B", "2"): (0, 8)
     }  # fmt: skip
     text = told(audited(cells, ("g",), "selection_rate"), all_rows=True)
-    assert "may be chance after g=A against g=B" in text
+    assert "overall gap not left g=A against g=B" in text
     assert "no clear gap: 8.9 points higher [-1.9, +19.6], p = .1130" in text
 
 
@@ -118,7 +118,7 @@ def test_epsilon_has_its_interval_and_a_scale_and_is_no_promise() -> None:
     (entry,) = [row.entries[0] for row in result.lattice if len(row.by) == 2]
     low, high = entry.estimate.low, entry.estimate.high
     assert f"ε by sex × team is 0.6931 [{low:.4f}, {high:.4f}] (no smoothing)" in text
-    assert "four fifths is 0.22, of a ratio of one third 1.10" in text
+    assert "ε is 0.22 for a ratio of four fifths, and 1.10 for a third" in text
     assert "depends on the outcome alone and is never negative" in text
     assert "not a guarantee within" in text
     assert "high-privacy" not in text
@@ -146,7 +146,7 @@ def test_theorem_3_2_is_told_only_where_it_holds(
     result = audited(cells, ("sex", "team"), metric, columns=columns, **more)
     text = told(result)
     assert "By fewer columns, ε is at most" not in text
-    assert "It does not bound ε by fewer columns, because Theorem 3.2 does not apply" in text
+    assert "twice as much: Theorem 3.2 does not hold here, because" in text
     assert why in result.epsilons[0].unbounded
     assert not result.epsilons[0].bounds_subsets
 
@@ -357,7 +357,7 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     result = fairaudit.audit(spec, pl.DataFrame(rows))
     text, both, against = told(result), " / ".join(pair), " compared with ".join(pair)
     (remark,) = remarks.uncovered(result)
-    assert remark.endswith(f" among them is {value:.3f}, by t × g: {against}")
+    assert remark.endswith(f" without a limit is {value:.3f}, by t × g: {against}")
     assert f"the worst value is {value:.4f}, by t × g: {against}" in text
     (row,) = (row for row in result.lattice if row.by == ("t", "g"))
     assert checks.worst_pair(row.entries[0]) == both
@@ -524,7 +524,10 @@ def test_a_star_names_its_family() -> None:
     p = 2 * NormalDist().cdf(-abs(z))
     assert 2 * p < 0.05
     assert "*: p is below 0.05 after correction (Holm) for the 2 tests of this table" in text
-    assert "the p-value of a check is corrected for the number of checks" in text
+    assert (
+        "the p-value of a check is corrected for all different tests of the checks that can fail"
+        in text
+    )
     same: dict[tuple[str, ...], Rate] = {("a",): (150, 400), ("b",): (150, 400)}
     assert "tests of this table" not in told(audited(same, ("g",), "selection_rate"))
 
@@ -540,7 +543,7 @@ ASKED_FOR = (
 
 
 @pytest.mark.parametrize("name", ASKED_FOR)
-def test_each_name_has_at_most_five_sentences_and_its_source(name: str) -> None:
+def test_each_name_has_a_short_text_and_its_source(name: str) -> None:
     method = methods.find_method(name)
     assert method is not None
     found = run("explain", name)
@@ -548,7 +551,7 @@ def test_each_name_has_at_most_five_sentences_and_its_source(name: str) -> None:
     text = " ".join(found.stdout.split())
     assert " ".join(method.means.split()) in text
     assert str(method.source.year) in text
-    assert method.means.count(". ") <= 4, "five sentences"
+    assert len(method.means.split()) <= 150, "a short paragraph"
 
 
 def test_no_name_has_two_entries() -> None:
@@ -560,6 +563,7 @@ def test_no_name_has_two_entries() -> None:
     assert {len(each) for each in owners.values()} == {1}
 
 
+@pytest.mark.long
 def test_the_page_of_a_metric_has_the_lines_of_the_names_on_it() -> None:
     for record in CATALOGUE:
         with about(record.id):

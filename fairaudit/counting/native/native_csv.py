@@ -188,7 +188,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
 def _count(
     native: ModuleType, file: SourceFile, plan: Plan, progress: Progress
 ) -> tuple[list[Table], PartialCounts | None]:
-    """All lines with their counts; None where a line is not plain, or they are not served."""
+    """All lines with their counts; None if a line is not plain, or they are not served."""
     header, measure, rule = file.header, plan.weight or plan.count, parse_filter(plan)
     measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
     # Weights and counts are read in C, which knows no number that means missing.

@@ -231,7 +231,7 @@ class Numbers(Frozen):
 
 
 def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
-    """The levels of a key, from the dictionaries alone; raises `NotServed` where they do not do."""
+    """The levels of a key, from the dictionaries alone; raises `NotServed` if they do not do."""
     stored = _stored(reading, key.column)
     if key.edges is not None:
         return _intervals(reading, stored, key, plan)
@@ -292,7 +292,7 @@ def numbers(reading: Reading, column: str) -> Numbers:
 
 
 def _stored(reading: Reading, column: str) -> _Stored:
-    """How a column is stored; raises `NotServed` where the kernel does not read it so."""
+    """How a column is stored; raises `NotServed` if the kernel does not read it so."""
     first = reading.groups[0].chunks
     (number, *others) = [
         number for number, chunk in enumerate(first) if chunk.leaf.path[0] == column
@@ -353,7 +353,7 @@ def _dictionaries(
 
 
 def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
-    """The numbers of a dictionary; raises `NotServed` where some are beyond their type."""
+    """The numbers of a dictionary; raises `NotServed` if some are beyond their type."""
     form = np.dtype(_NUMBERS[stored.plain_kind])
     if len(content) != count * form.itemsize:
         raise DamagedPage

@@ -152,7 +152,7 @@ def _unreadable(source: SourceFile, name: str) -> FairauditError:
 
 
 def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
-    """The file with the levels of its keys; raises `NotServed` where it is for another route."""
+    """The file with the levels of its keys; raises `NotServed` if it is for another route."""
     assert source.layout is not None
     groups = [group for group in source.layout.groups if group.rows]
     if not groups or any(group.rows > _MOST_ROWS for group in groups):

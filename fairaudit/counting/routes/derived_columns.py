@@ -40,7 +40,7 @@ _PART = own("part")
 """The column with the part of the people of a row."""
 
 _FIRST_YEAR, _LAST_YEAR = 1901, 2099
-"""The years from and to which a date is likely what it says."""
+"""A date between these years is likely to be correct."""
 
 _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
@@ -48,7 +48,7 @@ _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 def prepare(batch: Batch, plan: Plan) -> Numbers:
     """The numbers of a batch, with the columns that a plan derives, and those of models of strata.
 
-    Raises `PlanError` where the filter of the plan cannot be applied to it.
+    Raises `PlanError` if the filter of the plan cannot be applied to it.
     """
     numbers = Numbers(batch, plan)
     columns = {
@@ -144,7 +144,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
 
 
 def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Expr:
-    """The sound value; null where a part is missing; else a text that no number is."""
+    """The sound value; null if a part is missing; otherwise a text that is not a number."""
     parts = [numbers.present(name) for name in columns]
     missing = pl.any_horizontal(part.is_null() for part in parts)
     raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
@@ -152,7 +152,7 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
 
 
 class _Part(NamedTuple):
-    """Some people of a row: their number as a text, and their level; null where it is unknown."""
+    """Some people of a row: their number as a text, and their level; null if it is unknown."""
 
     people: pl.Expr
     level: pl.Expr
@@ -253,7 +253,7 @@ def _bound(column: str, numbers: Numbers) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
 
 
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
-    """A number as the files write theirs: what is derived is read as they are."""
+    """A number in the notation of the files: derived numbers are read like numbers of the files."""
     return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
 
 
@@ -265,7 +265,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     scores: dict[str, pl.Expr] = {}
     for name, model in models.items():
         for number, score in enumerate(model.scores):
-            # It is null where a feature is missing, or of a level that the model does not know.
+            # It is null if a feature is missing, or of a level that the model does not know.
             total = pl.lit(score.intercept)
             for scale, slope in zip(model.features.numbers, score.slopes, strict=True):
                 value = numbers.value(scale.column).cast(pl.Float64)
@@ -274,7 +274,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
                 total = total + _look_up(category(known.column, numbers), known.levels, points)
             scores[own(f"{name} {number}")] = total
     frame = batch.frame.with_columns(score.alias(name) for name, score in scores.items())
-    # The number of a row's stratum, by its scores; null where it has none.
+    # The number of a row's stratum, by its scores; null if it has none.
     places: dict[str, pl.Expr] = {name: pl.lit(None, pl.String) for name in plan.models}
     for name, model in models.items():
         if isinstance(model, PropensityModel):
@@ -300,7 +300,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
 
 
 def category(column: str, numbers: Numbers) -> pl.Expr:
-    """The level of a categorical feature as a text, null where it is missing."""
+    """The level of a categorical feature as a text, null if it is missing."""
     level = _level(column, numbers)
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
 

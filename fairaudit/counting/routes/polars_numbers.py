@@ -110,7 +110,7 @@ class Numbers:
         self.columns += [name for name in (plan.count, plan.weight) if name is not None]
 
     def check_filter(self) -> None:
-        """Raises `PlanError` where the filter of the plan cannot be applied to the batch."""
+        """Raises `PlanError` if the filter of the plan cannot be applied to the batch."""
         rule, schema = self.rule, self.batch.schema
         if rule is None:
             return
@@ -167,7 +167,7 @@ class Numbers:
             yield value.alias(name_apart(name, letters))
 
     def present(self, column: str) -> pl.Expr:
-        """The column as it is stored, null where it is not a number or holds a missing token.
+        """The column as it is stored, null if it is not a number or holds a missing token.
 
         A text whose notations of dates are declared is written as 2024-12-31.
         """
@@ -200,7 +200,7 @@ class Numbers:
         return value.str.slice(0, length)
 
     def value(self, column: str) -> pl.Expr:
-        """The column as a number; null where it is missing or none; Float32 stays Float32."""
+        """The column as a number; null if it is missing or not a number. Float32 stays Float32."""
         number, words = self._number(column), self.plan.missing_numbers(column)
         return pl.when(~number.is_in(words)).then(number) if words else number
 

@@ -72,7 +72,7 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     """The keys, numbers and scores of a plan in each row of a batch."""
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        # The level as it is stored, or the number of its interval; null where it is missing.
+        # The level as it is stored, or the number of its interval; null if it is missing.
         dtype, level = batch.schema[key.column], pl.col(key.column)
         if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
             raise DataError(
@@ -192,7 +192,7 @@ def _counted_by(
 
 
 def interval(key: Key, numbers: Numbers) -> pl.Expr:
-    """How many of the edges of a key a number has passed; null where it is missing."""
+    """The number of edges of a key that a number has passed; null if the number is missing."""
     dtype, value = numbers.batch.schema[key.column], numbers.value(key.column)
     starts = find_starts(key, single=dtype == pl.Float32)
 
@@ -205,7 +205,7 @@ def interval(key: Key, numbers: Numbers) -> pl.Expr:
 
 
 def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | None:
-    """The interval of a key for each text, `MISSING` where it is missing; None where one is bad."""
+    """The interval of a key for each text, or `MISSING`; None if one text is not a number."""
     frame = pl.DataFrame({key.column: texts}, schema={key.column: pl.String})
     numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
     if not frame.select(numbers.sound(key.column)).to_series().all():

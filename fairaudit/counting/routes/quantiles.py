@@ -54,7 +54,7 @@ def cuts(
 
 
 class _Values:
-    """The values of a column with their people; how many rows are kept, and people have one."""
+    """Values of a column with their people; numbers of kept rows and of people with a value."""
 
     def __init__(self, data: Sequence[SourceFile] | Batch, plan: Plan, column: str) -> None:
         if isinstance(data, Batch):

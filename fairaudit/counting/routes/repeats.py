@@ -23,7 +23,6 @@ from fairaudit.counting.sources.column_checks import FIRST_ROWS
 
 _ID, _PLACE = own("id"), own("place")
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
-_LIKE_TOTAL = r"(?i)total|overall|all"
 _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
@@ -130,9 +129,8 @@ def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iter
         # Columns of a table of counts with a level that is called a total.
         rows = _read_first(data, pl.col(*names).cast(pl.String))
         for name in names:
-            like_total = pl.col(name).str.contains(_LIKE_TOTAL)
-            levels = rows.select(pl.col(name)).filter(like_total).unique()
-            totals = sorted(filter(is_like_total, collect(levels, data[0]).to_series()))
+            levels = collect(rows.select(pl.col(name).drop_nulls().unique()), data[0])
+            totals = sorted(filter(is_like_total, levels.to_series()))
             if totals:
                 column = name if name.isidentifier() else f'"{name}"'
                 yield Notice(

@@ -1,8 +1,9 @@
 """Row metrics: reads people one by one, with their features and scores.
 
 A row is found in the raw cell that the pass counted it in, so its groups, outcomes and what becomes
-of missing values are those of the cube: the same people, recoded once. Those who are equal in all
-that is read are one entry with a count, so what is held adds up (`counting/raw_rows.py`).
+of missing values are those of the cube: the same people, recoded once. People who are equal in
+everything that is read are one entry with a count, so that the memory stays small
+(`counting/raw_rows.py`).
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from fairaudit.counting.sources.batches import Batch, collect, own
 from fairaudit.cube.rows import Features
 
 _LEAST_HELD = 200_000
-"""Rows that are held before they are grouped for the first time."""
+"""Number of rows in memory before they are grouped for the first time."""
 
 
 _SLACK = 4
-"""A fourth more entries than the budget may be held between two times that they are grouped."""
+"""Between two groupings, memory may hold a fourth more entries than the budget."""
 
 
 _PARTS = 16
-"""Parts in which profiles are held, by their hash: a grouping copies a single part."""
+"""Number of parts that hold profiles, by their hash: a grouping copies one part at a time."""
 
 
 class RowGroups:
-    """The people read so far, not all grouped yet, and how many lack what."""
+    """The people read so far, in part not grouped yet, and the numbers of missing values."""
 
     def __init__(self, plan: RowPlan, counts: Counts) -> None:
         self.plan = plan
@@ -115,12 +116,12 @@ class RowGroups:
         self.limit = max(min(2 * self.held, most + most // _SLACK), _LEAST_HELD)
 
     def _list_profiles(self) -> Hashes:
-        """The profile of everybody held."""
+        """The profiles of all entries in memory."""
         hashes = (frame[own("profile")].to_numpy() for frames in self.parts for frame in frames)
         return np.concatenate([*hashes])
 
     def _halve(self, profiles: Hashes, most: int) -> None:
-        """Halves what is held until no more than `most` of these profiles are left."""
+        """Halves the entries in memory until at most `most` of these profiles are left."""
         self.halvings = choose_halvings(profiles, most, self.halvings)
         for frames in self.parts:
             for place, frame in enumerate(frames):
@@ -221,7 +222,7 @@ def read_rows(
 def _read_batch(
     batch: Batch, places: pl.DataFrame, collected: RowGroups, first: int, progress: Progress
 ) -> int:
-    """Takes the audited people of the files of a batch; how many rows it has."""
+    """Adds the audited people of the files of a batch; returns the number of rows in the batch."""
     plan, similarity = collected.counts.plan, collected.plan.similarity
     numbers = prepare(batch, plan)
     columns: dict[str, pl.Expr] = {}
@@ -251,7 +252,7 @@ def _read_batch(
     lock = threading.Lock()
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
-        """Takes the audited rows of a chunk, and passes on how many rows it had."""
+        """Adds the audited rows of a chunk, and returns the number of rows in the chunk."""
         progress.advance(rows.height, "rows")
         audited = rows.filter(pl.col(own("kept")))
         if keys:

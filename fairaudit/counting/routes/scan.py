@@ -31,7 +31,7 @@ def count(sources: Sequence[SourceFile], plan: Plan, progress: Progress) -> list
 def count_batch(batch: Batch, plan: Plan, progress: Progress = SILENT) -> PartialCounts:
     """The counts of a batch.
 
-    Raises `PlanError` where the first rows alone have more levels than there may be groups.
+    Raises `PlanError` if the first rows alone have more levels than there may be groups.
     """
     numbers = prepare(batch, plan)
     # An id would be counted to its end, at the cost of all memory, to be refused then.
@@ -66,7 +66,8 @@ class FoundRow(Frozen):
 def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | None:
     """The first row that holds a sought value, by the order of the data.
 
-    Of the rows that the filter keeps, or of all where it is the filter that cannot compare it.
+    Only rows that the filter keeps are searched, or all rows if the filter cannot compare the
+    value.
     """
     batch = data if isinstance(data, Batch) else batches([data], plan.format.separator)[0]
     # Counts side by side make several rows of one, so rows have their numbers before.
@@ -123,11 +124,11 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
 
 
 def estimated_cells(file: SourceFile, plan: Plan) -> float:
-    """About how many cells a plan has, from the first rows of a file.
+    """The estimated number of cells of a plan, from the first rows of a file.
 
-    By Chao (1984), Nonparametric estimation of the number of classes in a population,
-    Scandinavian Journal of Statistics 11:265, bias-corrected: those seen, and an estimate of those
-    unseen from how many were seen once and twice.
+    Uses Chao (1984), Nonparametric estimation of the number of classes in a population,
+    Scandinavian Journal of Statistics 11:265, bias-corrected: the cells that were seen, plus an
+    estimate of the others from the numbers of cells that were seen once and twice.
     """
     (batch,) = batches([file], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)

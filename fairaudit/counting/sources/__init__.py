@@ -103,7 +103,7 @@ class SourceFile(Frozen):
 
     @property
     def unpacked_size(self) -> int | None:
-        """How many bytes its text is; None where that is not known before it is unpacked."""
+        """How many bytes its text is; None if that is not known before it is unpacked."""
         return None if find_compression(self.path) else self.path.stat().st_size
 
 
@@ -111,7 +111,7 @@ class Reader(Protocol):
     """The functions of the module of a format in this package."""
 
     def read_columns(self, file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-        """The file with its columns; raises `DataError` where it has none that can be read."""
+        """The file with its columns; raises `DataError` if it has none that can be read."""
 
     def check_file(
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
@@ -121,7 +121,7 @@ class Reader(Protocol):
     def read_first(
         self, file: SourceFile, names: Sequence[str], separator: str, most: int
     ) -> Sequence[Sequence[Hashable]] | None:
-        """The values of columns in the first rows, None where they need Polars to be read."""
+        """The values of columns in the first rows, None if they need Polars to be read."""
 
     def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:
         """The columns of a file with their types."""
@@ -130,7 +130,7 @@ class Reader(Protocol):
         """Files of one schema as a lazy frame."""
 
     def find_line(self, file: SourceFile, form: CsvFormat, row: int) -> int | None:
-        """The line on which a row (from 1) begins, None where the format has no lines."""
+        """The line on which a row (from 1) begins, None if the format has no lines."""
 
 
 def reader_of(form: InputFormat | None) -> Reader:
@@ -147,7 +147,7 @@ def reader_of(form: InputFormat | None) -> Reader:
 def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
     """A file with its columns.
 
-    Raises `UsageError` where the variable of Polars holds no number of threads.
+    Raises `UsageError` if the variable of Polars holds no number of threads.
     """
     threads = os.environ.get(_THREADS)
     if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
@@ -158,7 +158,7 @@ def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
 
 
 def inspect_file(path: Path, name: str) -> SourceFile:
-    """A file by its name; raises `DataError` where its format is not known, or it is empty."""
+    """A file by its name; raises `DataError` if its format is not known, or it is empty."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

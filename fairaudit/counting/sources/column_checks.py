@@ -81,8 +81,8 @@ def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFa
         place = name if name in plan.columns else None
         if is_pattern(name):
             what = (
-                f"fairaudit cannot read a column with the name {quoted(name)}: the name is a "
-                "pattern of names"
+                f"fairaudit cannot read a column with the name {quoted(name)}: `*`, and names from "
+                "`^` to `$`, stand for other columns"
             )
             yield PlanFault(f"{what}{where}; rename it in the data", place)
         unread = describe_unread(name, file.types.get(name, ""))
@@ -214,7 +214,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
 
 
 def find_difference(frame: pl.LazyFrame) -> int | None:
-    """The first row (from 1) whose values are not all equal; None where all are."""
+    """The first row (from 1) whose values are not all equal; None if all are."""
     import polars as pl
 
     first, *others = frame.collect_schema().names()

@@ -169,7 +169,7 @@ def count_titles(lines: Iterable[str], separator: str) -> int:
 
 
 def find_width(rows: Iterable[Sequence[str]]) -> int:
-    """The number of fields that most rows have; of equally frequent ones the first."""
+    """The number of fields that most rows have; the first of several that are equally frequent."""
     return next((width for width, _ in Counter(map(len, filter(None, rows))).most_common(1)), 0)
 
 
@@ -188,7 +188,7 @@ def read_first(
 ) -> list[list[str]] | None:
     """The texts of columns in the first rows of a checked file, a list for each column.
 
-    None where Python's reader of CSV cannot read them.
+    None if Python's reader of CSV cannot read them.
     """
     places = [file.header.index(name) for name in names]
     with io.TextIOWrapper(open_bytes(file.path), encoding="utf-8-sig", newline="") as text:

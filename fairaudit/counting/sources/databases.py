@@ -173,7 +173,7 @@ READINGS = {
     "Spark": _SPARK,
     "SQLite": _SQLITE,
 }
-"""The types of each engine, as it names them; of SQLite those of the values in a column."""
+"""The types of each engine, as it names them; for SQLite, those of the values in a column."""
 
 
 def read_type(name: str, engine: str) -> Reading:
@@ -208,11 +208,11 @@ class Table(Frozen):
         return f"grouped by {self.dialect.title}{state}, Polars over the groups"
 
     def group(self, plan: Plan, progress: Progress = SILENT) -> Batch:
-        """The combinations of the values that a plan reads, with how many rows have each.
+        """The combinations of the values that a plan reads, with the number of rows of each.
 
-        Raises `DataError` where there are more than `MOST_GROUPS`.
+        Raises `DataError` if there are more than `MOST_GROUPS`.
         """
-        # A column of which a plan reads only in which interval a number lies is cut there.
+        # If a plan only needs the interval of a number, the database finds the interval.
         cut: dict[str, Key] = {}
         for key in plan.every_key:
             if key.edges is not None:
@@ -285,7 +285,7 @@ class Table(Frozen):
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
         """The query that groups by columns, of those that are `cut` by the interval.
 
-        Each group has the least number of a cut column; of floats, further on, also the greatest.
+        Each group has the least number of a cut column; for floats, at the end, also the greatest.
         """
         shown, grouped, greatest = [], [], []
         for name in needed:
@@ -345,7 +345,7 @@ def _count_passed(tests: Sequence[str], before: int) -> str:
 def open_table(data: Database) -> Iterator[Table]:
     """A table of a database, read in one transaction that writes nothing.
 
-    Raises `UsageError` where the address names none, or a package is missing, and `DataError` where
+    Raises `UsageError` if the address names none, or a package is missing, and `DataError` if
     it cannot be read.
     """
     dialect = dialect_of(data)

@@ -65,9 +65,9 @@ class Database(Frozen):
 
     @classmethod
     def find(cls, entries: Sequence[str], base: Path) -> Database | None:
-        """The database that an entry of `data` names; None where files are named.
+        """The database that an entry of `data` names; None if files are named.
 
-        Raises `UsageError` where it is not the only one, or where it has a password.
+        Raises `UsageError` if it is not the only one, or if it has a password.
         """
         named = [entry for entry in entries if _is_address(entry)]
         if not named:
@@ -99,7 +99,7 @@ class Database(Frozen):
 
     @property
     def table(self) -> str | None:
-        """The table, with its schema where that is named; None where a query is."""
+        """The table, with its schema if that is named; None if a query is."""
         return self._parameters.get("table")
 
     @property
@@ -109,7 +109,7 @@ class Database(Frozen):
 
     @property
     def path(self) -> Path | None:
-        """The file of the database; None where it has none."""
+        """The file of the database; None if it has none."""
         path = unquote(urlsplit(self.entry).path).removeprefix("/")
         return self.base / path if path and self.scheme in {"duckdb", "sqlite"} else None
 
@@ -166,7 +166,7 @@ class Dialect:
     install: str
     """What pip is asked for."""
     is_nan: str | None = None
-    """A test of a number; None where none was tried: then numbers leave it uncut."""
+    """A test of a number; None if none was tried: then numbers leave it uncut."""
     quote: str = '"'
     double: str = "DOUBLE PRECISION"
     single: str = "REAL"
@@ -227,7 +227,7 @@ class _DuckDB(Dialect):
 
 
 def _find_file(data: Database) -> Path | None:
-    """The file of a database; raises `DataError` where it does not exist."""
+    """The file of a database; raises `DataError` if it does not exist."""
     path = data.path
     if path is not None and not path.is_file():
         masked = Path(mask(str(path)))  # before it is cut: a part may not look like an address
@@ -552,7 +552,7 @@ DIALECTS: dict[str, Dialect] = {
 def dialect_of(data: Database) -> Dialect:
     """The dialect of an address.
 
-    Raises `UsageError` where its package is not installed, or where it takes no time limit and
+    Raises `UsageError` if its package is not installed, or if it takes no time limit and
     the address has one.
     """
     from importlib.util import find_spec

@@ -84,7 +84,7 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
 
 
 def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:
-    """The rows of a file, or the first `most`; None where a column cannot be read as text."""
+    """The rows of a file, or the first `most`; None if a column cannot be read as text."""
     import polars as pl  # not needed to count with the kernel
 
     from fairaudit.counting.sources.batches import batches, collect

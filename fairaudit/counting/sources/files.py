@@ -60,7 +60,7 @@ class Files(Frozen):
 def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Notice]]:
     """The files that paths, folders and globs name, each once, and notices on what is left out.
 
-    Relative paths start at `base`. Raises `NothingToAudit` where a glob or folder holds no file,
+    Relative paths start at `base`. Raises `NothingToAudit` if a glob or folder holds no file,
     `DataError` where a named file is missing.
     """
     files: list[Path] = []
@@ -158,7 +158,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
 
 
 def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
-    """The files in a folder whose format is known; of a table with a log, its snapshot."""
+    """The files in a folder whose format is known; for a table with a log, its snapshot."""
     table = find_table(path)
     if table is not None:
         return [fetch_table(Place.here(path), entry, table)]
@@ -180,7 +180,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
 
 
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
-    """Raises `DataError` where files are of a table with a log, which alone knows its rows."""
+    """Raises `DataError` if files are of a table with a log, which alone knows its rows."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
     is_of_table = any(map(marks_table, files))
     for folder in above:

@@ -159,7 +159,7 @@ def refuse_other_order(columns: Mapping[Any, Any]) -> None:
 
 
 def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any library
-    """A column of any kind; raises `DataError` where it mixes what no column can hold together."""
+    """A column of any kind; raises `DataError` if it mixes what no column can hold together."""
     if isinstance(values, str | bytes | AbstractSet) or not isinstance(values, Iterable):
         kind = type(values).__name__
         raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)

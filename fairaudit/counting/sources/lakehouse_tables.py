@@ -94,7 +94,7 @@ def marks_table(path: PurePath) -> bool:
 def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
     """A file with the rows of the table as it is now, which reports name with the snapshot's id.
 
-    Raises `UsageError` where the library is not installed, `DataError` where it cannot read it.
+    Raises `UsageError` if the library is not installed, `DataError` if it cannot read it.
     """
     refuse(name, f"a table of {form.title}, whose log may name files anywhere")
     try:

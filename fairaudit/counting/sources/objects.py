@@ -113,7 +113,7 @@ def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
 
 
 def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo]) -> None:
-    """Raises `DataError` where objects are of a table with a log, which alone knows its rows."""
+    """Raises `DataError` if objects are of a table with a log, which alone knows its rows."""
     paths = [PurePosixPath(info.path) for info in files]
     above = {str(folder) for path in paths for folder in path.parents if folder.name}
     if any(map(marks_table, paths)) or any(_find_table(store, folder) for folder in sorted(above)):
@@ -186,7 +186,7 @@ def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
-    """The file that holds the bytes of an object; raises `DataError` where they are not all."""
+    """The file that holds the bytes of an object; raises `DataError` if they are not all."""
     address = f"{scheme}://{found.path}"
     if format_of(Path(found.base_name)) is None:
         raise DataError(f"{address}: unknown file format", list_formats())

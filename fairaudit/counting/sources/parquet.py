@@ -42,7 +42,7 @@ _INT = 2**31
 _LARGEST = 2**62
 NO_FILE = "not a Parquet file, or damaged or truncated"
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
-"""The bytes of a value by its physical type; of a text those of its length."""
+"""The bytes of a value by its physical type; for a text, the bytes of its length."""
 
 _FIXED = 7
 DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
@@ -163,7 +163,7 @@ def read_layout(path: Path, name: str) -> Layout:
 
 
 def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str]) -> None:
-    """Raises `DataError` where the pages of these columns are not what the footer says."""
+    """Raises `DataError` if the pages of these columns are not what the footer says."""
     with path.open("rb", buffering=0) as file:
         for group in layout.groups:
             for chunk in group.of(columns):
@@ -268,7 +268,7 @@ def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
 
 
 def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
-    """Whether the kernel finds the pages of a chunk sound, of which these are the bytes."""
+    """Whether the kernel finds the pages of a chunk sound; `content` are the bytes of the chunk."""
     leaf = chunk.leaf
     checksums = native.check_pages(content, chunk.values, leaf.width, leaf.repeats)
     return checksums is not None and all(
@@ -278,7 +278,7 @@ def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
 
 
 def _check_chunk(file: int, chunk: Chunk) -> None:
-    """Raises `_Damaged` where the pages of a chunk do not add up to it, or a checksum is wrong."""
+    """Raises `_Damaged` if the pages of a chunk do not add up to it, or a checksum is wrong."""
     native, size = load_kernel(), chunk.stop - chunk.start
     if native is not None and size <= _MOST_AT_ONCE:
         content = read_at(file, size, chunk.start)
@@ -386,7 +386,7 @@ class Malformed(ValueError):
 
 
 def read_struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
-    """The struct that begins there, and where it ends; raises `Malformed` where none does."""
+    """The struct that begins there, and where it ends; raises `Malformed` if none does."""
     try:
         return _read_fields(data, offset, 0)
     except IndexError as error:

@@ -128,7 +128,7 @@ def read_first(
 ) -> list[list[Hashable]] | None:
     """The values of columns in the first rows of a checked file, a list for each column.
 
-    None where Arrow cannot read them, and for columns with lists or records.
+    None if Arrow cannot read them, and for columns with lists or records.
     """
     import pyarrow as pa
 

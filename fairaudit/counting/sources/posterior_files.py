@@ -43,7 +43,7 @@ class Draws(Frozen, eq=False):
     def roll_up(self, groups: tuple[Group, ...], finest: dict[Group, float]) -> Floats:
         """The probabilities of coarser groups, [D, K, G]: means of their parts, by their people.
 
-        `finest` are the people of every group by all attributes of the draws; NaN where a group
+        `finest` are the people of every group by all attributes of the draws; NaN if a group
         has none.
         """
         people = np.array([finest.get(group, 0.0) for group in self.groups])

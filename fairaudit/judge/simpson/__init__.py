@@ -92,7 +92,7 @@ class GroupRate(Frozen):
 
     @property
     def value(self) -> Annotated[float, WRITTEN]:
-        """The rate; NaN where the denominator is empty."""
+        """The rate; NaN if the denominator is empty."""
         return self.over / self.under if self.under else float("nan")
 
 

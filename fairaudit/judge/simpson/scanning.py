@@ -39,13 +39,13 @@ from fairaudit.metrics.terms import MetricOptions
 from fairaudit.stats import strata
 
 MOST_GROUPS = 500
-"""Most groups of which all pairs are compared; attributes with more are named, not scanned."""
+"""Maximum number of groups of an attribute. Attributes with more are reported and not scanned."""
 
 MOST_SUSPECTS = 5_000
-"""Most pairs that a scan tests: each takes about half a millisecond."""
+"""Maximum number of pairs that a scan tests. Each takes about half a millisecond."""
 
 MOST_STRATA = 4_000_000
-"""Most strata of pairs that a scan tests: each takes some 400 bytes."""
+"""Maximum number of strata of all pairs that a scan tests. Each takes about 400 bytes."""
 
 _MOST_APART = 100
 """Most listed pairs that share fewer than two strata."""
@@ -177,7 +177,7 @@ class _PairScan:
         self.reference = self.levels.index(reference) if reference in self.levels else None
 
     def shared_strata(self, pairs: Sequence[tuple[int, int]]) -> Floats:
-        """In how many strata both groups of each pair have the rate, [P]."""
+        """The number of strata [P] in which both groups of a pair have the rate."""
         first, second = np.searchsorted(self.large, np.reshape(pairs, (-1, 2)).T)
         return np.asarray(self.shared[first, second])
 
@@ -204,7 +204,7 @@ class _PairScan:
 
     @cached_property
     def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """The pairs whose gap may change; the other pairs whose gaps in strata may be opposite."""
+        """The pairs whose gap may change, and other pairs whose gaps in strata may be opposite."""
         found = _find_suspects(self.values, self.strata, self.large, self.comparable, self.scan)
         several = list(found)
         return (
@@ -248,8 +248,11 @@ class _PairScan:
         # A column with one value does not condition on anything.
         if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
-            pairs = "pair of groups shares" if skipped == 1 else "pairs of groups share"
-            why = f"{skipped} {pairs} fewer than two strata: {attribute} given {given}"
+            pairs = "pair of groups is" if skipped == 1 else "pairs of groups are"
+            why = (
+                f"{skipped} {pairs} not compared by {attribute} given {given}: both groups of a "
+                f"pair occur together for fewer than two values of {given}"
+            )
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 
     def reversals(self, tested: Sequence[tuple[int, int]]) -> Iterator[Reversal]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 
@@ -21,7 +22,8 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import is_like_total, listing, quoted
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MASKED
-from fairaudit.cube import Cube, Role, Rows
+from fairaudit.counting.raw_counts import RawKey
+from fairaudit.cube import Cube, Role, Rows, add_up, distinct_rows
 from fairaudit.pipeline.recode.cells import Cells, notice_left_out
 from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
 from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
@@ -31,6 +33,7 @@ from fairaudit.pipeline.recode.outcomes import (
     make_outcome_axis,
     notice_filtered_outcomes,
     notice_odd_dates,
+    notice_per_cent_cuts,
     notice_sentinels,
 )
 from fairaudit.pipeline.recode.scores import (
@@ -54,6 +57,13 @@ _COMPARED = re.compile(
     re.IGNORECASE,
 )
 """A column and the texts it is compared with: `race != 'White'`, `race in ('White', 'Black')`."""
+
+_SURE_DIGITS = 6
+"""The digits in which two sums of counts agree by chance once in a million tables."""
+_NOTABLE_DIGITS = 2
+"""The digits in which they agree by chance once in a hundred tables."""
+_FEWEST_PARTS = 2
+"""A level can have the size of a single other one by chance."""
 
 LONGEST_LEVEL = 100_000
 """The length of the longest text that can be a level: reports repeat each level many times."""
@@ -119,6 +129,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *_notice_odd_rows(counts, spec),
         *notice_sentinels(counts, spec),
         *notice_odd_dates(counts, spec),
+        *notice_per_cent_cuts(counts),
         *notice_filtered_outcomes(counts, spec, axes),
         *problems.notices,
         *notice_left_out(left_out, spec),
@@ -143,29 +154,67 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
 def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     """The counts without rows of totals, as if the filter left them out; adds a notice on each.
 
-    A level is one of totals if its name says so and it has as many people as all other levels. Only
+    A level is one of totals if it has as many people as all other levels, and its name says so, or
+    it has as many in each combination of the other columns, which is unlikely by chance. Only
     tables of counts have such rows.
     """
     plan = counts.plan
     if not plan.is_table or plan.scores or plan.tables:
         return counts
-    for attribute in (*spec.protected, *spec.strata):
-        if attribute.is_cut or attribute.derivation is not None or attribute.model is not None:
-            continue
-        raw_key = counts.text_key(attribute.column.value)
+    columns = {
+        attribute.name: attribute.column.value
+        for attribute in (*spec.protected, *spec.strata)
+        if not (attribute.is_cut or attribute.derivation or attribute.model)
+    }
+    for outcome in spec.outcomes:
+        if outcome.has_classes and outcome.threshold is None and outcome.counts is None:
+            columns[outcome.name] = outcome.column.value
+    for column_name, column in columns.items():
+        raw_key = counts.text_key(column)
         for code, level in enumerate(raw_key.levels):
             is_total = raw_key.codes == code
-            if not is_like_total(level or ""):
-                continue
             people, kept, masked = counts.people, counts.kept == 1, counts.kept == MASKED
             total, others = (int(people[kept & side].sum()) for side in (is_total, ~is_total))
             hidden, of_others = (int(people[masked & side].sum()) for side in (is_total, ~is_total))
-            if total and others <= total + hidden and total <= others + of_others:
+            is_equal = total and others <= total + hidden and total <= others + of_others
+            if not is_equal:
+                continue
+            name = level or ""  # totals of a database (ROLLUP) are blank
+            digits = math.inf if is_like_total(name) else _count_equal_digits(counts, raw_key, code)
+            what = f"{quoted(name)} has as many people as all other levels together"
+            if digits >= _SURE_DIGITS:
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
-                what = f"{quoted(level or '')} has as many people as all other levels together"
                 why = "its rows are totals, and are left out as filtered rows"
-                problems.note(attribute.name, f"{what}: {why}")
+                problems.note(column_name, f"{what}: {why}")
+            elif digits >= _NOTABLE_DIGITS:
+                what += ", in each combination of the other columns; if its rows are totals, "
+                what += "people are counted twice: leave them out with `filter`"
+                problems.note(column_name, what)
     return counts
+
+
+def _count_equal_digits(counts: Counts, raw_key: RawKey, code: int) -> float:
+    """The decimal digits in which a level equals the sum of two or more other levels.
+
+    It does so in each combination of the other columns, or 0 is returned. If all levels have the
+    same rates, the combinations are equal as soon as the levels are, so they have only the digits
+    of all people.
+    """
+    there = (counts.kept == 1) & (counts.people > 0)
+    people, levels = counts.people[there], raw_key.codes[there]
+    others = [key.codes[there] for key in counts.keys if key is not raw_key]
+    others = [np.zeros_like(people), *others]
+    combinations, place = distinct_rows(np.stack(others, axis=1).astype(np.int32))
+    own = add_up(np.where(levels == code, people, 0), place, len(combinations))
+    everybody = add_up(people, place, len(combinations))
+    numbers, group = np.unique(levels, return_inverse=True)
+    if (everybody != 2 * own).any() or len(numbers) <= _FEWEST_PARTS:
+        return 0.0
+    pairs, index = distinct_rows(np.stack([group, place], axis=1).astype(np.int32))
+    shares = add_up(people, index, len(pairs)) / add_up(people, group, len(numbers))[pairs[:, 0]]
+    is_alike = len(pairs) == len(numbers) * len(own)
+    is_alike &= np.allclose(shares, (own / own.sum())[pairs[:, 1]])
+    return float(np.log10(1 + (own.sum() if is_alike else own)).sum())
 
 
 def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:

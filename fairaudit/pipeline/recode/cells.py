@@ -332,7 +332,7 @@ class Cells:
         return np.asarray((codes == NO_LEVEL) | np.isin(codes, list(self.keys[place].unknown)))
 
     def _write_ledger(self) -> Ledger:
-        """Where every row went; a published one does not show whose rows have weight 0."""
+        """The account of all rows. A published account does not show whose rows have weight 0."""
         counts, aside = self.counts, []
         dropped = [self._line(self._leaves == n, *r) for n, r in enumerate(self.reasons[:-2])]
         # Sites removed these people before they sent their counts.

@@ -401,7 +401,7 @@ class _Known:
         return level in self.levels
 
     def find(self, word: str) -> str:
-        """The level that a word of the spec names: the same text, else the only equal value.
+        """The level that a word of the spec names: the same text, or the only equal value.
 
         The word itself if no level matches.
         """

@@ -20,11 +20,15 @@ from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.counting.sources.column_checks import filter_columns
 from fairaudit.cube import NO_LEVEL, OUTSIDE, Cube, KeyColumn, Marks, Role
-from fairaudit.pipeline.plan_builder import AROUND, edges_of, is_positive
+from fairaudit.pipeline.plan_builder import AROUND, PER_CENT, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import Missing, MissingPolicy, Outcome, OutcomeKind, Protected, Spec
 
 _FAR = 10
+_DROP_AT_1 = 5
+_RISE_AT_2 = 4
+_FEWEST_SHARES = 10
+_RARE = 50
 """A number this many standard deviations from the mean is an outlier. A number with this many times
 the rows of all more extreme numbers is not part of a tail."""
 
@@ -174,6 +178,35 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
                 + ("leave them blank" if infinite else f"write {spec.missing.declare(*texts)}"),
                 Subjects.NEVER,
             )
+
+
+def notice_per_cent_cuts(counts: Counts) -> Iterator[Notice]:
+    """Notices on columns with fractions and numbers in per cent, if cuts of them are below 1."""
+    for raw_key in counts.keys:
+        edges = raw_key.key.edges or ()
+        if {*PER_CENT} <= {*edges}:
+            passed = [
+                int(counts.people[raw_key.codes > edges.index(edge)].sum()) for edge in PER_CENT
+            ]
+            above_0, at_1, above_1, above_2, above_100 = passed
+            yield from notice_per_cent(
+                raw_key.key.column, above_0 - at_1, above_1 - above_2, above_2 - above_100
+            )
+
+
+def notice_per_cent(column: str, fractions: int, to_2: int, to_100: int) -> Iterator[Notice]:
+    """A notice if scores are partly in per cent, by those from 0 to 1, to 2 and to 100.
+
+    The scores of most distributions do not become rare at 1 and frequent above 2 again.
+    """
+    fewer = min(fractions, to_100)
+    is_frequent = fewer >= _FEWEST_SHARES and _RARE * fewer >= fractions + to_100
+    if is_frequent and fractions > _DROP_AT_1 * to_2 and to_100 > _RISE_AT_2 * to_2:
+        yield Notice(
+            f"{column}: {fractions:,} values lie between 0 and 1, and {to_100:,} between 2 and "
+            "100: if some are in per cent, divide these by 100",
+            Subjects.NEVER,
+        )
 
 
 def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -> Iterator[Notice]:

@@ -33,6 +33,7 @@ from fairaudit.cube.histogram import TOO_LARGE, TOO_SMALL, Histogram, Moments
 from fairaudit.pipeline.plan_builder import SENTINELS, described_key, feature_key
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems
 from fairaudit.pipeline.recode.groups import group_axis
+from fairaudit.pipeline.recode.outcomes import notice_per_cent
 from fairaudit.spec import MissingPolicy, Outcome, Protected, Spec
 
 _NEGATIVE, _POSITIVE, _NOT_KNOWN = range(3)
@@ -258,14 +259,20 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
         people, bins = everybody.people.sum(axis=(0, 1, 2)), everybody.bins
         there = np.flatnonzero(people)
         for at, beside, sign in ((0, 1, -1), (-1, -2, 1)) if len(there) > _FEW_SCORES else ():
-            low, high = float(bins.low[there[at]]), float(bins.high[there[at]])
+            least, most = float(bins.low[there[at]]), float(bins.high[there[at]])
             other = float(bins.low[there[beside]] if sign < 0 else bins.high[there[beside]])
-            is_far = other >= 0 if sign < 0 else 2 * other < high
-            if low == high and low in SENTINELS and sign * low > 0 and is_far:
+            is_far = other >= 0 if sign < 0 else 2 * other < most
+            if least == most and least in SENTINELS and sign * least > 0 and is_far:
                 rows = int(people[there[at]])
-                what = f"{column}: {low:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
-                what += f"missing values; if so, write {spec.missing.declare(f'{low:g}')}"
+                what = f"{column}: {least:g} ({rows:,} {'row' if rows == 1 else 'rows'}) may be "
+                what += f"missing values; if so, write {spec.missing.declare(f'{least:g}')}"
                 yield Notice(what, Subjects.NEVER)
+        low, high = bins.low, bins.high
+        between = ((low > 0) & (high < 1), (low > 1) & (high <= 2), (low > 2) & (high <= 100))
+        per_cent = [*notice_per_cent(column, *(int(people[marks].sum()) for marks in between))]
+        yield from per_cent
+        if per_cent:
+            continue
         outside = int(people[(bins.low < 0) | (bins.high > 1)].sum())
         if outside and 2 * outside < int(people.sum()):
             lie = "score lies" if outside == 1 else "scores lie"

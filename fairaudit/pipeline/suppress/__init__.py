@@ -560,6 +560,16 @@ class Redaction:
                 "its limits such a number is, and how sure that is",
                 Subjects.NOBODY,
             )
+        # People of unknown stratum are always hidden, so the notice does not depend on them.
+        settled = {Status.INCONCLUSIVE, Status.FAIL}
+        checks_in_doubt = [row.check for row in findings if row.status not in settled]
+        if any(self.support.hides_people or getattr(one, "strata", 1) for one in checks_in_doubt):
+            yield Notice(
+                "suppression: whether people with missing values could change a verdict is hidden, "
+                "so a check that passes here may be in doubt: read the report without "
+                "`suppress_below`",
+                Subjects.NOBODY,
+            )
         for what, widest in self.widest.items():
             if widest is not None:
                 yield Notice(

@@ -312,7 +312,7 @@ class Tables:
         return tuple(islice(groups, _MOST_ABSENT))
 
     def list_empty(self, by: Grouping, given: Grouping, of: str) -> tuple[Group, ...]:
-        """The groups without people: absent ones, and those to which the outcome does not apply."""
+        """The groups without people: absent groups, and groups without people of this outcome."""
         if given:
             return ()
         table = self.table(by, given, of)
@@ -333,7 +333,7 @@ class Tables:
     ) -> Evaluation:
         """A metric on the table of a place, minus its value for the outcome `against` if given.
 
-        Excluded groups take no part.
+        Excluded groups are not compared.
         """
         key = (metric, place, against, terms, exclusion.groups)
         known = self._evaluations.get(key)

@@ -249,12 +249,11 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
     """Notices on strata that an average leaves out: one side has no people, or it has no weight."""
-    told: set[tuple[object, ...]] = set()
+    told: set[str] = set()
     for request, by, given in list_places(requests):
         evaluation = tables.evaluate_request(request, by, given)
         leaf = None if evaluation is None else evaluation.leaves[0]
-        place = (request.of, by, given, request.terms.average)
-        if leaf is None or leaf.averaged is None or leaf.strata is None or place in told:
+        if leaf is None or leaf.averaged is None or leaf.strata is None:
             continue
         table, judged = leaf.strata, leaf.judged[0]
         n = np.where(table.known & table.known_strata[:, None], table.n, 0)
@@ -270,7 +269,6 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
         people = int(lone[:, g].sum())
         if not people or not judged[g]:
             continue
-        told.add(place)
         strata = [describe_group(table.strata[z]) for z in np.flatnonzero(lone[:, g]).tolist()]
         whose = "all groups" if leaf.spread else describe_group(table.groups[g])
         if not leaf.spread and leaf.second[0, g] != NO_GROUP:
@@ -283,6 +281,9 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
             f"{describe_people(int(both[:, g].sum()))} of {whose}, {people:,} are in "
             f"{_list_some(strata)}"
         )
+        if text in told:
+            continue
+        told.add(text)
         if isinstance(request.metric, Disparity) and MIDDLE in request.metric.averages:
             text += (
                 "; so the unexplained and the explained difference do not add up to the "

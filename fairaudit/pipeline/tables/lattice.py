@@ -253,10 +253,13 @@ def epsilons(
         unbounded = _explain_unbounded(evaluations.values(), smoothed=bool(pseudo))
         parameters, smoothing = request.terms.parameters, "no smoothing"
         if pseudo and parameters.towards is not None:
-            smoothing = f"concentration {pseudo * classes:g}, spread as the outcomes of all groups"
+            smoothing = (
+                f"smoothing: {pseudo * classes:g} is added to the counts of each group, divided"
+            )
+            smoothing += " like the outcomes of all groups together"
         elif pseudo:
-            total = f"concentration {pseudo * classes:g}"
-            smoothing = f"smoothing {pseudo:g} for each outcome ({total})"
+            smoothing = f"smoothing: {pseudo:g} is added to the count of each outcome, "
+            smoothing += f"{pseudo * classes:g} in total"
         bounds = not unbounded
         largest = max(values.values())
         if bounds and largest > epsilon + 1e-9:
@@ -264,9 +267,10 @@ def epsilons(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
         # Values to compare ε with: a scale, not a guarantee (Foulds & Pan §3.3).
-        regime = "to compare: ε of a ratio of four fifths is 0.22, of a ratio of one third 1.10"
+        regime = "for comparison: ε is 0.22 for a ratio of four fifths, and 1.10 for a third"
         if math.isinf(epsilon):
-            regime = "no bound: some outcome has probability 0 in a group, and not in another"
+            regime = "an infinite ε bounds nothing: an outcome has probability 0 in one group, but "
+            regime += "not in another"
         ends = find_intervals(evaluations[full]).at(0, 0) or (None, None)
         yield EpsilonReading(
             of=request.of,

@@ -63,7 +63,7 @@ _ENOUGH_CELLS = 20
 """Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
 
 _ENOUGH_PEOPLE = 30
-"""The outcomes of fewer people may be the same by chance."""
+"""With fewer people, outcomes may be the same by chance."""
 
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6

@@ -244,7 +244,7 @@ def _sort_worst_first(
 def _find_reference(
     request: MetricRequest, named: Reference | None, table: GroupTable
 ) -> Reference:
-    """The reference of a table of rates: the named or declared group, else the largest.
+    """The reference of a table of rates: the named or declared group, or the largest group.
 
     If only some attributes declare a level, it is the largest group that has these levels.
     """

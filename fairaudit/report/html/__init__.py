@@ -59,7 +59,7 @@ _FRAGMENTS = count(1)
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = False) -> str:
-    """The page of one answer; of several their summary. With `full` all of it is printed."""
+    """The page of one answer, or the summary of several. With `full` all of it is printed."""
     if len(answers) > 1:
         return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
@@ -539,7 +539,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
         [
             *([] if opened or not passed else [_COMPARE.format(name_spec(result.provenance))]),
             *remarks.steps(result, [line.diagnostic for line in lines]),
-            *(f"Decide whether these need a limit: {text}." for text in remarks.uncovered(result)),
+            *(f"Decide what else needs a limit. {text}." for text in remarks.uncovered(result)),
         ],
         origin(result),
     )

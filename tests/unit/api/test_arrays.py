@@ -57,6 +57,7 @@ def value_of(result: fairaudit.AuditResult, metric: str, by: set[str]) -> float:
     return row.estimate.value
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", seeds(6, quick=1))
 def test_rates_equal_fairlearns_of_every_group(seed: int, *, weighted: bool) -> None:
@@ -86,6 +87,7 @@ def test_rates_equal_fairlearns_of_every_group(seed: int, *, weighted: bool) -> 
     assert everybody == pytest.approx(frame.overall.to_dict(), abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("seed", seeds(6, quick=1))
 def test_criteria_equal_fairlearns(seed: int, *, weighted: bool) -> None:

@@ -143,6 +143,7 @@ def test_frames_of_other_libraries_hold_the_same(loans: fairaudit.AuditResult) -
         loans.checks(to="panda")  # type: ignore[call-overload]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", NAMES)
 def test_results_are_saved_loaded_pickled_and_copied(name: str, tmp_path: Path) -> None:
     result = fairaudit.audit(SPECS / f"{name}.yaml")
@@ -168,6 +169,7 @@ def test_results_are_saved_loaded_pickled_and_copied(name: str, tmp_path: Path) 
         ]
 
 
+@pytest.mark.long
 def test_a_result_is_saved_in_every_format(loans: fairaudit.AuditResult, tmp_path: Path) -> None:
     for form in FORMATS:
         path = tmp_path / f"r{form.suffixes[0] if form.suffixes else '.out'}"
@@ -242,6 +244,7 @@ GATED: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 def test_an_audit_is_asserted_and_its_result_returned() -> None:
     result = fairaudit.assert_audit(GATED, LOANS)
     assert result.verdict is fairaudit.Verdict.PASS

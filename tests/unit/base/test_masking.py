@@ -171,6 +171,7 @@ def test_a_password_is_hidden_however_deep_its_address_is_escaped() -> None:
         assert mask(f"at line 3: {text}") == f"at line 3: {mask(text)}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "piece",
     ["a://b:c", "a", "a:", "x=y;", "p=;", " a=", "://", "jdbc:a:", "a:b@", "ab:/", "?ab=", "'ab=",

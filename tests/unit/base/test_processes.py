@@ -103,6 +103,7 @@ def _refuse(what: str) -> None:
     raise UsageError(what, "look")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library keeps or not")
 def test_memory_that_is_freed_is_kept() -> None:
     """Pages that are given back to the system are touched anew: it counts each."""

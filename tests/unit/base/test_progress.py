@@ -95,6 +95,7 @@ def test_a_bar_says_how_far_how_fast_and_how_long(monkeypatch: pytest.MonkeyPatc
     assert "rows/s" in drawn
 
 
+@pytest.mark.long
 def test_the_command_draws_on_a_terminal_alone(tmp_path: Path) -> None:
     spec = tmp_path / "spec.yaml"
     spec.write_text(

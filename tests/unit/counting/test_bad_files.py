@@ -315,12 +315,14 @@ CASES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_bad_file_is_refused_with_its_line(tmp_path: Path, command: Command, case: Case) -> None:
     write(tmp_path, {case.file: case.bad})
     assert_refused(command(case.file, format=dict(case.form)), case.says)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_its_sound_sibling_is_counted_without_a_word(tmp_path: Path, case: Case) -> None:
     write(tmp_path, {case.file: case.sound})
@@ -343,6 +345,7 @@ def test_two_stray_quotes_300_000_rows_apart_swallow_nothing(
     assert counted(tmp_path) == {"a": (150_000, 300_000), "b": (150_000, 300_000)}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("pack", [as_gz, as_zst], ids=["gz", "zst"])
 @pytest.mark.parametrize("damage", ["without its end", "without its half", "one bit"])
 @pytest.mark.parametrize(
@@ -705,6 +708,7 @@ KEYS: dict[str, tuple[object, tuple[str, str] | None]] = {
 }  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", [{}, {"filter": "note = 'secret'"}], ids=["codes", "filter"])
 @pytest.mark.parametrize("kind", KEYS)
 def test_parquet_types_of_a_key(tmp_path: Path, kind: str, route: dict[str, str]) -> None:
@@ -955,6 +959,7 @@ def test_a_full_device_is_no_verdict(tmp_path: Path, command: Command) -> None:
     assert Path("/dev/full").is_char_device()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", [{}, {"encoding": "latin-1"}], ids=["blank lines", "latin-1"])
 def test_a_copy_that_does_not_fit_is_not_blamed_on_the_data(
     tmp_path: Path, form: dict[str, str]

@@ -36,6 +36,7 @@ def halves(tmp_path: Path) -> tuple[Path, Path, Path]:
     return paths["all"], paths["first"], paths["second"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["loans", "loans_score"])
 def test_counts_of_two_files_add_up_to_those_of_both(
     name: str, halves: tuple[Path, Path, Path]

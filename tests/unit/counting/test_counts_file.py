@@ -147,6 +147,7 @@ def document(result: AuditResult) -> dict[str, Any]:
 QUICK = {"rates", "clusters", "coarse scores", "numbers", "tables beside the cells"}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name if name in QUICK else long(name) for name in SPECS])
 def test_five_sites_added_up_are_all_rows_together(
     name: str, parts: list[Path], tmp_path: Path
@@ -183,6 +184,7 @@ def test_sites_of_another_format_are_all_rows_together(parts: list[Path], tmp_pa
     assert json.dumps(own) == json.dumps(other)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["rates", "a score", *map(long, ("a filter", "weights", "counts", "numbers"))]
 )
@@ -349,6 +351,7 @@ def test_another_file_is_no_counts(tmp_path: Path) -> None:
         fairaudit.audit(SPECS["rates"], tmp_path / "missing.counts")
 
 
+@pytest.mark.long
 def test_a_damaged_file_is_refused_or_read_as_it_was(parts: list[Path], tmp_path: Path) -> None:
     whole = count_into(SPECS["rates"], parts[0], tmp_path / "a.counts").read_bytes()
     expected = document(fairaudit.audit(SPECS["rates"], tmp_path / "a.counts"))

@@ -125,6 +125,7 @@ def stored(folder: Path, frame: pl.DataFrame) -> tuple[Path, str]:
     return file, f"duckdb:///{base}?table=people"
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(rows=ROWS, spec=st.sampled_from([SPEC, SCORED, PEOPLE, CUT]))
 def test_a_table_has_the_report_of_the_same_rows_in_a_file(
@@ -155,6 +156,7 @@ MANY: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "spec", [SPEC, SCORED, PEOPLE, CUT], ids=["weights", "scores", "counts", "quantiles"]
 )
@@ -224,6 +226,7 @@ def test_too_many_combinations_are_refused(
         fairaudit.audit(AGES, table)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("address", "kind", "said"),
     [
@@ -433,6 +436,7 @@ def test_a_table_that_answers_in_time_has_its_report(
             fairaudit.audit(AGES, table, timeout=seconds)
 
 
+@pytest.mark.long
 def test_a_server_that_goes_away_while_it_counts_leaves_no_report(tmp_path: Path) -> None:
     spec = tmp_path / "spec.json"
     spec.write_text(json.dumps({"version": 1, **AGES}))
@@ -468,6 +472,7 @@ def wait_until_it_sleeps(address: str) -> None:
     pytest.fail("the query never began")
 
 
+@pytest.mark.long
 def test_postgresql_has_the_report_of_the_same_rows_in_a_file(
     postgres: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

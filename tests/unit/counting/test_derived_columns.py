@@ -143,6 +143,7 @@ DERIVED: Sequence[tuple[Mapping[str, Any], Callable[[Row], str]]] = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("body", "level"), DERIVED, ids=lambda part: "" if callable(part) else str(part)[:60]
 )

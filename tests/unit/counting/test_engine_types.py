@@ -395,6 +395,7 @@ def spec_of(column: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fill", "engine"), [(engine, engine) for engine in EVERY], indirect=["fill"], ids=str
 )
@@ -432,6 +433,7 @@ def base(kind: str) -> str:
     return kind.partition("(")[0].strip('"').lower()
 
 
+@pytest.mark.long
 def test_the_time_zone_of_the_machine_changes_no_report(tmp_path: Path) -> None:
     query = "SELECT '2000-02-29 12:00:01+00'::timestamptz AS c0, 1 AS y"
     told = []
@@ -664,6 +666,7 @@ def draw_spec(cases: Sequence[Case], random: Random) -> dict[str, Any]:
     return spec
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("fill", "engine"), [(engine, engine) for engine in EVERY], indirect=["fill"], ids=str
 )

@@ -83,6 +83,7 @@ def by_route(
     return of
 
 
+@pytest.mark.long
 def test_a_number_with_thousands_is_refused_or_read(by_route: Any) -> None:
     with pytest.raises(DataError) as told:
         by_route(INCOMES, "income", filter="income >= 500")
@@ -137,6 +138,7 @@ def test_a_date_is_not_compared_letter_by_letter(literal: str) -> None:
         fairaudit.audit({**spec, "dates": DATES}, frame)
 
 
+@pytest.mark.long
 def test_dates_in_another_notation_are_refused_or_declared(by_route: Any) -> None:
     with pytest.raises(DataError) as told:
         by_route(DECIDED, "decided", filter="decided >= '2024-01-01'")
@@ -159,6 +161,7 @@ def test_dates_in_another_notation_are_refused_or_declared(by_route: Any) -> Non
         )
 
 
+@pytest.mark.long
 def test_a_day_stands_for_all_its_times(by_route: Any) -> None:
     rows = people([
         (2, "m", "1", "2024-01-31T10:00:00"), (2, "m", "0", "2024-01-31"),
@@ -185,6 +188,7 @@ def test_dates_of_files_with_types_are_compared_with_dates_in_quotes(tmp_path: P
         assert result.findings[0].value == pytest.approx(0.25)
 
 
+@pytest.mark.long
 def test_ages_of_dates_in_another_notation(by_route: Any) -> None:
     """By hand, at 2020-12-31: 40, 45, 30, 60, 21, 60; under 40 are 2 of 2 hired, others 1 of 4."""
     rows: Rows = [
@@ -201,6 +205,7 @@ def test_ages_of_dates_in_another_notation(by_route: Any) -> None:
     assert shares == {"under 40": 1.0, "40 and over": 0.25}
 
 
+@pytest.mark.long
 def test_a_date_in_none_of_several_notations_is_an_error(by_route: Any) -> None:
     rows = people([(2, "m", "1", "31.01.2024"), (2, "w", "1", "1/31/2024")])
     spec: dict[str, Any] = {"filter": "decided = '2024-01-31'"}
@@ -254,6 +259,7 @@ COUNTS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("value", "form", "hint"),
     [
@@ -287,6 +293,7 @@ def test_a_number_of_two_readings_has_both_remedies(
 THOUSANDS: Rows = [("w", "1", "537"), ("w", "0", "2,288"), ("m", "1", "1,047"), ("m", "0", "2,194")]
 
 
+@pytest.mark.long
 def test_counts_with_thousands(by_route: Any) -> None:
     """537 of 2,825 women and 1,047 of 3,241 men: 0.190088 / 0.323048."""
     for decimal, sign in ((".", ","), (",", "."), (".", " ")):
@@ -302,6 +309,7 @@ def test_counts_with_thousands(by_route: Any) -> None:
         assert (str(finding.status), finding.value) == ("fail", pytest.approx(0.588421, abs=1e-6))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("masked", ["*", "<5", "< 5", "suppressed"])
 def test_a_masked_count_is_not_0(by_route: Any, masked: str) -> None:
     rows = [*THOUSANDS[:1], ("w", "0", masked), ("m", "1", "30"), ("m", "0", "40")]

@@ -121,6 +121,7 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> str:
     return _document(fairaudit.audit(SPEC, path))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FRAMES)
 def test_a_frame_gives_the_report_of_its_csv_file(name: str, expected: str) -> None:
     assert _document(fairaudit.audit(SPEC, FRAMES[name]())) == expected

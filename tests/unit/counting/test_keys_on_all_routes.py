@@ -298,6 +298,7 @@ def counted(spec: Mapping[str, Any], data: Any) -> Counts:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("key", CASES)
 def test_a_key_gives_the_counts_of_plain_python_or_is_refused_in_words(

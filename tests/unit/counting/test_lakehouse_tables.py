@@ -89,6 +89,7 @@ def test_partitions_of_delta_are_columns(tmp_path: Path) -> None:
     assert sizes(audit(tmp_path / "t")) == {"a": (1, 2), "b": (1, 1)}
 
 
+@pytest.mark.long
 def test_an_iceberg_table_is_its_latest_snapshot(
     iceberg: Callable[[], tuple[Any, Path]],
 ) -> None:

@@ -50,6 +50,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ["", "lazy"])
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "windows-1252", "utf-16"])
 @pytest.mark.parametrize("multiline", [False, True])

@@ -81,6 +81,7 @@ def selected(result: fairaudit.AuditResult) -> dict[str, tuple[int, int]]:
     return {row["group.g"]: (row["numerator"], row["denominator"]) for row in table.to_dicts()}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("rows", [SEVERAL, ALIKE], ids=["several", "alike"])
 @pytest.mark.parametrize("kind", [pa.float64(), pa.float32()], ids=str)

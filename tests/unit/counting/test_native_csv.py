@@ -491,6 +491,7 @@ def test_groups_of_equal_rows_are_what_the_rows_are(
         assert said("", asked, path) == said("lazy", asked, path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [*GROUPED])
 def test_groups_are_counted_in_one_reading(name: str, tmp_path: Path) -> None:
     path = tmp_path / "data.csv"
@@ -571,6 +572,7 @@ def test_weights_and_people_are_the_sums_of_their_rows(
             ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "number",
     ["", "x", "-1", "+1", " 1", "1 ", "1.", ".5", "1,5", "0x1", "1e", "1e+", "e1", "1e1000", "nan",

@@ -327,6 +327,7 @@ def test_tables_beside_the_cells(rows: list[dict[str, Any]], group: int, tmp_pat
         assert set(native.table_levels[key]) == set(levels)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("protected", [["a", "b"], {"a": {}, "b": {"bins": [2, 50]}}])
 def test_subgroups_are_the_same_by_both_routes(protected: Any, tmp_path: Path) -> None:
     chance = random.Random(8)
@@ -370,6 +371,7 @@ def test_one_file_is_for_another_route(tmp_path: Path) -> None:
         counted("native", paths)
 
 
+@pytest.mark.long
 def test_an_audit_by_the_kernel_does_not_load_polars(tmp_path: Path) -> None:
     """Polars takes a fifth of a small audit to load; only ids that may repeat need it."""
     data = tmp_path / "loans.parquet"
@@ -412,6 +414,7 @@ def test_no_other_route_is_known(tmp_path: Path) -> None:
         counted("fast", path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("codec", CODECS)
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_damaged_pages_are_refused_or_counted_to_the_last_row(
@@ -500,6 +503,7 @@ def python_struct(content: bytes) -> object:
         return None
 
 
+@pytest.mark.long
 def test_both_readers_of_footers_read_the_same(tmp_path: Path) -> None:
     chance = random.Random(22)
     path = tmp_path / "rows.parquet"
@@ -562,6 +566,7 @@ def outcome(path: Path, asked: Plan) -> object:
         return re.sub(r"damaged, (?:truncated or gone|or not what .*)", "damaged", str(error))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("checksum", [True, False])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 def test_pages_checked_while_they_are_counted_are_refused_as_before(
@@ -591,6 +596,7 @@ def test_pages_checked_while_they_are_counted_are_refused_as_before(
     assert refused[True] > 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rows", [600, 200_000])
 def test_people_beyond_64_bits_are_refused(
     tmp_path: Path, rows: int, monkeypatch: pytest.MonkeyPatch

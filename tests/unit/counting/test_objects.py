@@ -148,6 +148,7 @@ def people(data: str) -> int:
     return rows
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_the_report_is_that_of_the_file(store: Store, tmp_path: Path, suffix: str) -> None:
     content = TEXT.encode() if suffix == "csv" else parquet(TEXT)
@@ -375,6 +376,7 @@ def test_what_stops_a_fetch_is_told_by_its_kind(
     assert "hush" not in str(raised.value)
 
 
+@pytest.mark.long
 def test_a_store_that_arrow_was_built_without_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(fs, "GcsFileSystem", raising=False)
     with pytest.raises(UsageError, match="this build of pyarrow cannot read gs://"):

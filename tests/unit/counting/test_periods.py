@@ -68,6 +68,7 @@ def write(path: Path, rows: list[Row], form: str = "%Y-%m-%d") -> Path:
     return path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("unit", ["month", "quarter", "year"])
 def test_each_period_is_a_level_on_all_routes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unit: str

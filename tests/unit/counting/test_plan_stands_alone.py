@@ -36,6 +36,7 @@ def test_a_plan_loads_a_dozen_modules_at_most() -> None:
     assert len(own) <= 12, own
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("repeated", "needs_polars"), [(0, False), (1, True)])
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_a_file_without_repeated_ids_is_audited_without_polars(

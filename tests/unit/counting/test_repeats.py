@@ -104,6 +104,7 @@ def save(rows: Sequence[Row], folder: Path, form: str) -> Any:
     return paths
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["csv", "parquet", "frame", "lazy"])
 @pytest.mark.parametrize(
     "repeats",
@@ -130,6 +131,7 @@ def test_one_row_of_each_person_counts(
     assert [(line.rows, line.column) for line in ledger.dropped] == [(of_2024 - len(kept), "who")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["csv", "parquet", "frame"])
 def test_further_passes_leave_the_same_rows_out(tmp_path: Path, form: str) -> None:
     rows = draw(7, 200)
@@ -192,6 +194,7 @@ def test_a_row_without_an_id_is_an_error(tmp_path: Path, blank: str) -> None:
         audit(str(tmp_path / "rows.csv"), "first", missing={"tokens": ["NA"]})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["csv", "parquet", "frame", "lazy"])
 @pytest.mark.parametrize(
     ("write", "told"),

@@ -165,6 +165,7 @@ def test_beyond_the_memory_a_sample_is_kept_and_told(monkeypatch: pytest.MonkeyP
     assert everybody[0].estimate.n == kept
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("entries", [10**6, 200, 40])
 def test_whatever_the_order_the_same_people_are_kept(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, entries: int

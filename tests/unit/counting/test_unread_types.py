@@ -118,6 +118,7 @@ def test_nested_values_are_refused(tmp_path: Path, kind: str, role: str) -> None
         audit(role, "file", values, tmp_path)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ROUTES)
 @pytest.mark.parametrize("kind", DATES)
 def test_a_date_beyond_all_calendars_is_an_error(tmp_path: Path, kind: str, route: str) -> None:

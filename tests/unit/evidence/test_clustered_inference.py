@@ -295,6 +295,7 @@ def test_everybody_else_is_compared_by_their_clusters() -> None:
     assert (rest.low, rest.high) == pytest.approx((level.low, level.high))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", ["ratio", "odds_ratio", "log_ratio", "cohens_h"])
 def test_every_comparison_holds_parity_where_the_difference_does(how: str) -> None:
     ideal = 1.0 if how in {"ratio", "odds_ratio"} else 0.0
@@ -638,6 +639,7 @@ def test_three_groups_are_tested_with_the_lowest_correlation_of_two(seed: int) -
     assert estimate.method.endswith("cluster-robust")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compare", [{}, {"compare": "ratio"}, {"compare": "odds_ratio"}])
 def test_clusters_of_one_person_have_the_evidence_of_people(compare: dict[str, str]) -> None:
     """Of 4,000 clusters the degrees of freedom hardly matter, whatever a measure is made of.

@@ -390,6 +390,7 @@ def test_an_infinite_value_has_the_p_of_its_inverse() -> None:
     assert p[0] == pytest.approx(optimize.brentq(bound, 0.01, 0.99), rel=1e-6)
 
 
+@pytest.mark.long
 def test_an_interval_without_parity_has_a_p_below_alpha() -> None:
     """Over all tables of 9 and 14 people with a count below 5 expected.
 

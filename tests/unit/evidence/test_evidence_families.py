@@ -71,6 +71,7 @@ FAMILIES: list[tuple[list[dict[str, Any]], list[int]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("metrics", "expected"), FAMILIES)
 def test_tests_of_a_family_are_counted_once(
     metrics: list[dict[str, Any]], expected: list[int]
@@ -319,6 +320,7 @@ def keys_of_tests(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     assert all(found)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("keys_of_tests")
 def test_the_p_of_a_check_does_not_depend_on_other_checks() -> None:
     """Each check alone, and all together: a level, its change, other comparisons, references."""

@@ -132,6 +132,7 @@ SAID = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("table", [*[*TABLES][:3], *map(long, [*TABLES][3:])])
 def test_every_way_evidence_can_lie(table: str) -> None:
     rates = TABLES[table]
@@ -282,6 +283,7 @@ def test_evidence_that_cannot_be_had_is_refused_with_the_reason(flag: str) -> No
                 assert re.search(rf"`{flag}` cannot be evaluated: (?!none)", fault.message)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flag", ["significant", "conclusive"])
 def test_evidence_that_is_accepted_can_be_had(flag: str) -> None:
     """People with everything give evidence."""

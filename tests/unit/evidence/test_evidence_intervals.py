@@ -22,7 +22,7 @@ from conftest import about, examples, seeds
 from evidence_specs import YES, Cells, Rate, confused, document, ends, named, people, spec
 from hypothesis import given
 from hypothesis import strategies as st
-from stats_oracle import is_few, koopman, printed, share_bounds, wilson
+from stats_oracle import is_few, printed, ratio_bounds, share_bounds, wilson
 
 from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
 from fairaudit.stats import multiplicity, proportions
@@ -101,7 +101,7 @@ def test_confidence_is_that_of_the_spec() -> None:
     metric = {"metric": "disparate_impact_ratio", **LEVEL}
     for confidence in ("0.5", "0.9", "0.999"):
         row = of_group(comparisons(APPLICANTS, metric, inference={"confidence": confidence}), "a")
-        expected = koopman(24, 80, 96, 160, 1 - float(confidence))
+        expected = ratio_bounds(24, 80, 96, 160, 1 - float(confidence))
         assert ends(row) == pytest.approx(expected, rel=1e-7)
 
 
@@ -270,6 +270,7 @@ AT_THE_END = {"atkinson"}
 """Without one on these people: somebody has no benefit, which makes it 1 whatever the others do."""
 
 
+@pytest.mark.long
 def test_every_value_has_an_interval_or_says_why_not() -> None:
     records = {one.id: one for one in WITHOUT_DRAWS}
     told = dict[str, set[bool]]()
@@ -409,6 +410,7 @@ def test_equalized_odds_bounds_both_rates_together(groups: list[Cells]) -> None:
         assert close(row, expected), (row, expected)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(2, quick=1))
 def test_many_groups(seed: int) -> None:
     """All 9,900 ordered pairs, of which the tool asks only those that can be extreme."""
@@ -423,6 +425,7 @@ def test_many_groups(seed: int) -> None:
         assert close(row, both), (row, both)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(40))
 def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     """Half a million pairs, with sizes that survey weights make no whole numbers."""
@@ -462,6 +465,7 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
         assert (difference[0][g], difference[1][g]) == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.long
 def test_bounds_of_a_ratio_draw_in_where_there_are_more_people() -> None:
     """What the choice of pairs rests on: more people at the same rates never widen an interval.
 

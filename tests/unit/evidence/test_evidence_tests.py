@@ -175,6 +175,7 @@ def test_permutations_agree_with_every_table_there_is(rates: list[Rate]) -> None
     assert alone(rates[::-1], GAP)[1] == p
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [2, 3])
 def test_names_of_groups_do_not_change_permutations(classes: int) -> None:
     """Too many tables to count: the people are dealt."""
@@ -437,6 +438,7 @@ def in_strata(*metrics: Any, **more: Any) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("average", ["pooled", "uniform", "reference"])
 def test_averaged_rates_are_tested_within_their_strata(average: str) -> None:
     metric = {"metric": "selection_rate", "compare": "difference", "reference": "a", "given": "z"}
@@ -461,6 +463,7 @@ def test_averaged_rates_are_tested_within_their_strata(average: str) -> None:
         assert (turned["low"] <= 0 <= turned["high"]) is has_parity
 
 
+@pytest.mark.long
 def test_averages_of_several_groups_are_tested_by_the_generalised_statistic() -> None:
     metric = {"metric": "selection_rate", "given": "z", "average": "pooled"}
     found = in_strata(
@@ -530,6 +533,7 @@ def test_everybody_is_tested_as_the_rest() -> None:
         assert behind(check) == ("z", pytest.approx(oracle.two_groups(rates[at], rest)[1]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["f1", "balanced_accuracy", "error_type_ratio"])
 @pytest.mark.parametrize("compare", ["difference", "ratio", "gap", "min_ratio"])
 def test_p_is_the_level_at_which_parity_leaves_the_interval(metric: str, compare: str) -> None:

@@ -152,6 +152,7 @@ def covariance(rows: list[Row]) -> tuple[dict[str, float], dict[tuple[str, str],
     return value, found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(3))
 def test_rates_and_differences_vary_between_clusters_within_strata(seed: int) -> None:
     rows = drawn(seed)
@@ -237,6 +238,7 @@ def test_other_designs_are_refused(changed: dict[str, Any], message: str) -> Non
         fairaudit.audit({**SPEC, **changed}, data=pl.DataFrame({"g": ["a"]}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["w", "weight", "WTMEC2YR", "PWGTP", "weight2", "pw"])
 def test_weights_of_the_whole_sample_are_read(name: str) -> None:
     columns = {**SPEC["columns"], "weight": name}

@@ -159,6 +159,33 @@ def test_average_odds_of_rates_near_1_and_near_0(
     assert found.low[:, 0] == pytest.approx(-found.high[:, 1], nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("n", "rates"),
+    [(1, (0.9, 0.5, 0.8, 0.7)), (3, (0.3, 0.3, 0.3, 0.3)), (6, (0.5, 0.5, 0.1, 0.1))],
+)
+def test_average_odds_to_an_extreme_group_of_both_rates(
+    bench: Any, n: int, rates: tuple[float, ...]
+) -> None:
+    """Intervals of both parts end at parity: MOVER of them excludes that of equal groups."""
+    for reference, pick, of in ((HIGHEST, max, rates), (LOWEST, min, [1 - p for p in rates])):
+        table, chance = odds_table(bench, n, tuple(of))
+        extremes = np.repeat([pick(of[:2]), pick(of[2:])], 2)
+        truth = (np.array(of) - extremes).reshape(2, 2).mean(axis=0)
+        asked = bench("singles").measure("average_odds_difference")
+        found = bench("samples").intervals(asked, table, reference)
+        assert coverage(found.low, found.high, truth, chance) >= 0.93
+
+
+@pytest.mark.parametrize("rates", [(0.05, 0.8, 0.3, 0.98), (0.02, 0.8, 0.1, 0.9)])
+def test_average_odds_to_everybody(bench: Any, rates: tuple[float, ...]) -> None:
+    """One person with each label in either group: MOVER alone covers .925 of the first."""
+    table, chance = odds_table(bench, 1, rates)
+    truth = (rates[0] - rates[1] + rates[2] - rates[3]) / 4
+    asked, samples = bench("singles").measure("average_odds_difference"), bench("samples")
+    found = samples.intervals(asked, table, OVERALL)
+    assert coverage(found.low, found.high, [truth, -truth], chance) >= 0.93
+
+
 @pytest.mark.parametrize("errors", [(0.05, 0.05, 0.05, 0.05), (0.06, 0.06, 0.06, 0.03)])
 def test_difference_of_balanced_accuracies_near_1_and_0(
     bench: Any, errors: tuple[float, ...]
@@ -189,6 +216,49 @@ def test_rates_of_several_groups_at_a_check(
     found = find_intervals(evaluation, level_of(count))
     one = coverage(found.low, found.high, [rate], binom.pmf(hits, people, rate))
     assert one**count >= 0.93
+
+
+def coverage_together(
+    bench: Any, by: str, count: int, sizes: tuple[int, int], rates: tuple[float, float]
+) -> float:
+    """How often all intervals of so many groups of one rate to one reference hold, exactly.
+
+    Given the people of the reference, groups are independent. Rows are hits of the reference.
+    """
+    (m, n), (q, p) = sizes, rates
+    reference, own = np.mgrid[: m + 1, : n + 1].reshape(2, -1)
+    hits = np.stack([reference, own], axis=1)
+    joint = np.stack([np.array(sizes) - hits, hits], axis=1)[:, None]
+    asked, table = bench("singles").how("selection_rate", by), bench("samples").table_of(joint)
+    found = find_intervals(
+        evaluate(asked, table, MetricOptions(bench("samples").TO_FIRST)), level_of(count)
+    )
+    truth = {"difference": p - q, "ratio": p / q, "odds_ratio": p * (1 - q) / ((1 - p) * q)}[by]
+    low, high = (end[:, 1].reshape(m + 1, n + 1) for end in (found.low, found.high))
+    missed = (low > truth + 1e-9) | (high < truth - 1e-9)
+    chance, first = binom.pmf(range(n + 1), n, p), binom.pmf(range(m + 1), m, q)
+    none = np.isnan(low) @ chance
+    all_hold = (1 - missed @ chance) ** count - none**count
+    return float(first @ all_hold / (first @ (1 - none**count)))
+
+
+@pytest.mark.parametrize(
+    ("by", "count", "sizes", "rates"),
+    [
+        ("difference", 50, (600, 20), (0.005, 0.001)),
+        ("difference", 100, (60, 600), (0.2 / 60, 0.02)),
+        ("difference", 500, (60, 5), (0.5 / 60, 0.99)),
+        ("ratio", 10, (600, 20), (0.9667, 0.995)),
+        ("ratio", 50, (200, 200), (0.9, 0.04)),
+        ("ratio", 100, (600, 20), (0.99, 0.999)),
+        ("odds_ratio", 100, (200, 200), (0.5, 0.04)),
+    ],
+)
+def test_many_groups_and_one_reference(
+    bench: Any, by: str, count: int, sizes: tuple[int, int], rates: tuple[float, float]
+) -> None:
+    """A hit on one side, and one of many groups far off: MOVER and Koopman cover .83 to .92."""
+    assert coverage_together(bench, by, count, sizes, rates) >= 0.93
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,7 @@ def measure_all(
     return {check["metric"]: check for check in result.to_dict()["checks"]}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ordered", [False, True])
 def test_every_interval_and_test_knows_how_much_weights_vary(ordered: bool) -> None:
     """People whose weights are evened out within each cell have the same values, of more people."""

@@ -73,7 +73,7 @@ def test_the_share_of_strata_stands_beside_that_of_people() -> None:
     assert one.opposite_strata == pytest.approx(4 / 6)
     assert one.opposite_weight == pytest.approx(people / everybody)
     text = sentence(one, 0.05)
-    assert "reversed in 4 of 6 strata (66.7 %), with" in text
+    assert "reversed for 4 of 6 values of " in text
     assert f"{100 * people / everybody:.1f} % of the people" in text
     (row,) = (
         found
@@ -90,6 +90,7 @@ def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:
     assert "however many strata" in ReversalKind.MOST_PEOPLE.description
 
 
+@pytest.mark.long
 def test_a_pair_of_any_kind_is_among_the_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortcut of the scan finds what a look at every pair of groups finds."""
 

@@ -333,6 +333,7 @@ FEW: dict[str, tuple[str, float, dict[str, Any], dict[str, Any]]] = {
 """Rows of 1 to 10 people, what the check accepts, what else it asks, and the rest of the spec."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", FEW)
 def test_no_published_status_shows_how_few_are_left_out(way: str, tmp_path: Path) -> None:
     """Without suppression it turns between 1 and 10 people: it would show a hidden count."""
@@ -411,6 +412,7 @@ def oracle(
     return {key: number for key, number in out.items() if number}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(30, quick=4))
 @pytest.mark.parametrize("among_positive", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
@@ -627,6 +629,7 @@ def audit_women(way: str, out: int, tmp_path: Path, **more: Any) -> AuditResult:
     return audit(rows, spec, tmp_path, "g,y,l,n,s,age")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", [way for way in WOMEN if way != "min_size"])
 def test_half_of_one_group_left_out_is_no_pass(way: str, tmp_path: Path) -> None:
     """26 of 52 women are left out, and fewer than half of all people."""

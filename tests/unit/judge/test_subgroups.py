@@ -244,6 +244,7 @@ def listed(result: AuditResult) -> list[dict[str, str]]:
     return [dict(one.group) for one in result.subgroups.rates[0].listed]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", seeds(6, quick=1))
 def test_what_is_listed_is_what_no_larger_group_explains(tmp_path: Path, seed: int) -> None:
     """Effects of one, two and three columns at once, against the definition in plain Python."""
@@ -509,6 +510,7 @@ def test_a_baseline_of_another_search_is_refused() -> None:
             status(**other)
 
 
+@pytest.mark.long
 def test_a_filter_a_frame_files_and_several_specs_count_the_same(tmp_path: Path) -> None:
     """Tables beside the cells come out alike by every way that data is read."""
     rng = random.Random(3)

@@ -83,6 +83,7 @@ def test_json_tells_them_apart_and_reads_them_back() -> None:
     assert report_json.render(codec.read_result(codec.parse(text))) == text
 
 
+@pytest.mark.long
 def test_tables_of_rows_tell_them_apart() -> None:
     answer = Answer("spec", None, audited())
     exported = export.groups([answer])
@@ -100,6 +101,7 @@ def test_tables_of_rows_tell_them_apart() -> None:
         assert values == pytest.approx(EXPECTED[over])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["terminal", "markdown", "html"])
 def test_a_report_has_a_table_for_each(form: str) -> None:
     answer = Answer("spec", None, audited())

@@ -362,7 +362,9 @@ def test_a_refusal_of_evidence_names_what_has_it() -> None:
         ("hosmer_lemeshow", "calibration_slope"),
     ):
         limit = {"above": 0.1, "conclusive": True}
-        with pytest.raises(SpecError, match=f"`conclusive` cannot be evaluated: .*; gate {other}"):
+        with pytest.raises(
+            SpecError, match=f"`conclusive` cannot be evaluated: .*; set a limit on {other}"
+        ):
             document(spec({"metric": metric, "fail": limit}), drawn(1, 100))
 
 

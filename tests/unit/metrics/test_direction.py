@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 import polars as pl
+import pytest
 from conftest import about
 from evidence_specs import YES, Cells, confused, spec
 
@@ -106,6 +107,7 @@ def values_of(result: AuditResult) -> dict[str, float]:
     return {row.group[0][1]: row.estimate.value for row in result.rates if row.group}
 
 
+@pytest.mark.long
 def test_a_finding_names_whom_the_outcome_or_the_error_harms() -> None:
     for rate, burden in CASES:
         with about((rate, burden)):
@@ -136,6 +138,7 @@ def test_a_gap_is_told_in_people_only_where_somebody_falls_short() -> None:
                 assert found.burden is (RULE[rate][burden] == HIGH)
 
 
+@pytest.mark.long
 def test_a_change_is_better_or_worse_by_the_same_rule() -> None:
     for rate, burden in CASES:
         with about((rate, burden)):

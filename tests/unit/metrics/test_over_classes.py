@@ -88,6 +88,7 @@ def test_opposite_gaps_of_classes_do_not_cancel() -> None:
     assert {difference.status, ratio.status} == {Status.FAIL}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_each_class_is_compared_and_then_the_mean_is_taken(seed: int) -> None:
     rows = _draw(seed)

@@ -98,6 +98,7 @@ def test_docs_are_printed_from_the_records() -> None:
     )
 
 
+@pytest.mark.long
 def test_every_metric_has_a_whole_page() -> None:
     for one in (*CATALOGUE, *COMPARISONS):
         page = result.definition(one, worked=True)
@@ -110,6 +111,7 @@ def test_every_metric_has_a_whole_page() -> None:
             assert "".join(page.formula.split()) in "".join(shown.split())
 
 
+@pytest.mark.long
 def test_the_command_lists_all_of_them() -> None:
     command = [sys.executable, "-m", "fairaudit", "metrics"]
     # Wide enough that no name is broken, whatever the terminal that runs the tests.
@@ -170,6 +172,7 @@ def calls(table: GroupTable, asked: Any) -> int:
 FROM_COUNTS = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 
+@pytest.mark.long
 def test_no_measure_loops_over_groups_in_python() -> None:
     for asked in (one for one in CATALOGUE if one.requirements <= FROM_COUNTS):
         few, many = (calls(table_of(groups), asked) for groups in (40, 400))

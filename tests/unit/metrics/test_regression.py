@@ -192,6 +192,7 @@ def test_a_few_people_of_a_stratum_are_no_evidence() -> None:
     assert row.estimate.low < 0 < row.estimate.high
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("outcome", OUTCOMES)
 @pytest.mark.parametrize("controls", [(), ("u",), ("u", "v")], ids=len)
 @examples(40)
@@ -493,6 +494,7 @@ def test_controls_of_too_many_levels_are_refused_in_words() -> None:
     assert one.why == "regression_slope: the controls have 599 columns, more than 500"
 
 
+@pytest.mark.long
 def test_many_levels_and_many_groups_take_little_time() -> None:
     columns = {"protected": {"group": {"reference": "0000"}}, "strata": ["u", "v"]}
     data = wide(200, 400, 40_000)

@@ -134,6 +134,7 @@ def count_scores(spec: dict[str, Any], path: Path) -> list[ScoreRow]:
     return [*scores("s", score.summaries(), counts.medians)]
 
 
+@pytest.mark.long
 @given(rows=ROWS, kind=st.sampled_from(["csv", "parquet"]), group=st.integers(1, 25))
 @examples(60)
 def test_scores_equal_those_of_the_rows(
@@ -227,6 +228,7 @@ def test_the_median_is_exact_by_finer_and_finer_bins(
     assert found == (sorted(close)[1500],) * 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("filtered", [{}, {"filter": "age >= 25"}])
 def test_scores_do_not_depend_on_threads_splits_order_or_format(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filtered: dict[str, str]
@@ -433,6 +435,7 @@ def test_a_grouping_within_another_is_rolled_up() -> None:
     assert [[key.column for key in keys] for keys in alone] == [["race", "y"], ["age", "y"]]
 
 
+@pytest.mark.long
 def test_tables_come_with_the_histogram_that_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -282,6 +282,7 @@ def test_events_are_expected_in_each_stratum(audit_csv: Audit) -> None:
     assert (one.stratum, one.detail) == ((("site", "x"),), "0.49 expected of 1 person")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", [{"min_events": 16}, {"exclude_below": LAW}])
 @pytest.mark.parametrize("metric", ["disparate_impact_ratio", "demographic_parity_ratio"])
 def test_averages_set_the_same_groups_aside(

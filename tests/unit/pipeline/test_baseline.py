@@ -422,6 +422,7 @@ def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
     assert "others" not in text_of(same)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("then", "now", "status"),
     [
@@ -565,6 +566,7 @@ ONE_NUMBER: list[tuple[dict[str, Any], Callable[[dict[str, int]], str], dict[str
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("metric", "data", "more"), ONE_NUMBER)
 @pytest.mark.parametrize(
     ("now", "status"),
@@ -685,6 +687,7 @@ def test_a_suppressed_report_tells_no_earlier_value(audited: Audited) -> None:
     assert (found.decided_by, found.stratum) == ((), ())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("metric", "then"),
     [

@@ -155,6 +155,7 @@ def test_a_number_that_is_none_stops_only_the_spec_that_needs_it(tmp_path: Path)
     assert "data.csv:5" in str(cut)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 @pytest.mark.parametrize("name", SPECS)
 def test_many_files_have_a_pass_and_a_result_each(

@@ -125,6 +125,7 @@ def ends_of(values: Sequence[float]) -> Any:
     return pytest.approx((min(values), max(values)))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
 @pytest.mark.parametrize("seed", seeds(6, quick=2))
 @pytest.mark.parametrize("is_judged", [False, True])
@@ -291,6 +292,7 @@ def test_a_masked_total_is_bounded(tmp_path: Path, limit: str) -> None:
     assert status is (Status.FAIL if limit == "> 1.2" else Status.PASS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("columns", [SIDE, APART, LONG], ids=["total", "apart", "long"])
 def test_all_routes_count_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: Mapping[str, Any]

@@ -58,6 +58,7 @@ def sizes(result: AuditResult, *by: str) -> dict[str, int]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("policy", ["aside", "drop", "show", "group"])
 @pytest.mark.parametrize(
     "rows", ["g,r,y\n,a,1\nF,,0\n", "g,r,y\n,a,1\n,b,0\n", "g,r,y\n,,1\n,,0\n"]
@@ -273,6 +274,7 @@ NUMBERS = [sign * (LARGEST + step) for step in range(-3, 30) for sign in (1, -1)
 """Whole numbers up to the largest of a cut, and beyond, where doubles do not hold each."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ["", "lazy"])
 @pytest.mark.parametrize("form", ["csv", "parquet", "frame"])
 @pytest.mark.parametrize("edge", [LARGEST, LARGEST - 1, -LARGEST])
@@ -430,6 +432,7 @@ def _coded(form: str, folder: Path) -> Any:
             return frame if form == "texts" else numbers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("route", ["", "lazy"])
 @pytest.mark.parametrize("form", ["csv", "parquet", "whole", "texts", "numbers"])
 @pytest.mark.parametrize("token", ["-9", "-9.00"])

@@ -72,6 +72,7 @@ def both(metrics: list[Any]) -> list[Any]:
     return [{**one, "of": of} for of in ("old", "new") for one in named]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["csv", "parquet", "frame"])
 def test_each_model_answers_as_if_it_were_the_only_one(tmp_path: Path, kind: str) -> None:
     frame = people()
@@ -105,6 +106,7 @@ def test_the_first_model_is_the_default_outcome(audit_csv: Audit) -> None:
     assert comparison_of(result, "equalized_odds_difference", "race").of == "new"
 
 
+@pytest.mark.long
 def test_missing_predictions_of_every_model_are_told(audit_csv: Audit) -> None:
     text = people().write_csv()
     models = spec(models={"old": OLD, "new": NEW})
@@ -119,6 +121,7 @@ def test_missing_predictions_of_every_model_are_told(audit_csv: Audit) -> None:
         audit_csv(text, {**models, "missing": {"prediction": "aside"}})
 
 
+@pytest.mark.long
 def test_specs_with_models_share_a_pass(tmp_path: Path) -> None:
     people().write_csv(tmp_path / "rows.csv")
     each = [spec(models={"old": OLD, "new": NEW}), spec(**OLD), spec(models={"new": NEW})]
@@ -154,6 +157,7 @@ def test_models_that_cannot_be_are_faults(columns: dict[str, Any], message: str)
         specs.of_mapping(spec(**columns))
 
 
+@pytest.mark.long
 def test_a_model_that_no_limit_looks_at_is_named() -> None:
     def noticed(*metrics: dict[str, Any]) -> list[str]:
         asked = spec(models={"current": OLD, "candidate": NEW})

@@ -52,6 +52,7 @@ def alike(result: AuditResult | Exception) -> dict[str, Any]:
     return document(result, route=None)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name",
     ["berkeley_admissions", "kidney_admissions", "titanic", "florida_1987", "fairlearn_page"],
@@ -63,6 +64,7 @@ def test_another_engine_gives_the_same_report(name: str) -> None:
     assert alike(result) == alike(audit(spec))
 
 
+@pytest.mark.long
 def test_another_engine_serves_every_call_and_finds_quantiles(tmp_path: Path) -> None:
     engine = PlainEngine()
     rows = tmp_path / "rows.csv"
@@ -81,6 +83,7 @@ def test_another_engine_serves_every_call_and_finds_quantiles(tmp_path: Path) ->
         audit(CUT, pl.read_csv(rows), engine=engine)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("spec", "data"),
     [
@@ -103,6 +106,7 @@ def test_stored_counts_give_the_report_without_the_data(
     assert document(audit_counts(task, pickle.loads(stored))) == expected  # noqa: S301  # our own
 
 
+@pytest.mark.long
 def test_stored_counts_of_two_months_are_those_of_both(tmp_path: Path) -> None:
     spec = SPECS / "loans.yaml"
     rows = pl.read_csv(LOANS, infer_schema=False)
@@ -132,6 +136,7 @@ def test_a_frame_is_counted_like_a_file() -> None:
     assert {name for name in result if result[name] != expected[name]} == {"provenance"}
 
 
+@pytest.mark.long
 def test_stored_counts_are_answered_by_a_result_or_an_error_and_raise_nothing() -> None:
     task = AuditTask.read(SPECS / "loans.yaml")
     counts = count(task, LOANS)
@@ -142,6 +147,7 @@ def test_stored_counts_are_answered_by_a_result_or_an_error_and_raise_nothing() 
     assert answer(task, error, lambda error: DataError(f"row 3: {error}")) is not error
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("specs", [["loans"], ["loans", "titanic"]])
 def test_a_batch_is_counted_by_the_engine_that_is_chosen(specs: list[str]) -> None:
     paths = [SPECS / f"{name}.yaml" for name in specs]

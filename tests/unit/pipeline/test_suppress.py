@@ -440,6 +440,7 @@ def _attack(
     return found
 
 
+@pytest.mark.long
 @settings(examples(10), phases=[Phase.explicit, Phase.generate])  # shrinking takes minutes
 @given(
     tables(),
@@ -478,6 +479,7 @@ def _crossed(few: Sequence[int]) -> tuple[dict[str, list[str]], dict[tuple[str, 
     return columns, {cell: count for cell, count in people.items() if count}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("few", [(1, 2, 3), long((0, 4, 7, 9)), long((2, 0, 0, 1, 30))])
 @pytest.mark.parametrize("by", ["all", long("each")])
 @pytest.mark.parametrize("threshold", [11, long(60)])
@@ -504,6 +506,7 @@ def test_where_a_gap_first_appears_tells_of_nobody_hidden(
     assert {("women", "north"), ("men", "south")} <= pairs
 
 
+@pytest.mark.long
 def test_a_gap_that_appears_among_few_people_is_left_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -618,6 +621,7 @@ def _classes_of(sample: Sample) -> dict[str, str]:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("threshold", [11, long(3), long(100)])
 @pytest.mark.parametrize("sample", SAMPLES_TO_ATTACK, ids=lambda sample: sample.spec)
 def test_the_samples_withstand_the_attacker(sample: Sample, threshold: int) -> None:
@@ -640,6 +644,7 @@ def _published(name: str, threshold: int = 11) -> dict[str, Any]:
     return document(fairaudit.audit(replace(read, suppress_below=threshold, checks=checks)))
 
 
+@pytest.mark.long
 def test_a_suppressed_row_has_no_number_at_all() -> None:
     numbers = ("value", "n", "numerator", "denominator", "low", "high")
     for name in ("kidney_admissions", "titanic", "loans_score"):
@@ -658,6 +663,7 @@ def test_a_suppressed_row_has_no_number_at_all() -> None:
                 assert row["first"] == row["second"] == {}
 
 
+@pytest.mark.long
 def test_hidden_rates_stand_last_by_name() -> None:
     rows = fairaudit.audit(replace(load(SPECS / "titanic.yaml"), suppress_below=11)).rates
     for _, run in itertools.groupby(rows, key=lambda row: (row.metric, row.by, row.stratum)):
@@ -666,6 +672,7 @@ def test_hidden_rates_stand_last_by_name() -> None:
         assert [row.group for row in each[len(each) - len(hidden) :]] == hidden == sorted(hidden)
 
 
+@pytest.mark.long
 def test_nothing_small_leaves_the_report_as_it_is(tmp_path: Path) -> None:
     columns, people = NOBODY_SMALL
     metrics = [*METRICS, {"metric": "f1", "class": "macro"}]
@@ -893,6 +900,7 @@ def test_what_the_solver_prints_is_not_in_the_report(
     assert capfd.readouterr().out == ""
 
 
+@pytest.mark.long
 def test_scores_of_a_published_report() -> None:
     plain = document(fairaudit.audit(SPECS / "loans_score.yaml"))
     tree = _published("loans_score")
@@ -944,6 +952,7 @@ def test_notices_with_small_numbers_are_left_out(audit_csv: Callable[..., AuditR
     assert of_itself.startswith("suppression: 1 check looks at hidden numbers")
 
 
+@pytest.mark.long
 def test_an_expired_waiver_is_told_whatever_its_date(tmp_path: Path) -> None:
     """Its day and its line are small numbers, and no people's."""
     waiver = {"check": "impact_ratio/gender/prediction", "group": "all", "reason": "a refit"}
@@ -969,6 +978,7 @@ def test_the_threshold_is_a_whole_number_from_2_up(wrong: str) -> None:
     assert fault.place.line == text.count("\n")
 
 
+@pytest.mark.long
 def test_the_command_prints_and_writes_a_published_report(tmp_path: Path) -> None:
     columns = {**COLUMNS, "a1": ["north"], "s": ["s0"]}
     people = dict.fromkeys(itertools.product(*columns.values()), 1)

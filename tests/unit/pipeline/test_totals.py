@@ -36,7 +36,13 @@ SPEC: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("word", ["Total", "TOTAL", "Overall", "Grand Total", "All students"])
+WORDS = ["Total", "TOTAL", "Overall", "Grand Total", "All students", "Both sexes", "Insgesamt"]
+OTHERS = ["Insgesamt 2024", "Población", "99", ""]
+"""These are no names of totals, but their counts are; a database writes blanks (ROLLUP)."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("word", [*WORDS, *OTHERS])
 @pytest.mark.parametrize("seed", range(3))
 def test_a_table_with_totals_gives_the_rates_of_the_table_without(
     audit_csv: Callable[..., Any], seed: int, word: str
@@ -55,6 +61,57 @@ def test_a_table_with_totals_gives_the_rates_of_the_table_without(
         "and are left out as filtered rows"
         for name in ("g", "h")
     ]
+
+
+@pytest.mark.parametrize("word", ["Insgesamt 2024", ""])
+def test_one_row_of_totals_is_left_out_by_its_counts(
+    audit_csv: Callable[..., Any], word: str
+) -> None:
+    """Of 1,000 and more people in each outcome: once in a million tables it would be chance."""
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g"]}}
+    spec["metrics"] = [{"metric": "demographic_parity_ratio", "fail": {"below": 0.85}}]
+    bare = "g,yes,no\na,1000,1200\nb,1100,900\n"
+    expected, found = audit_csv(bare, spec), audit_csv(f"{bare}{word},2100,2100\n", spec)
+    assert found.ledger.people == expected.ledger.people
+    assert str(found.findings[0].status) == "fail"
+
+
+@pytest.mark.parametrize("word", ["Total", "n"])
+def test_totals_of_an_outcome_are_no_outcome(audit_csv: Callable[..., Any], word: str) -> None:
+    columns = {"protected": ["g"], "decision": {"column": "d", "positive": "yes"}, "count": "n"}
+    entry = {"metric": "demographic_parity_difference", "fail": {"above": 0.1}}
+    bare = "g,d,n\na,yes,1000\na,no,1200\nb,yes,1300\nb,no,900\n"
+    for table in (bare, f"{bare}a,{word},2200\nb,{word},2200\n"):
+        result = audit_csv(table, {"columns": columns, "metrics": [entry]})
+        assert result.findings[0].value == pytest.approx(0.3 / 2.2)
+        assert str(result.findings[0].status) == "fail"
+
+
+@pytest.mark.parametrize(
+    ("table", "is_told"),
+    [
+        ("a,10,12\nb,11,9\nx,21,21\n", True),  # may be chance
+        ("a,250,250\nb,250,250\nx,500,500\n", True),  # of any people with equal rates
+        ("a,1000,1200\nx,1000,1200\n", False),  # two equal groups
+        ("a,1000,1200\nb,1100,900\nx,2101,2099\n", False),  # not the same rate
+        ("a,2,1\nb,1,0\nx,3,1\n", False),  # as small numbers often do
+    ],
+)
+def test_a_level_that_may_be_a_group_stays_one(
+    audit_csv: Callable[..., Any], table: str, *, is_told: bool
+) -> None:
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g"]}}
+    result = audit_csv(f"g,yes,no\n{table}", spec)
+    assert result.ledger.filtered == 0
+    assert any("if its rows are totals" in str(one) for one in result.notices) is is_told
+
+
+def test_tables_of_groups_of_any_size_have_no_totals(audit_csv: Callable[..., Any]) -> None:
+    for seed in range(25):
+        bare, _, people = table(seed, "x")
+        result = audit_csv(bare, SPEC)
+        assert result.ledger.people == people
+        assert not any("totals" in str(one) for one in result.notices)
 
 
 def test_a_level_that_is_only_called_total_is_a_group(audit_csv: Callable[..., Any]) -> None:

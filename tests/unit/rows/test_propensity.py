@@ -42,6 +42,7 @@ def _persons(features: Features) -> list[dict[str, object]]:
     ]
 
 
+@pytest.mark.long
 def test_scores_are_those_of_statsmodels_on_adult() -> None:
     features, member = adult()
     blocks = [np.ones((len(features), 1)), features.numbers / features.numbers.max(axis=0)]

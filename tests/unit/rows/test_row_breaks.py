@@ -186,6 +186,7 @@ def test_the_steepest_of_equal_people_are_those_farthest_apart(seed: int) -> Non
     assert pair.gap == pytest.approx(0.8)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("metric", ["unawareness_violations", "causal_discrimination", "twin_test"])
 @pytest.mark.parametrize("profiles", [2, 8])
 def test_a_few_profiles_of_a_sample_never_pass(

@@ -230,6 +230,7 @@ def test_the_gate_is_that_of_the_setting(spec: Path) -> None:
     assert broken.stderr.startswith("--set:1:17: metrics[1].fail.belo: unknown key; did you mean")
 
 
+@pytest.mark.long
 def test_every_way_in_takes_settings(spec: Path, tmp_path: Path) -> None:
     checked = run("check", spec, "--no-data", "-v", "--set", STRICTER)
     assert (checked.returncode, "0.75" in checked.stdout) == (0, True)

@@ -157,6 +157,7 @@ def test_a_measure_without_data_is_left_out_but_no_limit_is(tmp_path: Path) -> N
     assert "scoring_rate needs" in told
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list_profiles())
 def test_each_profile_runs_and_is_printed_in_full(name: str) -> None:
     columns: dict[str, Any] = {"protected": ["g"], "label": "y", "prediction": "d", "score": "s"}

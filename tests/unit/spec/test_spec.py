@@ -268,6 +268,7 @@ def test_the_shipped_json_schema_is_the_printed_one() -> None:
     jsonschema.Draft202012Validator.check_schema(shipped)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "wrong",
     [

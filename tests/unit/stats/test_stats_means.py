@@ -424,6 +424,7 @@ def test_of_a_single_mean_nothing_is_tested() -> None:
     assert np.isnan(p)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("one", "two"),
     [

@@ -49,6 +49,7 @@ def integrate(hits: list[int], trials: list[int]) -> Any:
     return sums / total
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("hits", "trials"), CASES)
 def test_means_are_those_of_the_posterior_by_brute_force(
     hits: list[int], trials: list[int]

@@ -429,6 +429,7 @@ def test_permuted_keeps_both_margins_in_every_draw(table: list[list[int]]) -> No
     assert seen == 500 + 1
 
 
+@pytest.mark.long
 def test_permuted_takes_thousands_of_groups() -> None:
     """The statistic is asked in blocks: here all draws together would take 192 MB."""
     sizes = np.full(4000, 7, dtype=np.int64)
@@ -479,6 +480,7 @@ def test_the_bound_of_a_permuted_chi_square_is_above_its_chance(groups: int) -> 
     assert exact <= bound < 6 * exact
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("groups", [60, 300])
 def test_more_groups_far_apart_are_more_evidence(groups: int) -> None:
     """Of 60 teams of 8 half have all selected, half nobody: one table of many has so large a χ²."""

@@ -475,6 +475,7 @@ def test_where_nothing_changes_hardly_anything_is_found() -> None:
     assert found["rates"] > 0
 
 
+@pytest.mark.long
 def test_the_benchmark_of_alarms_runs(bench: Callable[[str], Any]) -> None:
     tested, below, family = bench("changes").alarms("2 groups, different", 2)
     assert len(tested) == 14
@@ -1439,6 +1440,7 @@ def valid(changes: Changes) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.long
 def test_the_document_is_as_its_schema_says() -> None:
     jsonschema.Draft202012Validator.check_schema(document_schema("comparison"))
     infinite = audit({**shares(0, 500), ("a", 0, 1): 0}, SIGNED)
@@ -1491,6 +1493,7 @@ def test_a_table_without_a_sure_change_is_for_those_who_ask_for_all() -> None:
     assert len(long) >= len(short)
 
 
+@pytest.mark.long
 def test_what_is_not_tested_is_ranked_by_size_and_never_called_chance() -> None:
     """Of the same people nothing is tested: the largest changes are shown all the same."""
     rates = ["false_positive_rate", "true_positive_rate", "accuracy", "f1", "error_rate",

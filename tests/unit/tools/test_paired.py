@@ -346,6 +346,7 @@ def test_where_the_correlation_is_unknown_the_report_says_so(
 cell = st.integers(0, 12)
 
 
+@pytest.mark.long
 @given(st.lists(cell, min_size=16, max_size=16).filter(lambda values: min(
     sum(values[:4]), sum(values[4:8]), sum(values[8:12]), sum(values[12:])) > 0))  # fmt: skip
 def test_every_rate_of_the_same_people_agrees_with_statsmodels(values: list[int]) -> None:
