@@ -45,16 +45,13 @@ def _end_early(error: BaseException) -> int:
     if isinstance(error, KeyboardInterrupt) or interrupts.noticed():
         _write(interrupts.WORDS)
         return interrupts.CODE
-    what = "out of memory" if _is_memory(error) else f"internal error in fairaudit: {error!r:.200}"
-    _write(f"{what}\nERROR  no verdict")
-    return _NO_VERDICT
-
-
-def _is_memory(error: BaseException) -> bool:
     from fairaudit.base import memory
     from fairaudit.base.errors import OutOfMemory
 
-    return isinstance(error, OutOfMemory) or memory.ran_out(error)
+    is_memory = isinstance(error, OutOfMemory) or memory.ran_out(error)
+    what = "out of memory" if is_memory else f"internal error in fairaudit: {error!r:.200}"
+    _write(f"{what}\nERROR  no verdict")
+    return _NO_VERDICT
 
 
 def _write(words: str) -> None:

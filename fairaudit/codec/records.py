@@ -73,6 +73,44 @@ class Shape(NamedTuple):
     write: Any = None
     read: Any = None
 
+    @classmethod
+    def of_record(cls, record: Any) -> Shape:
+        """How a record is written as an object, with its written properties, and read from it."""
+        tag, members = record.__struct_config__.tag, list_members(record)
+        get = attrgetter(*(one.field for one in members), "__class__")
+        steps = [(*one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
+
+        def write_record(row: Any) -> Tree:
+            tree: Tree = {"type": tag} if tag else {}
+            for (_, name, _, rare, is_flat, state, write, _), value in zip(
+                steps, get(row), strict=False
+            ):
+                if rare is not NODEFAULT and value == rare:
+                    continue
+                if is_flat:  # a missing estimate has the members of an undefined one
+                    tree |= write(_UNDEFINED if value is None else value)
+                elif state and value is not None and not isfinite(value):
+                    tree |= {name: None, state: state_of(value)}
+                else:
+                    tree[name] = write(value) if write and not state else value
+            return tree
+
+        def read_record(tree: Any) -> Any:
+            if not isinstance(tree, dict):
+                return tree
+            ready = dict(tree)
+            for _, name, hint, _, is_flat, state, _, read in steps:
+                if is_flat:
+                    is_none = NoneType in get_args(hint) and tree.get("state") == State.UNDEFINED
+                    ready[name] = None if is_none else read(tree)
+                elif state and tree.get(name) is None and isinstance(tree.get(state), str):
+                    ready[name] = _NUMBERS.get(tree[state])
+                elif read and not state and name in tree:
+                    ready[name] = read(tree[name])
+            return ready
+
+        return cls(write_record, read_record)
+
 
 class Member(NamedTuple):
     """A member of a record: the name of its field or property, its name in JSON, its type.
@@ -158,7 +196,7 @@ def find_shape(hint: Any) -> Shape:
     if origin is not None:
         return Shape(_write_pairs(arguments[1]))
     if isinstance(hint, type) and issubclass(hint, Frozen):
-        return _make_shape(hint)
+        return Shape.of_record(hint)
     return _SHAPES.get(hint) or Shape(_write_leaf)
 
 
@@ -168,44 +206,6 @@ def _write_pairs(hint: Any) -> Any:
     if write is None:
         return dict
     return lambda pairs: {name: write(value) for name, value in dict(pairs).items()}
-
-
-def _make_shape(cls: Any) -> Shape:
-    """How a record is written as an object, with its written properties, and read from it."""
-    tag, members = cls.__struct_config__.tag, list_members(cls)
-    get = attrgetter(*(one.field for one in members), "__class__")
-    steps = [(*one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
-
-    def write_record(row: Any) -> Tree:
-        tree: Tree = {"type": tag} if tag else {}
-        for (_, name, _, rare, is_flat, state, write, _), value in zip(
-            steps, get(row), strict=False
-        ):
-            if rare is not NODEFAULT and value == rare:
-                continue
-            if is_flat:  # a missing estimate has the members of an undefined one
-                tree |= write(_UNDEFINED if value is None else value)
-            elif state and value is not None and not isfinite(value):
-                tree |= {name: None, state: state_of(value)}
-            else:
-                tree[name] = write(value) if write and not state else value
-        return tree
-
-    def read_record(tree: Any) -> Any:
-        if not isinstance(tree, dict):
-            return tree
-        ready = dict(tree)
-        for _, name, hint, _, is_flat, state, _, read in steps:
-            if is_flat:
-                is_none = NoneType in get_args(hint) and tree.get("state") == State.UNDEFINED
-                ready[name] = None if is_none else read(tree)
-            elif state and tree.get(name) is None and isinstance(tree.get(state), str):
-                ready[name] = _NUMBERS.get(tree[state])
-            elif read and not state and name in tree:
-                ready[name] = read(tree[name])
-        return ready
-
-    return Shape(write_record, read_record)
 
 
 def _write_leaf(value: Any) -> Any:

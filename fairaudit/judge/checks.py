@@ -205,7 +205,12 @@ class Check(Frozen, tag=True):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with the names of its metric, whose record holds functions."""
         values = {name: getattr(self, name) for name in field_names(self)}
-        return _make_check, (values | {"metric": name_record(self.metric)},)
+        return Check.of_names, (values | {"metric": name_record(self.metric)},)
+
+    @classmethod
+    def of_names(cls, values: dict[str, Any]) -> Check:
+        """The check that was pickled as these values."""
+        return cls(**values | {"metric": find_record(values["metric"])})
 
     @property
     def metric_id(self) -> Annotated[str, "metric"]:
@@ -233,11 +238,6 @@ class Check(Frozen, tag=True):
     def fails(self) -> bool:
         """Whether it can fail, not only warn; its family depends on it (`evidence/__init__.py`)."""
         return self.fail is not None
-
-
-def _make_check(values: dict[str, Any]) -> Check:
-    """The check that was pickled as these values."""
-    return Check(**values | {"metric": find_record(values["metric"])})
 
 
 def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | None) -> Bounds:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -62,18 +61,6 @@ def _list_signed(side: Evaluation) -> _Values | None:
     return {("", False): side.by_group}
 
 
-def _grow(metric: Disparity, first: Floats, second: Floats) -> Floats:
-    """How much farther from parity each group is; from one side to the other it is both sizes.
-
-    A move from -0.3 to 0.3 is one by 0.6, although both are 0.3 from parity.
-    """
-    parity = float(metric.ideal)
-    now, before = metric.size_of(first), metric.size_of(second)
-    turned = (first - parity) * (second - parity) < 0
-    both = now + before - 2 * metric.size_of(parity)
-    return np.asarray(np.where(turned, both, now - before))
-
-
 def _list_ends(value: TableValue) -> _Values:
     return {(name, end): pair[end] for name, pair in value.apart.items() for end in (False, True)}
 
@@ -92,7 +79,7 @@ def _measure(evaluation: Evaluation) -> _Values | None:
         first, second = (side or {} for side in sides)
         change: Callable[[Floats, Floats], Floats] = np.subtract
         if isinstance(metric, Disparity) and metric.is_unsigned:
-            change = partial(_grow, metric)
+            change = metric.grow
         return {key: change(first[key], second[key]) for key in first if key in second} or None
     if whole is not None:
         return _list_ends(whole) or None

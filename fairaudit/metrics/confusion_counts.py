@@ -130,6 +130,11 @@ class Sums(Frozen):
         )
 
     @property
+    def of_magnitudes(self) -> Sums:
+        """The sums of absolute values."""
+        return replace(self, total=self.magnitude, scale=self.magnitude_scale)
+
+    @property
     def mean(self) -> Floats:
         """The mean; NaN without people."""
         return self._per_head(self.total, self.scale)

@@ -339,6 +339,17 @@ class Disparity(CatalogueEntry, kw_only=True):
         apart = np.abs(np.log(value))
         return np.exp(-apart if self.over_groups is OverGroups.MIN else apart)
 
+    def grow(self, first: Floats, second: Floats) -> Floats:
+        """How much farther from parity `first` is than `second`; on the other side, both sizes.
+
+        A move from -0.3 to 0.3 is one by 0.6, although both are 0.3 from parity.
+        """
+        parity = float(self.ideal)
+        now, before = self.size_of(first), self.size_of(second)
+        turned = (first - parity) * (second - parity) < 0
+        both = now + before - 2 * self.size_of(parity)
+        return np.asarray(np.where(turned, both, now - before))
+
     @property
     def has_other_side(self) -> bool:
         """Whether it compares a group with others, not a value of the group alone (`itself`)."""

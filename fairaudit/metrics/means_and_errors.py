@@ -142,12 +142,6 @@ _RESIDUAL = _number_mean(
 )
 
 
-def _sizes(counts: GroupCounts) -> Sums:
-    """The sums of |y - ŷ|."""
-    sums = counts.sums["residual"]
-    return replace(sums, total=sums.magnitude, scale=sums.magnitude_scale)
-
-
 def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     sums = counts.sums["residual"]
     total = counts.sums["label"].deviation
@@ -157,7 +151,7 @@ def _r2(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 
 
 MAE = _mean_of(
-    _sizes,
+    lambda counts: counts.sums["residual"].of_magnitudes,
     id="mae",
     title="Mean absolute error",
     short="MAE",

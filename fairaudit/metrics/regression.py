@@ -178,6 +178,38 @@ class _Controls(Frozen, eq=False):
     kept: Ints
     dummies: Floats
 
+    @classmethod
+    def of(cls, given: Grouping, codes: list[tuple[list[str], Ints]], n: Floats) -> _Controls:
+        """The dummies of the controls, from the people by stratum and group [Z, G]."""
+        blocks = [np.eye(len(levels))[code] for levels, code in codes]
+        dummies = np.hstack([np.empty((len(n), 0)), *blocks])
+        kept, start = np.ones(dummies.shape[1], dtype=np.bool_), 0
+        for block in blocks:
+            kept[start + (block.T @ n).sum(axis=1).argmax()] = False
+            start += block.shape[1]
+        names = [
+            (name, level)
+            for name, (levels, _) in zip(given, codes, strict=True)
+            for level in levels
+        ]
+        return cls(tuple(names), dummies.T @ n, np.flatnonzero(kept), dummies[:, kept])
+
+    def explain_collinear(
+        self, size: Floats, groups: Sequence[Group], pair: tuple[int, int], open_: Marks
+    ) -> str:
+        """Why the controls do not separate a group from the reference.
+
+        `size` [G] are the people of the groups, `open_` marks the columns that are collinear.
+        """
+        everybody = self.people.sum(axis=1)
+        for g in pair:
+            same = (self.people[:, g] == size[g]) & (everybody == size[g])
+            for name, level in (self.names[number] for number in np.flatnonzero(same).tolist()):
+                return f"collinear, {describe_group(groups[g])} coincides with {name}={level}"
+        names = dict.fromkeys(self.names[number][0] for number in self.kept[open_].tolist())
+        group, reference = (describe_group(groups[g]) for g in pair)
+        return f"collinear, the levels of {' and '.join(names)} separate {group} from {reference}"
+
 
 def _fitted(
     table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, reference_index: int
@@ -202,7 +234,7 @@ def _fitted(
     apart = np.nan_to_num(cells.value[table.known_strata][:, among] - mean)
     deviation = np.nan_to_num(cells.deviation[table.known_strata][:, among])
     within = float(deviation.sum() + (n * apart**2).sum())
-    controls = _controls(table.given, codes, n)
+    controls = _Controls.of(table.given, codes, n)
     people, dummies = controls.people[controls.kept], controls.dummies
     # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
     remainder = (dummies.T * n.sum(axis=1)) @ dummies - (people / size) @ people.T
@@ -222,7 +254,7 @@ def _fitted(
     open_ = fit.left_open(rows)
     groups = [table.groups[g] for g in among.tolist()]
     why = {
-        int(among[g]): _collinear(controls, size, groups, (g, base), open_[g])
+        int(among[g]): controls.explain_collinear(size, groups, (g, base), open_[g])
         for g in np.flatnonzero(open_.any(axis=1)).tolist()
     }
     return RegressionFit(value, error, df, why)
@@ -279,34 +311,3 @@ def _robust_errors(
         found.append((np.sqrt(total), total**2 / np.where(parts > 0, parts**2 / df, 0).sum(1)))
     errors, freedom = (np.concatenate(part) for part in zip(*found, strict=True))
     return errors, freedom
-
-
-def _controls(given: Grouping, codes: list[tuple[list[str], Ints]], n: Floats) -> _Controls:
-    """The dummies of the controls, from the people by stratum and group [Z, G]."""
-    blocks = [np.eye(len(levels))[code] for levels, code in codes]
-    dummies = np.hstack([np.empty((len(n), 0)), *blocks])
-    kept, start = np.ones(dummies.shape[1], dtype=np.bool_), 0
-    for block in blocks:
-        kept[start + (block.T @ n).sum(axis=1).argmax()] = False
-        start += block.shape[1]
-    names = [
-        (name, level) for name, (levels, _) in zip(given, codes, strict=True) for level in levels
-    ]
-    return _Controls(tuple(names), dummies.T @ n, np.flatnonzero(kept), dummies[:, kept])
-
-
-def _collinear(
-    controls: _Controls, size: Floats, groups: Sequence[Group], pair: tuple[int, int], open_: Marks
-) -> str:
-    """Why the controls do not separate a group from the reference.
-
-    `size` [G] are the people of the groups, `open_` marks the columns that are collinear.
-    """
-    everybody = controls.people.sum(axis=1)
-    for g in pair:
-        same = (controls.people[:, g] == size[g]) & (everybody == size[g])
-        for name, level in (controls.names[number] for number in np.flatnonzero(same).tolist()):
-            return f"collinear, {describe_group(groups[g])} coincides with {name}={level}"
-    names = dict.fromkeys(controls.names[number][0] for number in controls.kept[open_].tolist())
-    group, reference = (describe_group(groups[g]) for g in pair)
-    return f"collinear, the levels of {' and '.join(names)} separate {group} from {reference}"

@@ -192,6 +192,25 @@ class PreviousFinding(Frozen):
     own: Mapping[GroupKey, float]
     worse_off: AbstractSet[GroupKey]
 
+    @classmethod
+    def of(cls, finding: Finding, rows: IndexedRows) -> PreviousFinding:
+        """The previous finding in a report with these rows."""
+        waived = [breach for waiver in finding.waived for breach in waiver.crossed]
+        # In a spread all values share a key: only their groups distinguish the waived pair.
+        spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
+        crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
+        unspared = [
+            breach for breach in crossed if (breach_key(breach), groups_of(breach)) not in spared
+        ]
+        crossed_values = {breach_key(breach): breach for breach in unspared}
+        worse_off = {
+            (group, frozenset(breach.stratum))
+            for breach in unspared
+            if (group := _find_worse_off(breach, finding))
+        }
+        worse_off |= {(group, stratum) for _, group, stratum, _ in index_departures(finding)}
+        return cls(finding, crossed_values, _own_values(finding, rows), worse_off)
+
 
 class Baseline(Frozen):
     """An earlier report: its checks, the reversals it lists, and the versions of its metrics."""
@@ -200,6 +219,18 @@ class Baseline(Frozen):
     checks: Mapping[str, PreviousFinding]
     reversals: Mapping[_ReversalKey, Reversal]
     versions: Mapping[str, int]
+
+    def is_new(self, reversal: Reversal, check: ReversalCheck, previous: PreviousFinding) -> bool:
+        """Whether it does not list this reversal with the same or a stronger kind.
+
+        A reversal that was waived or not proven there counts as new.
+        """
+        was = self.reversals.get(reversal_key(reversal))
+        if was is None or previous.finding.status not in {Status.FAIL, Status.WARN}:
+            return True
+        needs_proof = check.fail is not None and check.fail.significant
+        proven = was.is_significant(check.inference.alpha)
+        return was.kind.strength < reversal.kind.strength or (needs_proof and not proven)
 
 
 def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
@@ -231,7 +262,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
         )
     return Baseline(
         Earlier(path, created.isoformat(), days, allowed),
-        {finding.check.id: _read_finding(finding, rows) for finding in result.findings},
+        {finding.check.id: PreviousFinding.of(finding, rows) for finding in result.findings},
         {reversal_key(reversal): reversal for reversal in result.reversals},
         {definition.id: definition.version for definition in result.definitions},
     )
@@ -294,24 +325,6 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
         what = f"the tolerance {baseline.earlier.tolerance} accepts every value of {check.id} "
         hint = "give a smaller one: for a rate, 0.01 is one percentage point"
         raise UsageError(f"{what}({limit}{whose})", hint)
-
-
-def _read_finding(finding: Finding, rows: IndexedRows) -> PreviousFinding:
-    waived = [breach for waiver in finding.waived for breach in waiver.crossed]
-    # In a spread all values share a key: their groups distinguish the waived pair from the other.
-    spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
-    crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
-    unspared = [
-        breach for breach in crossed if (breach_key(breach), groups_of(breach)) not in spared
-    ]
-    crossed_values = {breach_key(breach): breach for breach in unspared}
-    worse_off = {
-        (group, frozenset(breach.stratum))
-        for breach in unspared
-        if (group := _find_worse_off(breach, finding))
-    }
-    worse_off |= {(group, stratum) for _, group, stratum, _ in index_departures(finding)}
-    return PreviousFinding(finding, crossed_values, _own_values(finding, rows), worse_off)
 
 
 def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]:
@@ -399,9 +412,7 @@ def compare(
     is_unknown = False
     if finding.status is Status.FAIL and isinstance(check, ReversalCheck):
         new = tuple(
-            reversal
-            for reversal in finding.reversals
-            if _is_new(reversal, check, previous, baseline)
+            reversal for reversal in finding.reversals if baseline.is_new(reversal, check, previous)
         )
         finding = replace(finding, reversals=tuple(dict.fromkeys((*new, *finding.reversals))))
     elif finding.status is Status.FAIL:
@@ -509,21 +520,6 @@ def _list_missing(previous: PreviousFinding, judged: Collection[GroupKey]) -> li
         NotEvaluated(tuple(sorted(group)), tuple(sorted(stratum)), reason, blocks=True)
         for group, stratum in sorted(over.difference(judged) if judged else (), key=repr)
     ]
-
-
-def _is_new(
-    reversal: Reversal, check: ReversalCheck, previous: PreviousFinding, baseline: Baseline
-) -> bool:
-    """Whether the baseline does not list this reversal with the same or a stronger kind.
-
-    A reversal that was waived or not proven there counts as new.
-    """
-    was = baseline.reversals.get(reversal_key(reversal))
-    if was is None or previous.finding.status not in {Status.FAIL, Status.WARN}:
-        return True
-    needs_proof = check.fail is not None and check.fail.significant
-    proven = was.is_significant(check.inference.alpha)
-    return was.kind.strength < reversal.kind.strength or (needs_proof and not proven)
 
 
 def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlier: Earlier) -> bool:

@@ -88,7 +88,7 @@ def document(
         text_column("audit", lambda row: Cell(numbers.short(row.name), href=row.link)),
         text_column("verdict", lambda row: _verdict_cell(row.answer)),
         *([text_column("what is worst", _Audit.worst)] if has_headlines else []),
-        *map(_count, statuses),
+        *(Column(WORDS[status], partial(_Audit.count, status=status)) for status in statuses),
         *([doubtful] if is_open else []),
         Column("rows", lambda row: row.number(lambda result: result.provenance.rows)),
     )
@@ -135,10 +135,6 @@ def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
         yield f"{names.line(text)} (in {numbers.whole(count)} of {among})"
     if (more := len(times) - _MOST_NOTICES) > 0:
         yield f"{numbers.counted(more, 'more notice')}: --verbose or -o FOLDER/ lists them"
-
-
-def _count(status: Status) -> Column[_Audit]:
-    return Column(WORDS[status], lambda row: row.number(lambda result: result.tally[status]))
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
@@ -209,6 +205,10 @@ class _Audit(Frozen):
         result = self.answer.result
         return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
 
+    def count(self, status: Status) -> str:
+        """The number of checks with a status."""
+        return self.number(lambda result: result.tally[status])
+
 
 def headline(result: AuditResult) -> str:
     """The headline of the worst check of an audit; empty if every check passed."""
@@ -276,6 +276,65 @@ class _Trend(Frozen):
         """The number of files with each status."""
         return Counter(finding.status for finding in self.findings.values())
 
+    def count(self, status: Status) -> Cell:
+        """The number of files with a status."""
+        times = self.counted[status]
+        is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
+        return Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN)
+
+    def draw(self) -> Lines | None:
+        """A line for each group over the files; None if no line has two numbers.
+
+        If there are many groups, the lines are of those that determined the check. The axis shows
+        names for few files, and numbers for many; a file without a value leaves a gap.
+        """
+        check = self.first.check
+        if not isinstance(check, Check):
+            return None
+        is_named = len(self.axis) <= _MOST_NAMED
+        names = [numbers.short(name) for name in self.axis]
+        places: Sequence[str | int] = names if is_named else range(1, len(names) + 1)
+        called = {
+            who: numbers.group((*group, *stratum))
+            for values in self.values.values()
+            for who, (group, stratum, _) in values.items()
+        }
+        decided = Counter(map(deciding_key, self.findings.values()))
+        lines = [
+            Line(
+                called[who],
+                [
+                    _point(place, judged[who][2] if who in judged else None)
+                    for place, judged in (
+                        (place, self.values.get(name, {}))
+                        for place, name in zip(places, self.axis, strict=True)
+                    )
+                ],
+            )
+            for who in sorted(called, key=lambda who: -decided[who])
+        ]
+        if len(lines) < 2:
+            found = [self.findings.get(name) for name in self.axis]
+            values = [None if finding is None else finding.estimate for finding in found]
+            lines = [Line("", [*map(_point, places, values)])]
+        drawn = [line for line in lines if sum(math.isfinite(point.y) for point in line.points) > 1]
+        if not drawn:
+            return None
+        first, last = (numbers.short(self.axis[index], 16) for index in (0, -1))
+        rules = [
+            Rule(float(bound), label=f"{word} {side} {bound}", limit=word)
+            for word, limit in (("fail", check.fail), ("warn", check.warn))
+            if limit is not None
+            for side, bound in (("below", limit.below), ("above", limit.above))
+            if bound is not None
+        ]
+        return Lines(
+            "file" if is_named else f"file, from {first} to {last}",
+            check.metric.short or check.metric.title,
+            drawn[: pictures.MOST_LINES],
+            limits=rules,
+        )
+
     @property
     def worst_first(self) -> tuple[int, ...]:
         """A key that sorts the check that fails most often first."""
@@ -298,7 +357,7 @@ def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Blo
                 (f"{numbers.short(trend.spec)} " if several else "") + trend.first.check.id
             ),
         ),
-        *(Column(WORDS[status], partial(_times, status)) for status in statuses),
+        *(Column(WORDS[status], partial(_Trend.count, status=status)) for status in statuses),
         Column("files", lambda trend: numbers.whole(len(trend.findings))),
     )
     yield tabulate(
@@ -308,7 +367,7 @@ def _trends_section(trends: Sequence[_Trend], *, all_rows: bool) -> Iterator[Blo
         most=None if all_rows else _FEW,
         more=lambda n: f"and {numbers.whole(n)} more: --verbose lists them all" if n else "",
     )
-    drawn = [(trend, lines) for trend in trends if (lines := _lines(trend)) is not None]
+    drawn = [(trend, lines) for trend in trends if (lines := trend.draw()) is not None]
     for trend, lines in drawn[:_MOST_DRAWN]:
         yield Figure(checks.title(trend.first), lines)
     if more := len(trends) - min(len(drawn), _MOST_DRAWN):
@@ -385,66 +444,6 @@ def _state(finding: Finding) -> Cell:
     cell = checks.status_cell(finding)
     value = "" if finding.estimate is None else numbers.value_of(finding.estimate)
     return replace(cell, text=f"{cell.text} {value}".rstrip())
-
-
-def _times(status: Status, trend: _Trend) -> Cell:
-    times = trend.counted[status]
-    is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
-    return Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN)
-
-
-def _lines(trend: _Trend) -> Lines | None:
-    """A line for each group over the files; None if no line has two numbers.
-
-    If there are many groups, the lines are of those that determined the check. The axis shows names
-    for few files, and numbers for many; a file without a value leaves a gap.
-    """
-    check = trend.first.check
-    if not isinstance(check, Check):
-        return None
-    is_named = len(trend.axis) <= _MOST_NAMED
-    names = [numbers.short(name) for name in trend.axis]
-    places: Sequence[str | int] = names if is_named else range(1, len(names) + 1)
-    called = {
-        who: numbers.group((*group, *stratum))
-        for values in trend.values.values()
-        for who, (group, stratum, _) in values.items()
-    }
-    decided = Counter(map(deciding_key, trend.findings.values()))
-    lines = [
-        Line(
-            called[who],
-            [
-                _point(place, judged[who][2] if who in judged else None)
-                for place, judged in (
-                    (place, trend.values.get(name, {}))
-                    for place, name in zip(places, trend.axis, strict=True)
-                )
-            ],
-        )
-        for who in sorted(called, key=lambda who: -decided[who])
-    ]
-    if len(lines) < 2:
-        found = [trend.findings.get(name) for name in trend.axis]
-        values = [None if finding is None else finding.estimate for finding in found]
-        lines = [Line("", [*map(_point, places, values)])]
-    drawn = [line for line in lines if sum(math.isfinite(point.y) for point in line.points) > 1]
-    if not drawn:
-        return None
-    first, last = (numbers.short(trend.axis[index], 16) for index in (0, -1))
-    rules = [
-        Rule(float(bound), label=f"{word} {side} {bound}", limit=word)
-        for word, limit in (("fail", check.fail), ("warn", check.warn))
-        if limit is not None
-        for side, bound in (("below", limit.below), ("above", limit.above))
-        if bound is not None
-    ]
-    return Lines(
-        "file" if is_named else f"file, from {first} to {last}",
-        check.metric.short or check.metric.title,
-        drawn[: pictures.MOST_LINES],
-        limits=rules,
-    )
 
 
 def _point(place: str | int, estimate: Estimate | None) -> Point:

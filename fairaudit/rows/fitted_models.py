@@ -60,6 +60,36 @@ class Design(Frozen, eq=False):
             start += len(category.levels)
         return LinearScore(float(intercept), slopes, tuple(points))
 
+    def measure_balance(self, member: Marks, stratum: Ints) -> Iterator[FeatureBalance]:
+        """How far apart both sides are in each feature, among all people and within strata.
+
+        In standard deviations, of the mean variance of both sides among all people (Austin 2009,
+        Balance diagnostics, Stat Med 28:3083); strata weigh by their people of both sides.
+        """
+        values = self.matrix
+        spread = np.sqrt(
+            (values[member].var(axis=0, ddof=1) + values[~member].var(axis=0, ddof=1)) / 2
+        )
+        gaps, people = [], []
+        for number in np.unique(stratum[stratum >= 0]):
+            sides = [values[(stratum == number) & side] for side in (member, ~member)]
+            if all(map(len, sides)):
+                gaps.append(sides[0].mean(axis=0) - sides[1].mean(axis=0))
+                people.append(sum(map(len, sides)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            before = np.abs(values[member].mean(axis=0) - values[~member].mean(axis=0)) / spread
+            within = np.abs(np.average(gaps, axis=0, weights=people)) / spread if gaps else before
+        scale = self.scale
+        names = [number.column for number in scale.numbers]
+        names += [category.column for category in scale.categories for _ in category.levels]
+        for name in dict.fromkeys(names):
+            places = [place for place, other in enumerate(names) if other == name]
+            # For a category the largest of all levels, which may differ before and within strata.
+            largest, largest_within = (
+                float(np.fmax.reduce(gap[places])) for gap in (before, within)
+            )
+            yield FeatureBalance("", name, largest, largest_within)
+
 
 def design(features: Features, indicator: float = 1.0) -> Design:
     """The design of people who have every feature; features that do not vary are left out.
@@ -258,37 +288,8 @@ def fit_propensity(features: Features, member: Marks, bins: int | None) -> Prope
     edges = find_edges(scores[inside], bins or count_bins(member[inside]))
     model = PropensityModel(matrix.scale, score, (low, high), edges)
     stratum = np.where(inside, np.searchsorted(edges, scores, side="right"), -1)
-    balance = tuple(_measure_balance(matrix, member, stratum))
+    balance = tuple(matrix.measure_balance(member, stratum))
     return PropensityFit(model, members, others, balance=balance)
-
-
-def _measure_balance(
-    design_matrix: Design, member: Marks, stratum: Ints
-) -> Iterator[FeatureBalance]:
-    """How far apart both sides are in each feature, among all people and within strata.
-
-    In standard deviations, of the mean variance of both sides among all people (Austin 2009,
-    Balance diagnostics, Stat Med 28:3083); strata weigh by their people of both sides.
-    """
-    values = design_matrix.matrix
-    spread = np.sqrt((values[member].var(axis=0, ddof=1) + values[~member].var(axis=0, ddof=1)) / 2)
-    gaps, people = [], []
-    for number in np.unique(stratum[stratum >= 0]):
-        sides = [values[(stratum == number) & side] for side in (member, ~member)]
-        if all(map(len, sides)):
-            gaps.append(sides[0].mean(axis=0) - sides[1].mean(axis=0))
-            people.append(sum(map(len, sides)))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        before = np.abs(values[member].mean(axis=0) - values[~member].mean(axis=0)) / spread
-        within = np.abs(np.average(gaps, axis=0, weights=people)) / spread if gaps else before
-    scale = design_matrix.scale
-    names = [number.column for number in scale.numbers]
-    names += [category.column for category in scale.categories for _ in category.levels]
-    for name in dict.fromkeys(names):
-        places = [place for place, other in enumerate(names) if other == name]
-        # For a category the largest of all levels, which may differ before and within strata.
-        largest, largest_within = (float(np.fmax.reduce(gap[places])) for gap in (before, within))
-        yield FeatureBalance("", name, largest, largest_within)
 
 
 def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:

@@ -108,7 +108,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
     if not Decimal("0.5") <= shape.inference.confidence < 1:
         reader.fault(("inference", "confidence"), "the confidence must be at least 0.5 and below 1")
     requests, checks, notices = read_metrics(context, skipped)
-    columns = context.columns.assume_positives({*_find_assumed(requests), *_find_searched(context)})
+    columns = context.columns.assume_positives({*_list_assumed(context, requests)})
     context = replace(context, columns=columns)
     scan, gates = read_scan(context)
     stages = shape.columns.stages
@@ -181,22 +181,16 @@ def _list_references(
                 yield tuple(named or names), reader.text(path, level)
 
 
-def _find_assumed(requests: Iterable[MetricRequest]) -> set[str]:
-    """The outcomes of metrics that need a positive class."""
-    assumed: set[str] = set()
+def _list_assumed(context: Context, requests: Iterable[MetricRequest]) -> Iterator[str]:
+    """The outcomes of metrics, and of rates that are searched, that need a positive class."""
     for request in requests:
         by_class = request.terms.of_class is not None or is_over_classes(request.metric)
         if by_class or request.uses(Requirement.CLASSES):
             continue
         if request.uses(Requirement.PREDICTION):
-            assumed |= {request.of, request.against or request.of}
+            yield from (request.of, request.against or request.of)
         if request.uses(Requirement.LABEL):
-            assumed.add("label")
-    return assumed
-
-
-def _find_searched(context: Context) -> Iterator[str]:
-    """The outcomes of the rates that are searched, which need a positive class."""
+            yield "label"
     simpson, subgroups = context.shape.simpson, context.shape.subgroups
     searches = [(simpson.of, simpson.rates or [])]
     if subgroups is not None:

@@ -57,6 +57,43 @@ class _Setting(Frozen):
     columns: tuple[int, ...]
     start: int
 
+    @classmethod
+    def parse(cls, text: str, number: int) -> _Setting:
+        """The setting in a text; raises `SpecError` if the text is not a setting."""
+        place = Place(OPTION, number, 1)
+        path: list[str | int] = []
+        columns: list[int] = []
+        at = 0
+        while len(path) <= _LONGEST and (match := _STEP.match(text, at)) is not None:
+            number_text = match["number"]
+            path.append(
+                match["quoted"] or match["key"] if number_text is None else int(number_text)
+            )
+            columns.append(match.start() + 1)
+            at = match.end()
+            if text[at : at + 1] == "." and not text[at + 1 :].startswith("["):
+                at += 1
+            elif text[at : at + 1] != "[":
+                break
+        spot = replace(place, column=at + 1)
+        if is_broken(text):
+            raise SpecError([Fault(HALF, "", place)])
+        if "\n" in text or "\r" in text:
+            raise SpecError([Fault(f"a setting must be one line, such as {_EXAMPLE}", "", place)])
+        if len(path) > _LONGEST:
+            what = f"a path has at most {_LONGEST} steps"
+            raise SpecError([Fault(what, "", spot, text)])
+        if not path or isinstance(path[0], int) or text[at : at + 1] != "=":
+            what = f"expected a path, `=` and a value, such as {_EXAMPLE}"
+            raise SpecError([Fault(what, "", spot, text)])
+        setting = cls(place, text, tuple(path), tuple(columns), at + 1)
+        if str(path[0]).startswith(ALIASED):
+            what = f"`{path[0]}` is only used by aliases: set the place where it is used"
+            raise SpecError([setting.fault(what, 0)])
+        if instead := _ELSEWHERE.get(str(path[0])):
+            raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
+        return setting
+
     def fault(self, message: str, step: int = -1) -> Fault:
         """A fault at a step of the path."""
         place = replace(self.place, column=self.columns[step])
@@ -96,7 +133,7 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
     faults: list[Fault] = []
     for number, text in enumerate(texts, 1):
         try:
-            setting = _read(text, number)
+            setting = _Setting.parse(text, number)
             has_value = bool(setting.text[setting.start :].strip())
             value = setting.read_value() if has_value else Document(OPTION, None)
             tree = _put(document.tree, setting, value.tree, 0)
@@ -126,41 +163,6 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
     if faults:
         raise SpecError(faults)
     return replace(document, settings=tuple(texts))
-
-
-def _read(text: str, number: int) -> _Setting:
-    """The setting in a text; raises `SpecError` if the text is not a setting."""
-    place = Place(OPTION, number, 1)
-    path: list[str | int] = []
-    columns: list[int] = []
-    at = 0
-    while len(path) <= _LONGEST and (match := _STEP.match(text, at)) is not None:
-        number_text = match["number"]
-        path.append(match["quoted"] or match["key"] if number_text is None else int(number_text))
-        columns.append(match.start() + 1)
-        at = match.end()
-        if text[at : at + 1] == "." and not text[at + 1 :].startswith("["):
-            at += 1
-        elif text[at : at + 1] != "[":
-            break
-    spot = replace(place, column=at + 1)
-    if is_broken(text):
-        raise SpecError([Fault(HALF, "", place)])
-    if "\n" in text or "\r" in text:
-        raise SpecError([Fault(f"a setting must be one line, such as {_EXAMPLE}", "", place)])
-    if len(path) > _LONGEST:
-        what = f"a path has at most {_LONGEST} steps"
-        raise SpecError([Fault(what, "", spot, text)])
-    if not path or isinstance(path[0], int) or text[at : at + 1] != "=":
-        what = f"expected a path, `=` and a value, such as {_EXAMPLE}"
-        raise SpecError([Fault(what, "", spot, text)])
-    setting = _Setting(place, text, tuple(path), tuple(columns), at + 1)
-    if str(path[0]).startswith(ALIASED):
-        what = f"`{path[0]}` is only used by aliases: set the place where it is used"
-        raise SpecError([setting.fault(what, 0)])
-    if instead := _ELSEWHERE.get(str(path[0])):
-        raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
-    return setting
 
 
 def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:

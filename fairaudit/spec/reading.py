@@ -224,33 +224,33 @@ def read_share(value: object) -> Fraction:
     return share
 
 
-def _read_whole(value: object) -> int:
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{1,15}", value):
-        raise ValueError("expected a whole number")
-    return int(value)
-
-
-def _read_flag(value: object) -> bool:
-    if not isinstance(value, str) or value not in {"true", "false"}:
-        raise ValueError("expected true or false")
-    return value == "true"
+def _match(value: object, pattern: str, expected: str) -> str:
+    """A text that matches a pattern; raises `ValueError` for any other value."""
+    if not isinstance(value, str) or not re.fullmatch(pattern, value):
+        raise ValueError(f"expected {expected}")
+    return value
 
 
 def _read_day(value: object) -> date:
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", value):
-        raise ValueError("expected a date, such as 2026-03-31")
+    day = _match(value, r"[0-9]{4}-[0-9]{2}-[0-9]{2}", "a date, such as 2026-03-31")
     try:
-        return date.fromisoformat(value)
+        return date.fromisoformat(day)
     except ValueError:
-        raise ValueError(f"{value} is not a date: write a day that exists") from None
+        raise ValueError(f"{day} is not a date: write a day that exists") from None
 
 
 SCALARS = {
     str: Form(read_text, described={"type": ["string", "number", "boolean"]}),
     Decimal: Form(read_number, described={"type": "number"}),
     Fraction: Form(read_share, described={"type": ["string", "number"]}),
-    int: Form(_read_whole, described={"type": "integer"}),
-    bool: Form(_read_flag, described={"type": "boolean"}),
+    int: Form(
+        lambda value: int(_match(value, r"[0-9]{1,15}", "a whole number")),
+        described={"type": "integer"},
+    ),
+    bool: Form(
+        lambda value: _match(value, "true|false", "true or false") == "true",
+        described={"type": "boolean"},
+    ),
     date: Form(_read_day, described={"type": "string"}),
 }
 """The readers of scalar types. A `Fraction` is a share of the people, and may be a percentage."""
@@ -292,15 +292,10 @@ def _check_number_or_median(value: object) -> object:
         raise ValueError(f"{error}, or `median`") from None
 
 
-def _check_reason(value: object) -> str:
+def _check_filled(expected: str, value: object) -> str:
+    """A text that is not blank; the error says what is `expected`."""
     if not (text := read_text(value)).strip():
-        raise ValueError("give a reason: every report prints it")
-    return text
-
-
-def _check_words(value: object) -> str:
-    if not (text := read_text(value)).strip():
-        raise ValueError("expected a text that is not empty")
+        raise ValueError(expected)
     return text
 
 
@@ -431,9 +426,13 @@ def expand_bound(value: object) -> object:
     return {"below": limit["low"], "above": limit["high"]}
 
 
-Words: TypeAlias = Annotated[str, Form(_check_words)]
+Words: TypeAlias = Annotated[str, Form(partial(_check_filled, "expected a text that is not empty"))]
 Reason: TypeAlias = Annotated[
-    str, Form(_check_reason, described={"type": "string", "minLength": 1})
+    str,
+    Form(
+        partial(_check_filled, "give a reason: every report prints it"),
+        described={"type": "string", "minLength": 1},
+    ),
 ]
 METRIC_NAME = {"$ref": "#/$defs/_metric_name"}
 METRIC_NAMES = {"enum": sorted(_METRIC_NAMES)}

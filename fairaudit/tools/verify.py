@@ -96,6 +96,42 @@ class TableRow(Frozen):
     unknown: frozenset[str]
     unread: tuple[UnreadCell, ...]
 
+    @classmethod
+    def read(
+        cls, place: Place, record: dict[str, str], columns: ColumnNames, per_cent: Collection[str]
+    ) -> TableRow:
+        """A row of the table; a cell with only a mark has no number."""
+        levels = {name: record[name].strip() for name in columns.by}
+        group = tuple(
+            (name, level)
+            for name, level in levels.items()
+            if level.casefold() not in _ALL and not names.is_like_total(level)
+        )
+        roles = {role: getattr(columns, role) for role in reversed(_PATTERNS)}
+        cells = {role: "" if name is None else record[name].strip() for role, name in roles.items()}
+        rate, ratio = (
+            Printed.read(cells[role], is_per_cent=roles[role] in per_cent)
+            for role in ("rate", "ratio")
+        )
+        unread = {
+            name: cells[role]
+            for role, name in roles.items()
+            if name and not Printed.read(cells[role])
+        }
+        return cls(
+            place=place,
+            group=group,
+            n=_read_count(place, cells["n"]),
+            selected=_read_count(place, cells["selected"]),
+            rate=rate,
+            ratio=ratio,
+            mark="" if ratio else cells["ratio"],
+            unknown=frozenset(
+                name for name, level in group if is_like_missing(level) or is_like_unknown(level)
+            ),
+            unread=tuple(UnreadCell(place, name, text) for name, text in unread.items()),
+        )
+
     @property
     def by(self) -> Grouping:
         """The columns of its group."""
@@ -136,6 +172,43 @@ class ColumnNames(Frozen):
     ratio: str | None = None
     by: tuple[str, ...] = ()
 
+    def complete(self, path: str, fields: Sequence[dict[str, str]]) -> ColumnNames:
+        """The columns by role; raises `UsageError` if one is missing, or if too few are known."""
+        header = [*fields[0]]
+        wanted = (self.n, self.selected, self.rate, self.ratio, *self.by)
+        for name in filter(None, wanted):
+            if name not in header:
+                near = did_you_mean(name, header)
+                raise UsageError(f"{path}: no column {names.quoted(name)}{near}", "see its header")
+        taken = {role: getattr(self, role) for role in _PATTERNS}
+        for role, pattern in _PATTERNS.items():
+            free = [name for name in header if name not in {*taken.values(), *self.by}]
+            taken[role] = taken[role] or next(
+                filter(lambda name: pattern.search(name.lower()), free), None
+            )
+        if sum(name is not None for name in taken.values()) < 2:
+            what = f"{path}: the columns of people and of selected people were not found"
+            raise UsageError(what, "--n COLUMN --selected COLUMN, or --rate COLUMN --ratio COLUMN")
+        by = self.by or tuple(name for name in header if name not in taken.values())
+        if not by:
+            raise UsageError(f"{path}: no column contains groups", "--by COLUMN")
+        others = [pattern for role, pattern in _PATTERNS.items() if role != "n"]
+        for name in by if not self.by else ():
+            # A column of numbers may be a count, or a second rate or ratio, rather than a group.
+            cells = [record[name] for record in fields if record[name].strip()]
+            numbers = [*map(Printed.read, cells)]
+            is_second = any(pattern.search(name.lower()) for pattern in others) and any(numbers)
+            if is_second or (None in {taken["n"], taken["selected"]} and cells and all(numbers)):
+                what = (
+                    f"{path}: the column {names.quoted(name)} contains numbers, and it is not "
+                    "clear what they are"
+                )
+                raise UsageError(
+                    what,
+                    "--n, --selected, --rate or --ratio COLUMN, or each column of groups by --by",
+                )
+        return ColumnNames(**taken, by=by)
+
 
 def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow]:  # noqa: B008  # it is frozen
     """The rows of a CSV file; raises `DataError` if it is not a table of groups."""
@@ -163,7 +236,7 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
             f"{path}: the table has no rows", "name a table with rows below its header"
         )
     fields = [dict(zip(header, record, strict=True)) for _, record in records]
-    found = _find_columns(path, fields, columns)
+    found = columns.complete(path, fields)
     per_cent = set()
     for name, most in ((found.rate, _MOST_RATE), (found.ratio, _MOST_RATIO)):
         # Numbers without a sign are per cent if the header says so, or if one exceeds `most`.
@@ -171,79 +244,9 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
         if name and (_PER_CENT.search(name) or any(one and one.low > most for one in printed)):
             per_cent.add(name)
     return [
-        _read_row(Place(path, line, 1), row, found, per_cent)
+        TableRow.read(Place(path, line, 1), row, found, per_cent)
         for (line, _), row in zip(records, fields, strict=True)
     ]
-
-
-def _find_columns(path: str, fields: Sequence[dict[str, str]], columns: ColumnNames) -> ColumnNames:
-    """The columns by role; raises `UsageError` if one is missing, or nothing can be verified."""
-    header = [*fields[0]]
-    wanted = (columns.n, columns.selected, columns.rate, columns.ratio, *columns.by)
-    for name in filter(None, wanted):
-        if name not in header:
-            near = did_you_mean(name, header)
-            raise UsageError(f"{path}: no column {names.quoted(name)}{near}", "see its header")
-    taken = {role: getattr(columns, role) for role in _PATTERNS}
-    for role, pattern in _PATTERNS.items():
-        free = [name for name in header if name not in {*taken.values(), *columns.by}]
-        taken[role] = taken[role] or next(
-            filter(lambda name: pattern.search(name.lower()), free), None
-        )
-    if sum(name is not None for name in taken.values()) < 2:
-        what = f"{path}: the columns of people and of selected people were not found"
-        raise UsageError(what, "--n COLUMN --selected COLUMN, or --rate COLUMN --ratio COLUMN")
-    by = columns.by or tuple(name for name in header if name not in taken.values())
-    if not by:
-        raise UsageError(f"{path}: no column contains groups", "--by COLUMN")
-    others = [pattern for role, pattern in _PATTERNS.items() if role != "n"]
-    for name in by if not columns.by else ():
-        # A column of numbers may be a count, or a second rate or ratio, rather than a group.
-        cells = [record[name] for record in fields if record[name].strip()]
-        numbers = [*map(Printed.read, cells)]
-        is_second = any(pattern.search(name.lower()) for pattern in others) and any(numbers)
-        if is_second or (None in {taken["n"], taken["selected"]} and cells and all(numbers)):
-            what = (
-                f"{path}: the column {names.quoted(name)} contains numbers, and it is not clear "
-                "what they are"
-            )
-            raise UsageError(
-                what, "--n, --selected, --rate or --ratio COLUMN, or each column of groups by --by"
-            )
-    return ColumnNames(**taken, by=by)
-
-
-def _read_row(
-    place: Place, record: dict[str, str], columns: ColumnNames, per_cent: Collection[str]
-) -> TableRow:
-    """A row of the table; a cell with only a mark has no number."""
-    levels = {name: record[name].strip() for name in columns.by}
-    group = tuple(
-        (name, level)
-        for name, level in levels.items()
-        if level.casefold() not in _ALL and not names.is_like_total(level)
-    )
-    roles = {role: getattr(columns, role) for role in reversed(_PATTERNS)}
-    cells = {role: "" if name is None else record[name].strip() for role, name in roles.items()}
-    rate, ratio = (
-        Printed.read(cells[role], is_per_cent=roles[role] in per_cent) for role in ("rate", "ratio")
-    )
-    unread = {
-        name: cells[role] for role, name in roles.items() if name and not Printed.read(cells[role])
-    }
-    return TableRow(
-        place=place,
-        group=group,
-        n=_read_count(place, cells["n"]),
-        selected=_read_count(place, cells["selected"]),
-        rate=rate,
-        ratio=ratio,
-        mark="" if ratio else cells["ratio"],
-        unknown=frozenset(
-            name for name, level in group if is_like_missing(level) or is_like_unknown(level)
-        ),
-        unread=tuple(UnreadCell(place, name, text) for name, text in unread.items()),
-    )
 
 
 def _read_count(place: Place, text: str) -> int | None:

@@ -66,6 +66,35 @@ class _File(NamedTuple):
     cells: Cells
     tables: Sequence[Cells]
 
+    @classmethod
+    def open(cls, kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
+        """The file with the levels of its keys; raises `NotServed` if it is for another route."""
+        assert source.layout is not None
+        groups = [group for group in source.layout.groups if group.rows]
+        if not groups or any(group.rows > _MOST_ROWS for group in groups):
+            raise NotServed
+        with opened(source.path) as file:
+            reading = Reading(kernel, file, source, groups)
+            keys = [key_levels(reading, key, plan) for key in plan.every_key]
+            measured = plan.weight or plan.count
+            measure = numbers(reading, measured) if measured else None
+        columns = {column.number for column in (*keys, measure) if column is not None}
+        unpacked = (sum(group.chunks[number].unpacked for number in columns) for group in groups)
+        if max(unpacked) > MOST_BYTES:
+            raise NotServed
+        lengths = [len(own.levels) for own in keys]
+        cells = Cells.empty(
+            range(len(plan.keys)), lengths, _MOST_CELLS, has_sums=measure is not None
+        )
+        number_of = {key: number for number, key in enumerate(plan.every_key)}
+        tables = [
+            Cells.empty([number_of[key] for key in table], lengths, _MOST_CELLS, has_sums=False)
+            for table in plan.tables
+        ]
+        if sum(len(table.table.rows) for table in tables) > _MOST_TABLED:
+            raise NotServed
+        return cls(source, name, groups, keys, measure, cells, tables)
+
     @property
     def every_table(self) -> list[Cells]:
         """The cells, and the extra tables."""
@@ -86,6 +115,45 @@ class _File(NamedTuple):
             ),
         )
 
+    def count_group(  # a row group is counted with all that its thread has
+        self,
+        kernel: ModuleType,
+        number: int,
+        descriptor: int,
+        own: Sequence[Words],
+        is_weighted: bool,  # noqa: FBT001  # handed on to the kernel
+    ) -> list[tuple[float, float]]:
+        """Counts a row group in all tables, by pages that are read once.
+
+        Returns for each table the largest weight, and the most that rounding took away; raises
+        `NotServed` where the kernel does not serve it.
+        """
+        group = self.groups[number]
+
+        def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
+            chunk = group.chunks[column.number]
+            content = read_bytes(descriptor, chunk.start, chunk.stop)
+            if self.source.unproven and not are_sound(kernel, content, chunk):
+                prove(self.source)  # reports the fault, or finds none
+            return *value_pages(kernel, content, chunk), chunk.leaf.is_optional
+
+        pages = [read(key) for key in self.keys]
+        measure = None
+        if (numbers := self.numbers) is not None:
+            column = *read(numbers), *numbers.terms(number)
+            measure = column, numbers.dictionaries[number], is_weighted
+        counted = []
+        for cells, words in zip(self.every_table, own, strict=True):
+            columns = [
+                (*pages[key], *self.keys[key].terms(number, stride))
+                for key, stride in zip(cells.keys, cells.strides, strict=True)
+            ]
+            sums = measure if len(cells.table.sums) else None
+            counted.append(kernel.count_parquet(columns, sums, group.rows, words))
+            if counted[-1] is None:
+                raise NotServed
+        return counted
+
 
 _Job: TypeAlias = tuple[_File, int]
 """A row group of a file, by its number."""
@@ -100,7 +168,7 @@ def count(
     served = []
     for name, source in files.items():
         try:
-            served.append(_open_file(kernel, source, name, plan))
+            served.append(_File.open(kernel, source, name, plan))
         except NotServed:
             continue
         except (DamagedPage, OSError, UnicodeDecodeError) as error:
@@ -151,33 +219,6 @@ def _unreadable(source: SourceFile, name: str) -> FairauditError:
     return DataError.unreadable(name, "damaged, truncated or gone")
 
 
-def _open_file(kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
-    """The file with the levels of its keys; raises `NotServed` if it is for another route."""
-    assert source.layout is not None
-    groups = [group for group in source.layout.groups if group.rows]
-    if not groups or any(group.rows > _MOST_ROWS for group in groups):
-        raise NotServed
-    with opened(source.path) as file:
-        reading = Reading(kernel, file, source, groups)
-        keys = [key_levels(reading, key, plan) for key in plan.every_key]
-        measured = plan.weight or plan.count
-        measure = numbers(reading, measured) if measured else None
-    columns = {column.number for column in (*keys, measure) if column is not None}
-    unpacked = (sum(group.chunks[number].unpacked for number in columns) for group in groups)
-    if max(unpacked) > MOST_BYTES:
-        raise NotServed
-    lengths = [len(own.levels) for own in keys]
-    cells = Cells.empty(range(len(plan.keys)), lengths, _MOST_CELLS, has_sums=measure is not None)
-    number_of = {key: number for number, key in enumerate(plan.every_key)}
-    tables = [
-        Cells.empty([number_of[key] for key in table], lengths, _MOST_CELLS, has_sums=False)
-        for table in plan.tables
-    ]
-    if sum(len(table.table.rows) for table in tables) > _MOST_TABLED:
-        raise NotServed
-    return _File(source, name, groups, keys, measure, cells, tables)
-
-
 def _count_groups(
     kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
 ) -> set[str]:
@@ -205,7 +246,7 @@ def _count_groups(
                     for _, number in jobs_of_file:
                         if file.name in refused:
                             break
-                        counted = _count_group(kernel, file, number, descriptor, own, is_weighted)
+                        counted = file.count_group(kernel, number, descriptor, own, is_weighted)
                         with lock:
                             for cells, found in zip(file.every_table, counted, strict=True):
                                 most = cells.table.largest, cells.table.error
@@ -225,43 +266,3 @@ def _count_groups(
 
     run_in_threads(min(thread_count(), len(jobs)), run_thread, stopped.set)
     return refused
-
-
-def _count_group(  # a row group is counted with all that its thread has
-    kernel: ModuleType,
-    file: _File,
-    number: int,
-    descriptor: int,
-    own: Sequence[Words],
-    is_weighted: bool,  # noqa: FBT001  # handed on to the kernel
-) -> list[tuple[float, float]]:
-    """Counts a row group in all tables, by pages that are read once.
-
-    For each table the largest weight, and the most that rounding took away; `NotServed` where the
-    kernel does not serve it.
-    """
-    group = file.groups[number]
-
-    def read(column: KeyLevels | Numbers) -> tuple[bytes, bytes, Buffer, bool]:
-        chunk = group.chunks[column.number]
-        content = read_bytes(descriptor, chunk.start, chunk.stop)
-        if file.source.unproven and not are_sound(kernel, content, chunk):
-            prove(file.source)  # reports the fault, or finds none
-        return *value_pages(kernel, content, chunk), chunk.leaf.is_optional
-
-    pages = [read(key) for key in file.keys]
-    measure = None
-    if (numbers := file.numbers) is not None:
-        column = *read(numbers), *numbers.terms(number)
-        measure = column, numbers.dictionaries[number], is_weighted
-    counted = []
-    for cells, words in zip(file.every_table, own, strict=True):
-        columns = [
-            (*pages[key], *file.keys[key].terms(number, stride))
-            for key, stride in zip(cells.keys, cells.strides, strict=True)
-        ]
-        sums = measure if len(cells.table.sums) else None
-        counted.append(kernel.count_parquet(columns, sums, group.rows, words))
-        if counted[-1] is None:
-            raise NotServed
-    return counted

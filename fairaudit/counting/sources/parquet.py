@@ -82,6 +82,80 @@ class Chunk(Frozen):
     extremes: tuple[bytes, bytes] | None
     nulls: int | None
 
+    @classmethod
+    def read(cls, column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
+        """The chunk of a column in a row group; raises `_Damaged` if it contradicts the schema."""
+        meta = _struct(column.get(3))
+        path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
+        values = _int(meta.get(5), _LARGEST)
+        sound = values >= rows if leaf.repeats else values == rows
+        # An empty row group may have no page of values: its offset is 0, the place of the magic.
+        offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
+        start = min((offset for offset in offsets if offset), default=0)
+        stop = start + _int(meta.get(7), end + 1)
+        if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
+            raise _Damaged
+        statistics = meta.get(12)
+        told = statistics if isinstance(statistics, dict) else {}
+        low, high, nulls = (told.get(key) for key in (6, 5, 3))
+        return cls(
+            leaf=leaf,
+            values=values,
+            encodings=frozenset(_int(entry, 10) for entry in _list(meta.get(2))),
+            start=start,
+            stop=stop,
+            codec=_int(meta.get(4), 8),
+            unpacked=_int(meta.get(6), _LARGEST),
+            extremes=(low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None,
+            nulls=nulls if isinstance(nulls, int) else None,
+        )
+
+    def check(self, file: int) -> None:
+        """Raises `_Damaged` if its pages do not add up to it, or a checksum is wrong."""
+        native, size = load_kernel(), self.stop - self.start
+        if native is not None and size <= _MOST_AT_ONCE:
+            content = read_at(file, size, self.start)
+            if are_sound(native, content, self):
+                return
+        # The walk over the pages reports the fault, or finds none.
+        values, offset = 0, self.start
+        while offset < self.stop:
+            try:
+                header = header_in_python(
+                    read_at(file, min(_FEW_BYTES, self.stop - offset), offset)
+                )
+            except Malformed:
+                header = header_in_python(
+                    read_at(file, min(_MANY_BYTES, self.stop - offset), offset)
+                )
+            body = offset + header.start
+            offset = body + header.size
+            if offset > self.stop:
+                raise _Damaged
+            width = self.leaf.width
+            is_sound = header.kind != DICTIONARY or 0 <= header.values * width <= header.unpacked
+            if header.kind in {DATA, DATA_V2}:
+                is_sound = 0 <= header.values <= self.values
+                values += header.values
+            if header.kind == DATA_V2:
+                # A page of the second version says the size of its levels, and its rows.
+                sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
+                is_sound = (
+                    is_sound
+                    and min(sizes) >= 0
+                    and header.levels_size + header.repeats_size <= header.size
+                    and max(header.nulls, header.rows) <= header.values
+                    and (header.rows == header.values or self.leaf.repeats)
+                )
+            if not is_sound:
+                raise _Damaged
+            if header.checksum is not None:
+                checksum = zlib.crc32(read_at(file, header.size, body))
+                if checksum != header.checksum % 2**32:
+                    raise _Damaged("the checksum of a page does not fit its bytes")
+        if values != self.values:
+            raise _Damaged
+
 
 class RowGroup(Frozen):
     """A row group: its rows, and its columns."""
@@ -99,6 +173,22 @@ class Layout(Frozen):
 
     rows: int
     groups: tuple[RowGroup, ...]
+
+    @classmethod
+    def read(cls, footer: Struct, end: int) -> Layout:
+        """The layout in a footer, before which the file has `end` bytes."""
+        leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
+        groups = []
+        for group in map(_struct, _list(footer.get(4, []))):
+            rows, columns = _int(group.get(3), _LARGEST), _list(group.get(1))
+            if len(columns) != len(leaves):
+                raise _Damaged
+            pairs = zip(map(_struct, columns), leaves, strict=True)
+            groups.append(RowGroup(rows, tuple(Chunk.read(*pair, rows, end) for pair in pairs)))
+        layout = cls(_int(footer.get(3), _LARGEST), tuple(groups))
+        if layout.rows != sum(group.rows for group in groups):
+            raise _Damaged
+        return layout
 
 
 class Header(NamedTuple):
@@ -154,7 +244,7 @@ def read_layout(path: Path, name: str) -> Layout:
         if most > MOST_ROWS:
             what = f"a row group has {most:,} rows, and at most {MOST_ROWS:,} can be read"
             raise DataError(f"{name}: {what}", "write the file again in smaller row groups")
-        return _layout(footer, end)
+        return Layout.read(footer, end)
     except UnicodeDecodeError as error:
         hint = "write the file again, with names in UTF-8"
         raise DataError(f"{name}: the name of a column is not UTF-8", hint) from error
@@ -168,7 +258,7 @@ def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str])
         for group in layout.groups:
             for chunk in group.of(columns):
                 try:
-                    _check_chunk(file.fileno(), chunk)
+                    chunk.check(file.fileno())
                 except (Malformed, _Damaged, OSError) as error:
                     column = quoted(".".join(chunk.leaf.path))
                     why = str(error) if isinstance(error, _Damaged) else ""
@@ -187,21 +277,6 @@ def read_at(file: int, size: int, offset: int) -> bytes:
 
 def _encrypted(name: str) -> DataError:
     return DataError(f"{name}: the file is encrypted", "write it again without encryption")
-
-
-def _layout(footer: Struct, end: int) -> Layout:
-    leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
-    groups = []
-    for group in map(_struct, _list(footer.get(4, []))):
-        rows, columns = _int(group.get(3), _LARGEST), _list(group.get(1))
-        if len(columns) != len(leaves):
-            raise _Damaged
-        pairs = zip(map(_struct, columns), leaves, strict=True)
-        groups.append(RowGroup(rows, tuple(_chunk(*pair, rows, end) for pair in pairs)))
-    layout = Layout(_int(footer.get(3), _LARGEST), tuple(groups))
-    if layout.rows != sum(group.rows for group in groups):
-        raise _Damaged
-    return layout
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:
@@ -240,33 +315,6 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
     return leaves
 
 
-def _chunk(column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
-    meta = _struct(column.get(3))
-    path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
-    values = _int(meta.get(5), _LARGEST)
-    sound = values >= rows if leaf.repeats else values == rows
-    # An empty row group may have no page of values: its offset is 0, the place of the magic.
-    offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
-    start = min((offset for offset in offsets if offset), default=0)
-    stop = start + _int(meta.get(7), end + 1)
-    if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
-        raise _Damaged
-    statistics = meta.get(12)
-    told = statistics if isinstance(statistics, dict) else {}
-    low, high, nulls = (told.get(key) for key in (6, 5, 3))
-    return Chunk(
-        leaf=leaf,
-        values=values,
-        encodings=frozenset(_int(entry, 10) for entry in _list(meta.get(2))),
-        start=start,
-        stop=stop,
-        codec=_int(meta.get(4), 8),
-        unpacked=_int(meta.get(6), _LARGEST),
-        extremes=(low, high) if isinstance(low, bytes) and isinstance(high, bytes) else None,
-        nulls=nulls if isinstance(nulls, int) else None,
-    )
-
-
 def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
     """Whether the kernel finds the pages of a chunk sound; `content` are the bytes of the chunk."""
     leaf = chunk.leaf
@@ -275,49 +323,6 @@ def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
         zlib.crc32(content[start : start + size]) == checksum % 2**32
         for start, size, checksum in checksums
     )
-
-
-def _check_chunk(file: int, chunk: Chunk) -> None:
-    """Raises `_Damaged` if the pages of a chunk do not add up to it, or a checksum is wrong."""
-    native, size = load_kernel(), chunk.stop - chunk.start
-    if native is not None and size <= _MOST_AT_ONCE:
-        content = read_at(file, size, chunk.start)
-        if are_sound(native, content, chunk):
-            return
-    # The walk over the pages reports the fault, or finds none.
-    values, offset = 0, chunk.start
-    while offset < chunk.stop:
-        try:
-            header = header_in_python(read_at(file, min(_FEW_BYTES, chunk.stop - offset), offset))
-        except Malformed:
-            header = header_in_python(read_at(file, min(_MANY_BYTES, chunk.stop - offset), offset))
-        body = offset + header.start
-        offset = body + header.size
-        if offset > chunk.stop:
-            raise _Damaged
-        width = chunk.leaf.width
-        is_sound = header.kind != DICTIONARY or 0 <= header.values * width <= header.unpacked
-        if header.kind in {DATA, DATA_V2}:
-            is_sound = 0 <= header.values <= chunk.values
-            values += header.values
-        if header.kind == DATA_V2:
-            # A page of the second version says how long its levels are, and how many rows it has.
-            sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
-            is_sound = (
-                is_sound
-                and min(sizes) >= 0
-                and header.levels_size + header.repeats_size <= header.size
-                and max(header.nulls, header.rows) <= header.values
-                and (header.rows == header.values or chunk.leaf.repeats)
-            )
-        if not is_sound:
-            raise _Damaged
-        if header.checksum is not None:
-            checksum = zlib.crc32(read_at(file, header.size, body))
-            if checksum != header.checksum % 2**32:
-                raise _Damaged("the checksum of a page does not fit its bytes")
-    if values != chunk.values:
-        raise _Damaged
 
 
 def header_in_python(content: bytes) -> Header:

@@ -32,7 +32,7 @@ from fairaudit.judge.simpson.pairs import (
     run_pair_tests,
     weigh,
 )
-from fairaudit.metrics import Eligibility, Evaluation, GroupValues, Rate, evaluate
+from fairaudit.metrics import Eligibility, Evaluation, Rate, evaluate
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.reasons import Ineligibility, explain_ineligibility
 from fairaudit.metrics.terms import MetricOptions
@@ -204,13 +204,50 @@ class _PairScan:
 
     @cached_property
     def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-        """The pairs whose gap may change, and other pairs whose gaps in strata may be opposite."""
-        found = _find_suspects(self.values, self.strata, self.large, self.comparable, self.scan)
-        several = list(found)
-        return (
-            [(g, h) for g, h, may_turn in several if may_turn],
-            [(g, h) for g, h, may_turn in several if not may_turn],
-        )
+        """The pairs whose gap may change, and other pairs whose gaps in strata may be opposite.
+
+        Each group is compared with all others at once. Only pairs whose gap is clearly the same, or
+        clearly small, before and after are skipped, so that `_measure` does not compute all k²
+        pairs. Only `choose_kind` in `pairs.py` decides on the kind: pairs of all kinds must be
+        among the suspects.
+        """
+        scan, known = self.scan, self.strata
+        over, under = (counts[known] for counts in count_rate(self.values))
+        shares, sizes = self.values.value[known], self.values.effective_n[known]
+        turning: list[tuple[int, int]] = []
+        opposite: list[tuple[int, int]] = []
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rate = np.where(under > 0, over / under, 0.0)
+            for g, partners in zip(self.large.tolist(), self.comparable, strict=True):
+                others = self.large[partners]
+                in_both = (under[:, [g]] > 0) & (under[:, others] > 0)
+                weight = (under[:, [g]] + under[:, others]) * in_both
+                gap = rate[:, [g]] - rate[:, others]
+                mixed = [
+                    (over[:, side] * in_both).sum(axis=0) / (under[:, side] * in_both).sum(axis=0)
+                    for side in ([g], others)
+                ]
+                standard = [(weight * rate[:, side]).sum(axis=0) for side in ([g], others)]
+                standard = [side / weight.sum(axis=0) for side in standard]
+                crude, adjusted = mixed[0] - mixed[1], standard[0] - standard[1]
+                turned = (weight * (gap * crude < 0)).sum(axis=0) / weight.sum(axis=0)
+                excess = [
+                    find_excess(first, second, scan.floor, scan.odds)
+                    for first, second in (mixed, standard)
+                ]
+                same = (np.array(excess) > NEAR).all(axis=0) & (crude * adjusted > 0)
+                same &= turned < 0.5 - NEAR
+                same &= 2 * np.abs(adjusted) > np.abs(crude) + NEAR
+                may_turn = ~same & ~(np.array(excess) < -NEAR).all(axis=0)
+                variance = strata.pooled_variance(
+                    shares[:, [g]], sizes[:, [g]], shares[:, others], sizes[:, others]
+                )
+                opposed = strata.may_interact(
+                    np.where(in_both, gap, np.nan), variance, scan.inference.alpha
+                )
+                turning += [(g, h) for h in others[may_turn].tolist()]
+                opposite += [(g, h) for h in others[opposed & ~may_turn].tolist()]
+        return turning, opposite
 
     def looked_at(self) -> ScannedPairs:
         """The pairs of this scan; the caller adds the conditioning columns."""
@@ -331,55 +368,3 @@ class _PairScan:
             incomplete=people - int(values.n[self.strata][:, [g, h]].sum()),
             explained=tests.explained,
         )
-
-
-def _find_suspects(
-    values: GroupValues, known: Ints, groups: Ints, comparable: Marks, scan: ReversalScan
-) -> Iterator[tuple[int, int, bool]]:
-    """The pairs that conditioning may change, each group against all others at once.
-
-    The third value says whether the gap may change; if not, the gaps in strata may be opposite.
-
-    It only skips pairs whose gap is clearly the same, or clearly small, before and after, so that
-    `_measure` does not compute all k² pairs. Only `choose_kind` in `pairs.py` decides on the kind:
-    pairs of all kinds must be among the suspects.
-    """
-    over, under = count_rate(values)
-    over, under = over[known], under[known]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = np.where(under > 0, over / under, 0.0)
-        for g, partners in zip(groups.tolist(), comparable, strict=True):
-            others = groups[partners]
-            in_both = (under[:, [g]] > 0) & (under[:, others] > 0)
-            weight = (under[:, [g]] + under[:, others]) * in_both
-            gap = rate[:, [g]] - rate[:, others]
-            mixed = [
-                (over[:, side] * in_both).sum(axis=0) / (under[:, side] * in_both).sum(axis=0)
-                for side in ([g], others)
-            ]
-            standard = [(weight * rate[:, side]).sum(axis=0) for side in ([g], others)]
-            standard = [side / weight.sum(axis=0) for side in standard]
-            crude, adjusted = mixed[0] - mixed[1], standard[0] - standard[1]
-            turned = (weight * (gap * crude < 0)).sum(axis=0) / weight.sum(axis=0)
-            excess = [
-                find_excess(first, second, scan.floor, scan.odds)
-                for first, second in (mixed, standard)
-            ]
-            same = (np.array(excess) > NEAR).all(axis=0) & (crude * adjusted > 0)
-            same &= turned < 0.5 - NEAR
-            same &= 2 * np.abs(adjusted) > np.abs(crude) + NEAR
-            small = (np.array(excess) < -NEAR).all(axis=0)
-            may_turn = ~same & ~small
-            shares, sizes = values.value[known], values.effective_n[known]
-            variance = strata.pooled_variance(
-                shares[:, [g]], sizes[:, [g]], shares[:, others], sizes[:, others]
-            )
-            opposed = strata.may_interact(
-                np.where(in_both, gap, np.nan), variance, scan.inference.alpha
-            )
-            for h, turns in zip(
-                others[may_turn | opposed].tolist(),
-                may_turn[may_turn | opposed].tolist(),
-                strict=True,
-            ):
-                yield g, h, turns

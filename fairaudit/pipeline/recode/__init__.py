@@ -13,7 +13,6 @@ from fairaudit.base.errors import (
     DataError,
     Fault,
     NothingToAudit,
-    Seek,
     SpecError,
     did_you_mean,
     suggest_known,
@@ -48,7 +47,7 @@ from fairaudit.pipeline.recode.scores import (
     notice_odd_scores,
     table_cubes,
 )
-from fairaudit.spec import Expected, MissingPolicy, Spec
+from fairaudit.spec import Expected, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")
 _COMPARED = re.compile(
@@ -111,7 +110,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     for attribute in (*spec.protected, *spec.strata):
         refuse_undeclared(attribute, counts, spec.missing)
     for axis in axes:
-        _refuse_missing(axis, counts)
+        axis.refuse_missing(counts)
     cells = Cells(counts, axes, spec)
     cube = cells.cube()
     _refuse_unexpected(spec.expected, cube.ledger.counted)
@@ -314,22 +313,4 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
             "and in cells that would reveal those: groups may be larger than here, or missing, and "
             "rates may differ; no check passes if these people could put it over its limit",
             Subjects.NEVER,
-        )
-
-
-def _refuse_missing(axis: Axis, counts: Counts) -> None:
-    """Raises `DataError` for missing values if the policy of the column is `error`."""
-    if axis.policy is not MissingPolicy.ERROR:
-        return
-    missing = (counts.kept == 1) & axis.missing
-    rows = int(counts.file_rows[missing].sum()) or int(counts.rows[missing].sum())
-    if rows:
-        rule = axis.written_rule
-        role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)
-        what = f"no value in the {role} {quoted(axis.column)}"
-        raise DataError(
-            f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
-            f"complete the data, or choose what to do with these rows: `missing: {{{rule}: …}}`",
-            seek=Seek(axis.column, (None, *counts.plan.tokens, *axis.words)),
-            uncounted=f"rows have {what}",
         )

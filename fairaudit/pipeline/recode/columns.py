@@ -61,6 +61,24 @@ class Axis(Struct):
         """The cells that leave the audit for their value (`others: drop`)."""
         return np.asarray(~self.missing & (self.codes == DROP))
 
+    def refuse_missing(self, counts: Counts) -> None:
+        """Raises `DataError` for missing values if the policy of the column is `error`."""
+        if self.policy is not MissingPolicy.ERROR:
+            return
+        missing = (counts.kept == 1) & self.missing
+        rows = int(counts.file_rows[missing].sum()) or int(counts.rows[missing].sum())
+        if rows:
+            rule = self.written_rule
+            role = {"strata": "stratum", "numbers": "number"}.get(rule, rule)
+            what = f"no value in the {role} {quoted(self.column)}"
+            raise DataError(
+                f"{rows:,} {'row has' if rows == 1 else 'rows have'} {what}",
+                "complete the data, or choose what to do with these rows: "
+                f"`missing: {{{rule}: …}}`",
+                seek=Seek(self.column, (None, *counts.plan.tokens, *self.words)),
+                uncounted=f"rows have {what}",
+            )
+
 
 class Problems(Struct):
     """The problems of the data: faults, which refuse the data, and notices, which do not."""

@@ -448,6 +448,17 @@ class CheckLine(Frozen):
     picture: Place[Figure] | None
     section: str
 
+    @classmethod
+    def of(
+        cls, id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool
+    ) -> CheckLine:
+        """The line of a diagnostic; `outline` is the page below the list."""
+        finding, figure = diagnostic.finding, diagnostic.figure
+        picture = Place(figure, f"{id_}-picture") if figure is not None and has_picture else None
+        titles = {section.title: section.id for section in outline.sections}
+        section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
+        return cls(id_, diagnostic, picture, section)
+
 
 class Front(Frozen):
     """The first part of a page.
@@ -485,7 +496,9 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     `prefix` begins each id if several results share a page.
     """
     lines = [
-        _line(f"{prefix}finding-{number}", diagnostic, outline, has_picture=number <= _PICTURES)
+        CheckLine.of(
+            f"{prefix}finding-{number}", diagnostic, outline, has_picture=number <= _PICTURES
+        )
         for number, diagnostic in enumerate(diagnose(result), 1)
     ]
     passed = [line for line in lines if line.diagnostic.level is Level.PASS]
@@ -560,11 +573,3 @@ def _picture(
         below or outline.figures(), key=lambda place: _KINDS.index(type(place.block.picture))
     )
     return next((replace(place, id=f"{prefix}front-{place.id}") for place in ranked), None)
-
-
-def _line(id_: str, diagnostic: Diagnostic, outline: Outline, *, has_picture: bool) -> CheckLine:
-    finding, figure = diagnostic.finding, diagnostic.figure
-    picture = Place(figure, f"{id_}-picture") if figure is not None and has_picture else None
-    titles = {section.title: section.id for section in outline.sections}
-    section = titles.get(_SECTIONS.get(type(finding.check), ""), "")
-    return CheckLine(id_, diagnostic, picture, section)

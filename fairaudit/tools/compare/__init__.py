@@ -36,7 +36,6 @@ from fairaudit.tools.compare.records import (
     CheckChange,
     ComparedResult,
     Direction,
-    GroupChange,
     PeopleChange,
     RateChange,
     Sampling,
@@ -154,7 +153,7 @@ def _compare_results(
         only_before = [_rename_check(finding, outcomes[0]) for finding in only_before]
     # The changes of all groups of all checks are one family.
     tested = iter(_correct([change for check in compared for change in check.tested], inference))
-    both = [_with_changes(check, [next(tested) for _ in check.tested]) for check in compared]
+    both = [check.with_tested([next(tested) for _ in check.tested]) for check in compared]
     changes = _correct([rate.change for rate in rates], inference)
     corrected = [*map(lambda rate, change: replace(rate, change=change), rates, changes)]
     both = [replace(check, behind=list_behind(check, corrected, terms)) for check in both]
@@ -227,24 +226,6 @@ def _rename_check(finding: Finding, name: str) -> Finding:
     check = finding.check
     parts = [name if part == check.of else part for part in check.id.split("/")]
     return replace(finding, check=replace(check, of=name, id="/".join(parts)))
-
-
-def _with_changes(check: CheckChange, changes: Sequence[Change]) -> CheckChange:
-    """The check with the corrected changes of its groups, the smallest p-values first."""
-    if not check.groups:
-        return replace(check, change=changes[0])
-    groups = [
-        replace(group, change=change) for group, change in zip(check.groups, changes, strict=True)
-    ]
-    worst = next(
-        (group.change for group in groups if group.decided and group.decides), check.change
-    )
-
-    def rank(group: GroupChange) -> tuple[float, float]:
-        test = group.change.significance
-        return 1.0 if test is None else test.adjusted, -group.change.size
-
-    return replace(check, change=worst, groups=tuple(sorted(groups, key=rank)))
 
 
 _Tested = TypeVar("_Tested", bound=Change | PeopleChange)

@@ -76,6 +76,19 @@ class _Side(Frozen):
             {metric.id: (metric.version, metric.formula) for metric in result.definitions},
         )
 
+    def find_candidates(self, check: AnyCheck) -> Iterable[Sequence[Group]]:
+        """The strata of the values from which a check took the worst, for each possible entry."""
+        if not isinstance(check, Check):
+            return ()
+        is_rate = isinstance(check.metric, GroupMetric)
+        wanted = None if is_rate else find_comparison_id(check.metric) or "", {*check.given}
+        strata: dict[str, list[Group]] = {}
+        for row in self.rows.get((check.metric.id, check.of, frozenset(check.by)), ()):
+            compare = row.compare or "" if isinstance(row, ComparisonRow) else None
+            if (compare, {*row.averaged} or {name for name, _ in row.stratum}) == wanted:
+                strata.setdefault(repr(row.parameters), []).append(row.stratum)
+        return strata.values()
+
 
 def compare_checks(
     before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool
@@ -127,7 +140,7 @@ def _compare_findings(
         candidates = [
             {*strata} if held else strata
             for side in (then, now)
-            for strata in _find_candidates(finding.check, side)
+            for strata in side.find_candidates(finding.check)
         ]
         values = max(map(len, candidates), default=1)
         of_check = _find_check_terms(was, finding, terms)
@@ -294,20 +307,6 @@ _WORDS = {
     "warn": "limit that warns",
     "fail": "limit that fails",
 }
-
-
-def _find_candidates(check: AnyCheck, side: _Side) -> Iterable[Sequence[Group]]:
-    """The strata of the values from which a check took the worst, for each possible entry."""
-    if not isinstance(check, Check):
-        return ()
-    is_rate = isinstance(check.metric, GroupMetric)
-    wanted = None if is_rate else find_comparison_id(check.metric) or "", {*check.given}
-    strata: dict[str, list[Group]] = {}
-    for row in side.rows.get((check.metric.id, check.of, frozenset(check.by)), ()):
-        compare = row.compare or "" if isinstance(row, ComparisonRow) else None
-        if (compare, {*row.averaged} or {name for name, _ in row.stratum}) == wanted:
-            strata.setdefault(repr(row.parameters), []).append(row.stratum)
-    return strata.values()
 
 
 def _is_simultaneous(finding: Finding) -> bool:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from fractions import Fraction
 from typing import Annotated
 
-from fairaudit.base.frozen import RARE, WRITTEN, Frozen, field
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, field, replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.judge import AnyCheck, Breach, Check, EvidenceStatus, Finding, Status
 from fairaudit.judge.left_out import NOTABLE
@@ -145,6 +145,23 @@ class CheckChange(Frozen):
     def tested(self) -> tuple[Change, ...]:
         """The changes that are tested: those of its groups, or of its value."""
         return tuple(group.change for group in self.groups) or (self.change,)
+
+    def with_tested(self, changes: Sequence[Change]) -> CheckChange:
+        """The check with other changes in place of `tested`, the smallest p-values first."""
+        if not self.groups:
+            return replace(self, change=changes[0])
+        groups = [
+            replace(group, change=change)
+            for group, change in zip(self.groups, changes, strict=True)
+        ]
+        worst = next((group.change for group in groups if group.decided and group.decides), None)
+
+        def rank(group: GroupChange) -> tuple[float, float]:
+            test = group.change.significance
+            return 1.0 if test is None else test.adjusted, -group.change.size
+
+        groups.sort(key=rank)
+        return replace(self, change=worst or self.change, groups=tuple(groups))
 
     @property
     def is_tested(self) -> bool:

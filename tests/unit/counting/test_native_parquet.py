@@ -526,12 +526,12 @@ def test_nulls_that_no_statistic_told_are_for_another_route(
 ) -> None:
     rows = [{"a": ["x", None, "y"][n % 3], "b": 1, "c": True, "y": n % 2} for n in range(60)]
     path = tmp_path / "rows.parquet"
-    chunk = parquet._chunk
+    read = parquet.Chunk.read
     for options in ({}, {"use_dictionary": ["a", "y"]}):
         write(path, rows, {"a": pa.string(), "b": pa.int64()}, **options)
         assert tally(counted("native", path)) == expected(rows)
         with monkeypatch.context() as patch:
-            patch.setattr(parquet, "_chunk", lambda *given: replace(chunk(*given), nulls=0))
+            patch.setattr(parquet.Chunk, "read", lambda *given: replace(read(*given), nulls=0))
             assert counted("", path).route != NATIVE
             assert tally(counted("", path)) == expected(rows)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -94,11 +93,9 @@ def test_most_strata_with_few_people_are_no_reversal_of_most_people() -> None:
 def test_a_pair_of_any_kind_is_among_the_suspects(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shortcut of the scan finds what a look at every pair of groups finds."""
 
-    def all_pairs(
-        _values: Any, _known: Any, groups: Any, comparable: Any, _floor: Any
-    ) -> Iterator[tuple[int, int, bool]]:
-        for g, partners in zip(groups.tolist(), comparable, strict=True):
-            yield from ((g, h, True) for h in groups[partners].tolist())
+    def all_pairs(scan: Any) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+        found = zip(scan.large.tolist(), scan.comparable, strict=True)
+        return [(g, h) for g, partners in found for h in scan.large[partners].tolist()], []
 
     kinds = set()
     for seed in range(25):
@@ -119,7 +116,7 @@ def test_a_pair_of_any_kind_is_among_the_suspects(monkeypatch: pytest.MonkeyPatc
         }  # fmt: skip
         found = fairaudit.audit(spec, frame).reversals
         with monkeypatch.context() as patch:
-            patch.setattr(scanning, "_find_suspects", all_pairs)
+            patch.setattr(scanning._PairScan, "suspected", property(all_pairs))
             again = fairaudit.audit(spec, frame).reversals
             # Other blocks of pairs are summed up in another order.
             assert [(one.kind, one.pair, one.given) for one in again] == [
