@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.random import Generator
 from samples import Floats, intervals, names, table_of
+from scipy.stats import beta
 
 from fairaudit.cube import GroupTable
 from fairaudit.cube.histogram import Bins, Histogram
@@ -19,7 +21,7 @@ from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import evaluate, find_metric
 from fairaudit.metrics.terms import MetricOptions
 
-SIZES = ((50, 50), (200, 200), (1000, 1000), (1000, 100), (5000, 5000))
+SIZES = ((50, 50), (200, 200), (1000, 1000), (1000, 100))
 """The people of both groups."""
 SHAPES = {"spread over all scores": (1.0, 1.0), "mostly low": (1.0, 6.0)}
 """The beta distributions of the scores."""
@@ -53,9 +55,11 @@ def labelled(
     logit = np.log(values / (1 - values))
     truth = np.stack([1 / (1 + np.exp(-(b + a * logit))) for a, b in errors], axis=1)
     people = np.zeros((runs, 3, len(sizes), _VALUES), dtype=np.int64)
+    # The chance that a beta-distributed score is rounded to each value, the ends included.
+    edges = beta.cdf(np.arange(1, _VALUES) / 100 + 0.005, *shape)
+    chances = np.diff(np.concatenate([[0.0], edges, [1.0]]))
     for g, n in enumerate(sizes):
-        at = np.clip(np.rint(random.beta(*shape, (runs, n)) * 100).astype(int), 1, _VALUES) - 1
-        counts = np.stack([np.bincount(row, minlength=_VALUES) for row in at])
+        counts = random.multinomial(n, chances, runs)
         people[:, 1, g] = random.binomial(counts, truth[:, g])
         people[:, 0, g] = counts - people[:, 1, g]
     joint = people.sum(axis=3)[:, :2, None]
@@ -90,13 +94,14 @@ def true_values(table: GroupTable, truth: Floats, metric: str) -> Floats:
 
 def refuted(random: Generator, runs: int) -> Iterator[Refuted]:
     """All tests on all designs; a group is wrong in one of them, and right in the other."""
-    for sizes in SIZES:
-        for shape, beta in SHAPES.items():
-            for error, wrong in ERRORS.items():
-                table, truth = labelled(random, sizes, beta, runs, ((1.0, 0.0), wrong))
-                where = f"{sizes[0]:,} and {sizes[1]:,} people, {shape}"
-                for name in METRICS:
-                    yield refuted_by(name, table, truth, where, error)
+    for sizes, (shape, parameters) in product(SIZES, SHAPES.items()):
+        # The power is that of scores spread over all values, in groups of equal size.
+        is_plain = shape == next(iter(SHAPES)) and sizes[0] == sizes[1]
+        for error, wrong in ERRORS.items() if is_plain else [("none", (1.0, 0.0))]:
+            table, truth = labelled(random, sizes, parameters, runs, ((1.0, 0.0), wrong))
+            where = f"{sizes[0]:,} and {sizes[1]:,} people, {shape}"
+            for name in METRICS:
+                yield refuted_by(name, table, truth, where, error)
 
 
 def refuted_by(name: str, table: GroupTable, truth: Floats, where: str, error: str) -> Refuted:

@@ -198,7 +198,8 @@ def _calibrated(random: Generator, scale: float) -> Iterator[str]:
         found.setdefault((one.metric, one.setting), []).extend([one.refuted, one.covered])
     for (metric, setting), shares in sorted(found.items()):
         texts = ("" if np.isnan(share) else _three(share) for share in shares)
-        yield _joined([metric, setting, *texts])
+        missing = [""] * (len(heads) - len(shares))
+        yield _joined([metric, setting, *texts, *missing])
 
 
 def _credible(random: Generator, scale: float) -> Iterator[str]:

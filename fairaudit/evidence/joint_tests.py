@@ -398,7 +398,7 @@ def find_sparse_interval(
     is_many = mix.sum(axis=0) ** 2 / np.square(mix).sum(axis=0) >= _MANY
     few = np.where(np.minimum(n, m) < _FEW, mix, 0.0).sum(axis=0)
     a, c = (np.nan_to_num(side.value) * size for side, size in zip(sides, (n, m), strict=True))
-    is_sparse = is_many & (few > mix.sum(axis=0) / 2) & stratified.are_enough(a, n, c, m)
+    is_sparse = is_many & (few > mix.sum(axis=0) / 2) & stratified.are_enough(mix, a, n, c, m)
     if not is_sparse.any():
         return None
     find_ends = stratified.average_difference if of_gap else stratified.average_ratio

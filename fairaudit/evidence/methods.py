@@ -217,9 +217,8 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER). A difference near 1 or -1 has few exceptions: "
-        "misses in one group, hits in the other. Its interval also includes the exact limit for "
-        "these few people (Hoeffding, Ann Math Stat 27:713). Such a wide interval can include "
+        "intervals of its shares (method: MOVER). A difference or ratio also has the farthest "
+        "limits of exact intervals of both shares at other levels. A wide interval can include "
         "parity (no disparity) although p is below .05. Intervals that hold at the same time have "
         "a higher threshold than 13: 13 · (z/1.96)⁵, and over all pairs the larger of 13 and "
         "2/3 · z². z is the critical value: 1.96 for a single 95 % interval.",

@@ -39,12 +39,7 @@ from fairaudit.metrics import (
     is_over_classes,
 )
 from fairaudit.metrics.evaluate import evaluate_again
-from fairaudit.metrics.terms import (
-    EXTREME_REFERENCES,
-    POOLED_REFERENCES,
-    Minimum,
-    ReferencePolicy,
-)
+from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-9
 """Bounds are floats: values this close to a limit do not cross it."""
@@ -169,7 +164,6 @@ def judge_missing(
         return bounds if anybody else None
     places = _find_entries(evaluation)
     value, low, high = (np.where(places, one, np.nan) for one in (evaluation.value, *ends))
-    # Small groups that missing people could enlarge, and the other values if these take part.
     joined = _find_joined_ends(evaluation)
     ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
     now, may, must = (
@@ -196,8 +190,8 @@ def judge_missing(
     turns = len(severest) > 1
     if not (turns or others or anybody):
         return None
-    bounds = replace(bounds, low=float(ends[0][z, w]), high=float(ends[1][z, w]))
-    return replace(bounds, turns=turns, others=others)
+    low_end, high_end = (float(end[z, w]) for end in ends)
+    return replace(bounds, low=low_end, high=high_end, turns=turns, others=others)
 
 
 def find_possible_ends(evaluation: Evaluation) -> Ends | None:
@@ -243,10 +237,9 @@ def _mark_joining(leaf: Evaluation) -> Marks:
 
 
 def _find_joined_ends(evaluation: Evaluation) -> Ends:
-    """The ends of values if groups take part that are too small now and could be larger, [Z, W].
+    """The ends of values if groups take part that missing people could enlarge, [Z, W].
 
-    These are the values of such groups, and all values if one of them may be an extreme. Other
-    values are NaN. An undefined value may be any number.
+    They are of these groups, and of all groups if one of them may be an extreme; others are NaN.
     """
     joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
     if not joining.any():
@@ -255,7 +248,7 @@ def _find_joined_ends(evaluation: Evaluation) -> Ends:
         (leaf.table.n if leaf.group_values is None else leaf.group_values.n)[joining].min()
         for leaf in evaluation.leaves
     ]
-    wide = evaluate_again(evaluation, Minimum(int(min(sizes))), joining.any(axis=0))
+    wide = evaluate_again(evaluation, int(min(sizes)), admitted=joining.any(axis=0))
     among = wide.judged & evaluation.table.known_strata[:, None]
     if not evaluation.spread and find_policy(evaluation) not in EXTREME_REFERENCES:
         among = among & joining

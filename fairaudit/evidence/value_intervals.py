@@ -301,8 +301,7 @@ def _compare_two_sides(
 def _find_rest(evaluation: Evaluation, values: GroupValues) -> tuple[GroupValues, Floats]:
     """The values of a pooled reference without each group, and the group's share of everybody."""
     assert evaluation.terms.policy is not None
-    counts = counts_for(values.metric, evaluation.table)
-    others = counts_of_others(counts, evaluation.terms.policy)
+    others = counts_of_others(counts_for(values.metric, evaluation.table), evaluation.terms.policy)
     rest = compute(values.metric, others, evaluation.terms.parameters)
     return rest, _weigh(values) / (_weigh(values) + _weigh(rest))
 
@@ -317,8 +316,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Rates of the same clusters are correlated: their variances do not add up. Intervals to an
-    # extreme group end at parity, so that errors beyond it would be lost in a sum of squares.
+    # Variances add up, but not of the same clusters, and not of intervals that end at parity.
     policy = parts[0].terms.policy
     adds = fold is MEAN and disparity.to_reference and policy not in EXTREME_REFERENCES
     adds = adds and not clusters.is_clustered(parts[0])
@@ -346,11 +344,9 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
         low, high = proportions.extend_gap(average[:2], shares, alpha)
         return average._replace(low=low, high=high)
     if fold.rank is None or fold in {MAX, MIN}:
-        together = (
-            ", both rates together" if disparity.per_class is None else ", all classes together"
-        )
+        together = "both rates" if disparity.per_class is None else "all classes"
         is_mean = fold in {MEAN, MEAN_MAGNITUDE, MEAN_RATIO}
-        return Interval(*bound_fold(fold, lows, highs), method + together * is_mean)
+        return Interval(*bound_fold(fold, lows, highs), method + f", {together} together" * is_mean)
     # Either may be the larger: the deciding one is printed, and its interval holds simultaneously
     # with that of the other.
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]

@@ -26,6 +26,7 @@ from fairaudit.metrics import (
     GroupMetric,
     GroupValues,
     Requirement,
+    TableMetric,
     build_disparity,
     evaluate,
 )
@@ -43,7 +44,7 @@ from fairaudit.metrics.reasons import (
     explain_undefined,
     explain_unknown,
 )
-from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, Minimum
+from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP
 from fairaudit.stats import distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.strata import gail_simon, pooled_variance_of_means
@@ -283,7 +284,7 @@ def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEval
     if not (is_maximum and is_difference) or terms.minimum.events:
         return
     size = max(terms.minimum.size or 0, LARGE_GROUP)
-    among_large = evaluate_again(evaluation, Minimum(size, LEAST_EXPECTED))
+    among_large = evaluate_again(evaluation, size, LEAST_EXPECTED)
     strata, known = evaluation.table.strata, evaluation.table.known_strata
     infinite = (np.isinf(evaluation.value) & evaluation.judged).any(axis=1)
     for z in np.flatnonzero(infinite & known).tolist():
@@ -370,13 +371,14 @@ def find_opposite_strata(
         support = support & table.known_strata[:, None]
         gap = np.where(support[:, first] & support[:, places], r - q, np.nan)
         variance = _find_variance((own, first), *([] if is_alone else [(side, places)]))
-        if variance is None:
-            reason = f"the variance of {own.metric.id} in a stratum is not known"
+        if variance is None or np.isnan(gap).all():
+            what = "variance" if variance is None else "direction"
+            reason = f"the {what} of {own.metric.id} in a stratum is not known"
             yield tell_unsearched(table.given, reason)
             continue
         _, p = gail_simon(gap, variance)
         for at in np.flatnonzero(p * len(pairs) < evidence.inference.alpha).tolist():
-            is_beyond = _mark_beyond(limit, metric, r[:, at], q[:, at], spread=within.spread)
+            is_beyond = _mark_beyond(limit, metric, r[:, at], q[:, at], within, pairs[at][0])
             turns = [np.where(is_beyond, np.fmax(turn * gap[:, at], 0), 0) for turn in (1, -1)]
             if not all(turn.any() for turn in turns):
                 continue
@@ -399,6 +401,18 @@ def _describe_turn(
         "number for all strata does not show"
     )
     return NotEvaluated((), (), reason, blocks=True)
+
+
+def explain_unsearched(check: Check) -> str:
+    """Why gaps of a check are not compared between levels of a column that it does not use."""
+    needs = {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.FEATURES}
+    if check.against:
+        return "the check is on a change between two outcomes"
+    if isinstance(check.metric, TableMetric):
+        return "the measure is one number for all groups"
+    if check.terms.at is not None or check.metric.requirements & needs:
+        return "scores and single people are not counted by this column"
+    return ""
 
 
 def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
@@ -434,14 +448,21 @@ def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
     return None if np.isnan(variance).all() else variance
 
 
-def _mark_beyond(limit: Limit, metric: Disparity, r: Floats, q: Floats, *, spread: bool) -> Marks:
-    """Marks of the strata where two rates [Z] differ by more than the limit, in any direction."""
+def _mark_beyond(
+    limit: Limit, metric: Disparity, r: Floats, q: Floats, within: Evaluation, g: int
+) -> Marks:
+    """Marks of the strata where two rates [Z] differ by more than the limit, in any direction.
+
+    A contrast is not computed from two rates alone: `within` has that of the group `g`.
+    """
     ways = [(r, q), (2 * q - r, q) if metric.comparison.one_sided else (q, r)]
-    if spread:
+    if within.spread:
         ends = np.maximum(r, q), np.minimum(r, q)
         ways = [ends if metric.comparison.highest_first else ends[::-1]]
     with np.errstate(all="ignore"):
         values = [metric.comparison.apply(first, second) for first, second in ways]
+    if metric.comparison.contrast and not metric.comparison.exact_in_strata:
+        values = [within.value[:, g], 2 * float(metric.ideal) - within.value[:, g]]
     beyond = [[limit.is_crossed(one, None) for one in value.tolist()] for value in values]
     return np.asarray(np.any(beyond, axis=0))
 

@@ -217,10 +217,11 @@ def evaluate_against(
 
 
 def evaluate_again(
-    evaluation: Evaluation, minimum: Minimum, admitted: Marks | None = None
+    evaluation: Evaluation, size: int, events: int | None = None, admitted: Marks | None = None
 ) -> Evaluation:
     """The same question with another minimum; `admitted` [G] groups are not excluded by a share."""
-    terms = replace(evaluation.terms, at=None, minimum=minimum)  # the tables are cut at it already
+    # The tables are cut at a threshold already.
+    terms = replace(evaluation.terms, at=None, minimum=Minimum(size, events))
     tables = [part.table for part in evaluation.parts if evaluation.subtracts] or [evaluation.table]
     if admitted is not None:
         tables = [table.admit(admitted) for table in tables]

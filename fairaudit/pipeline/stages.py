@@ -46,11 +46,16 @@ from fairaudit.judge import (
     list_without_outcome,
 )
 from fairaudit.judge import waivers as waiving
-from fairaudit.judge.entries import find_opposite_strata, find_passed_over, tell_unsearched
+from fairaudit.judge.entries import (
+    explain_unsearched,
+    find_opposite_strata,
+    find_passed_over,
+    tell_unsearched,
+)
 from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
 from fairaudit.judge.left_out import MISSING, LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Metric, Requirement, find_metric
+from fairaudit.metrics import Evaluation, GroupMetric, Metric, Requirement, find_metric
 from fairaudit.metrics.terms import NO_MINIMUM, POOLED, MetricOptions
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline import baseline as baselines
@@ -296,18 +301,15 @@ class Judge:
     def _find_opposite_levels(self, check: Check) -> Iterator[NotEvaluated]:
         """The pairs whose gap changes its direction between levels that are audited together."""
         column, metric, limit = self._spec.pooled, check.metric, check.fail or check.warn
-        if column is None or column in {*check.by, *check.strata} or check.terms.average:
+        if column is None or column in {*check.by, *check.strata} or limit is None:
             return
-        if not isinstance(metric, Disparity) or metric.fitted or metric.averages or check.against:
-            return
-        if limit and any(gap.contrast for _, gap in metric.parts):
-            reason = "the comparison is computed from more than two numbers"
+        if reason := explain_unsearched(check):
             yield tell_unsearched([*check.strata, column], reason)
-        elif limit:
-            terms = replace(check.terms, average=POOLED, minimum=NO_MINIMUM)
-            place = (check.by, (*check.strata, column), check.of)
-            evaluation = self._tables.evaluate(metric, place, terms)
-            yield from find_opposite_strata(limit, evaluation, self._evidence[check.id])
+            return
+        terms = replace(check.terms, average=POOLED, minimum=NO_MINIMUM)
+        place = (check.by, (*check.strata, column), check.of)
+        evaluation = self._tables.evaluate(metric, place, terms)
+        yield from find_opposite_strata(limit, evaluation, self._evidence[check.id])
 
     def _list_places(self, check: AnyCheck) -> list[tuple[Grouping, Grouping]]:
         """The groupings of a check with their strata; for a search, also all people as one."""

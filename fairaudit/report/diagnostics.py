@@ -283,7 +283,10 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         test = reversals.describe_test(
             reversal, alpha, lambda test: numbers.adjusted_p(test, alpha, "comparison")
         )
-        yield "sure", "; ".join(filter(None, (reversals.pattern(reversal), test)))
+        answer = "Yes" if reversal.is_significant(alpha) else "Not shown"
+        test = test.removeprefix(f"{reversals.MAY_BE_CHANCE}: ")
+        test = f"Is this more than chance? {answer}: {test}" if test else ""
+        yield from labelled("sure", [reversals.pattern(reversal), test])
         asks = getattr(finding.limit, "significant", True)
         if not asks and finding.status is not Status.PASS and not reversal.is_significant(alpha):
             text = f"the limit `{finding.limit}` does not ask whether this may be chance"

@@ -217,7 +217,10 @@ def answer_by_interval(finding: Finding, interval: str) -> str:
     low, high = estimate.low or 0.0, estimate.high or 0.0
     beyond = headlines.beyond_words(finding)
     is_shown = limit.excludes(low, high) if beyond else limit.includes(low, high)
-    answer = f"Yes: {interval}" if is_shown else f"Not shown: {interval}, which includes the limit"
+    answer = f"{'Yes' if is_shown else 'Not shown'}: {interval}"
+    answer += "" if is_shown else ", which includes the limit"
+    if not (is_shown or limit.conclusive):
+        answer += f"; this check decides by the value{' and p' if limit.significant else ''}"
     return f"Is the true value {beyond or 'within the limit'}? {answer}"
 
 

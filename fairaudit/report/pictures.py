@@ -40,13 +40,14 @@ class Interval(Frozen):
 class Rule(Frozen):
     """A line across the rows of a panel: the value of the reference, or a limit by its label.
 
-    `limit` is what the check does beyond it: `fail` or `warn`.
+    `limit` is what the check does beyond it: `fail` or `warn`; `bounds` is how the spec writes it.
     """
 
     value: float
     panel: str = ""
     label: str = ""
     limit: str = ""
+    bounds: str = ""
 
 
 class Intervals(Frozen):
@@ -150,14 +151,15 @@ def describe(picture: Picture) -> str:
 def explain(picture: Intervals, lines: str) -> str:
     """How to read the marks of a picture: those that it has; `lines` is what its lines are."""
     marks = {row.mark for row in picture.rows if math.isfinite(row.value)}
-    limits = {rule.limit for rule in picture.rules}
+    limits = {rule.limit: f" (value {rule.bounds})" * bool(rule.bounds) for rule in picture.rules}
     texts = {
         f"Blue: a group and its {lines}": Mark.GROUP in marks,
         "Bold: the groups that are compared": any(row.strong for row in picture.rows),
         "Diamond and dotted line: the reference": Mark.REFERENCE in marks,
         "Grey and hollow: not compared": Mark.ASIDE in marks,
-        "Dashed red line: beyond it the check fails": "fail" in limits,
-        "Amber line of dashes and dots: beyond it the check warns": "warn" in limits,
+        f"Dashed red line: beyond it the check fails{limits.get('fail')}": "fail" in limits,
+        f"Amber line of dashes and dots: beyond it the check warns{limits.get('warn')}": "warn"
+        in limits,
     }
     return " ".join(f"{text}." for text, is_drawn in texts.items() if is_drawn)
 

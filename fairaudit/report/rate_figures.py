@@ -190,9 +190,13 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
         return  # the rates that it compares are not those of the plain table
     write = numbers.percent if metric_titles.is_share(metric) else numbers.number
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
-        for value, side in () if limit is None else _places(finding, check, metric, limit):
+        if limit is None:
+            continue
+        alone = str(replace(limit, significant=False, conclusive=False))
+        bounds = "" if isinstance(check.metric, GroupMetric) else alone
+        for value, side in _places(finding, check, metric, limit):
             text = write(value, digits)
-            yield Rule(value, label=f"{name} {side} {text}", limit=name)
+            yield Rule(value, label=f"{name} {side} {text}", limit=name, bounds=bounds)
 
 
 def _places(

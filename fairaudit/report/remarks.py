@@ -111,6 +111,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         is_sure = any(one.is_significant(alpha) for one in found)
         compare += "." if is_sure else f"; this {reversals.MAY_BE_CHANCE}."
         texts.insert(0 if adjusted else len(texts), compare)
+        if not (is_sure or disparities):
+            texts.append("Collect more data, or let the check fail only with `significant: true`.")
     if reviewed:
         is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
         until = " Until then `fairaudit run` ends with exit code 1 (by default)." if is_fail else ""
@@ -136,7 +138,7 @@ def explain_evidence(every: Iterable[Diagnostic]) -> Iterator[str]:
     findings = [row.finding for row in every if isinstance(row.finding.limit, Limit)]
     if asked := [one for one in findings if getattr(one.limit, "significant", False)]:
         alpha = asked[0].check.inference.alpha
-        yield f"significant: chance is unlikely (p below {alpha}); parity is tested, not the limit"
+        yield f"significant: the gap is more than chance (p below {alpha})"
     if any(getattr(one.limit, "conclusive", False) for one in findings):
         yield "conclusive: the whole interval is over the limit"
 

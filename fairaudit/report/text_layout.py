@@ -160,8 +160,10 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
         ("○ others" if any(strong) else "○ value", not all(strong)),
         ("─ interval", any(len(_ends(row)) > 1 for row in rows)),
         *(
-            (" ".join(sign), any(rule.limit == limit for rule in rules))
+            (" ".join(sign) + f" ({rule.bounds})" * bool(rule.bounds), True)
             for limit, sign in _RULES.items()
+            for rule in rules
+            if rule.limit == limit
         ),
     )
     texts.append(", ".join(text for text, is_drawn in signs if is_drawn))

@@ -24,6 +24,9 @@ from fairaudit.stats.distributions import normal_below, normal_critical
 _Pairs: TypeAlias = tuple[Ints, Ints]
 """Two groups by two, by their indices."""
 
+_Sides: TypeAlias = tuple[Floats, Floats]
+"""A number of both groups of each pair."""
+
 _NEVER = -39.0
 """Logarithm of a chance that is lost in rounding when added to 1."""
 
@@ -168,9 +171,30 @@ def largest_difference(
     highest = p[k] - p[m] + np.hypot(up[k], down[m])
     if size is not None and _has_few_errors(p, n := size[members], alpha):
         k, m = _crossed(undominated(p, -n), undominated(-p, -n))
-        far = proportions.far_gap((1 - p[k], p[m]), (n[k], n[m]), alpha, over_pairs=True)
+        far = far_gap((1 - p[k], p[m]), (n[k], n[m]), alpha)
         highest = np.append(highest, far[far > 0])
     return float(lowest.max()), float(highest.max())
+
+
+def far_gap(errors: _Sides, sizes: _Sides, alpha: float) -> Floats:
+    """The upper bound of 1 minus twice a mean of shares of errors; NaN unless they are few.
+
+    The errors of a difference are the misses of one group and the hits of the other. This is the
+    exact bound of the mean share, at the size of the same variance. In groups of equal size it
+    holds for any shares: Hoeffding (1956), On the distribution of the number of successes in
+    independent trials, Ann Math Stat 27:713.
+
+    >>> far_gap((np.array([0.1]),) * 2, (np.array([10.0]),) * 2, 0.05).round(6)
+    array([0.975303])
+    """
+    with np.errstate(all="ignore"):
+        share, size = (errors[0] + errors[1]) / 2, 4 / (1 / sizes[0] + 1 / sizes[1])
+        few = np.asarray(share * size < proportions.far_hits(alpha, over_pairs=True))
+        bound = np.full(few.shape, np.nan)
+        if few.any():
+            share, size = (np.broadcast_to(side, few.shape)[few] for side in (share, size))
+            bound[few] = 1 - 2 * proportions.clopper_pearson(share, size, alpha)[0]
+    return bound
 
 
 def _has_few_errors(p: Floats, n: Floats, alpha: float) -> bool:
@@ -236,7 +260,7 @@ def difference_to_highest(
     if size is not None and _has_few_errors(p, n := size[members], alpha):
         rivals = undominated(p, -n)
         errors, sizes = (1 - p[rivals], p[:, None]), (n[rivals], n[:, None])
-        far = -proportions.far_gap(errors, sizes, alpha, over_pairs=True)
+        far = -far_gap(errors, sizes, alpha)
         far[(members[:, None] == members[rivals]) | np.isnan(far)] = np.inf
         result[0, members] = np.minimum(result[0, members], far.min(axis=1))
     return result[0], result[1]

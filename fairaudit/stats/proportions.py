@@ -305,7 +305,7 @@ ODDS_RATIO_INTERVAL = "MOVER of log odds"
 
 
 def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
-    """The errors below which a difference at this level reaches `far_gap`; at 95 % 2.6.
+    """The hits or misses below which differences have the bounds of `split_tails`; at 95 % 2.6.
 
     They are a fifth of the few hits of `mark_few`. Bounds `over_pairs` allow for the most extreme
     of all pairs, so that fewer errors do: ⅔ z².
@@ -422,24 +422,22 @@ def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha
         few |= np.minimum(share, 1 - share) * size < far_hits(alpha)
     if not few.any():
         return gap
-    lows, highs = [], []
-    for share, size, weight in zip(*(arrays[at::3] for at in range(3)), strict=True):
-        ends = weight[few] * split_tails(share[few], size[few], level[few])
-        lows.append(ends.min(axis=0))
-        highs.append(ends.max(axis=0))
+    parts = [
+        weight[few] * split_tails(share[few], size[few], level[few])
+        for share, size, weight in zip(*(arrays[at::3] for at in range(3)), strict=True)
+    ]
     low, high = np.array(low), np.array(high)
-    low[few] = np.fmin(low[few], join_tails(lows))
-    high[few] = np.fmax(high[few], -join_tails([-part for part in highs]))
+    low[few] = np.fmin(low[few], join_tails([ends.min(axis=0) for ends in parts]))
+    high[few] = np.fmax(high[few], -join_tails([-ends.max(axis=0) for ends in parts]))
     return low, high
 
 
 def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
     """The bounds of shares at tails of (α/2)^(i/6), i from 0 to 5: [low or high, i, ...].
 
-    Two sides that are both off have a chance of the product of their tails. So a bound of both
-    takes the farthest split of α/2. MOVER assumes that the distance of a bound grows as z. That
-    of a few hits does not, since a share cannot be below 0: with one hit on a side, and 100 groups
-    whose intervals hold together, MOVER covers .83. The first bound is the share itself.
+    Two sides that are both off have a chance of the product of their tails, so a bound of both
+    takes the farthest split of α/2. MOVER's distances grow as z; those of a few hits do not, and
+    with 100 groups whose intervals hold together it covers .83. The first is the share itself.
     """
     share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
     tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]
@@ -462,30 +460,6 @@ def join_tails(parts: Sequence[Floats]) -> Floats:
             for k in range(_SPLITS + 1)
         ])  # fmt: skip
     return np.asarray(least[-1])
-
-
-def far_gap(
-    errors: Sequence[Floats], sizes: Sequence[Floats], alpha: Alpha, *, over_pairs: bool = False
-) -> Floats:
-    """The upper bound of 1 minus twice a mean of shares of errors; NaN unless they are few.
-
-    The errors of a difference are the misses of one group and the hits of the other. MOVER's bound
-    covers .92 of two groups with an error each. This is the exact bound of the mean share, at the
-    size of the same variance. In groups of equal size it holds for any shares: Hoeffding (1956), On
-    the distribution of the number of successes in independent trials, Ann Math Stat 27:713.
-
-    >>> far_gap([np.array([0.1])] * 2, [np.array([10.0])] * 2, 0.05).round(6)
-    array([0.975303])
-    """
-    with np.errstate(all="ignore"):
-        share, size = sum(errors) / len(errors), len(errors) ** 2 / sum(1 / n for n in sizes)
-        most = far_hits(alpha, over_pairs=over_pairs) * len(errors) / 2
-        few = np.asarray(share * size < most)
-        bound = np.full(few.shape, np.nan)
-        if few.any():
-            sides = (np.broadcast_to(side, few.shape)[few] for side in (share, size, alpha))
-            bound[few] = 1 - 2 * clopper_pearson(*sides)[0]
-    return bound
 
 
 def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:

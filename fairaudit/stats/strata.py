@@ -16,6 +16,7 @@ _TOGETHER = 100
 """Degrees of freedom that are summed at a time."""
 
 _ENOUGH = 10
+_ROUNDING = 1e-9
 
 _TAIL = 0.05
 """Up to this level a normal quantile is below that of Gail & Simon's mixture."""
@@ -94,13 +95,21 @@ def mantel_haenszel(
     )
 
 
-def are_enough(a: Floats, n: Floats, c: Floats, m: Floats) -> Marks:
-    """Whether each side has ten hits and ten misses over all strata.
+def are_enough(weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats) -> Marks:
+    """Whether each side is worth ten hits and ten misses over all strata.
 
     With fewer of them a sum of differences is skewed: Sato's interval of it covers too seldom.
+    Hits of unequal weight are worth fewer: those of equal weight with the same variance. One more
+    hit, where it weighs most, stands for heavy strata that have none (Fay & Feuer 1997).
     """
-    rarest = np.min([np.sum(part, axis=0) for part in (a, n - a, c, m - c)], axis=0)
-    return np.asarray(rarest >= _ENOUGH)
+    enough = np.True_
+    for hits, size in ((a, n), (n - a, n), (c, m), (m - c, m)):
+        with np.errstate(all="ignore"):
+            each = np.where((weights > 0) & (size > 0), weights / size, 0.0)
+        one = each.max(axis=0)
+        total, spread = _sum(each * hits) + one, _sum(np.square(each) * hits) + np.square(one)
+        enough = enough & (one > 0) & (np.square(total) >= (_ENOUGH + 1 - _ROUNDING) * spread)
+    return np.asarray(enough)
 
 
 def _floats(*arrays: Floats) -> tuple[Floats, ...]:

@@ -246,7 +246,8 @@ def run_pair_tests(
     _, interaction = strata.gail_simon(r - q, variance)
     _, opposite = strata.any_negative(np.sign(pooled.share - other.share) * (r - q), variance)
     ends = (common.odds_low, common.odds_high)
-    enough = strata.are_enough(a, n, c, m)
+    shared = n * m / np.where(n + m > 0, n + m, 1.0)
+    enough = strata.are_enough(shared, a, n, c, m)
     bounds = np.where(enough, (common.difference_low, common.difference_high), np.nan)
     joined = np.stack([
         common.p, *ends, common.difference, *bounds, homogeneity, interaction, opposite

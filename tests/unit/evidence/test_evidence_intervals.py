@@ -454,7 +454,7 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     )
     lowest, above = down.max(), up  # near -1 it is of no pair that matters
     sizes = (size[i], size[j])
-    far = partial(proportions.far_gap, alpha=alpha, over_pairs=True)
+    far = partial(multiplicity.far_gap, alpha=alpha)
     down = np.fmin(down, -far((1 - share[j], share[i]), sizes[::-1]))
     up = np.fmax(up, far((1 - share[i], share[j]), sizes))
     gap = multiplicity.largest_difference(share, bounds, among, size, alpha)

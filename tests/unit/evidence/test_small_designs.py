@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator
+from decimal import Decimal
 from itertools import product
 from typing import Any
 
@@ -307,3 +308,25 @@ def test_a_rare_rate_averaged_over_strata(bench: Any, strata: int, rate: float) 
     none, one = hits.sum(axis=0) == 0, hits.sum(axis=0) == 1
     assert high[none] == pytest.approx(1 - 0.025 ** (1 / (20 * strata)))
     assert low[one] == pytest.approx(1 - 0.975 ** (1 / (20 * strata)))
+
+
+def test_ratio_of_averages_of_which_heavy_strata_have_few_people(bench: Any) -> None:
+    """Strata of weight 1 to 100, heavy ones of 8 people: Greenland and Robins cover .78 of them.
+
+    Hits are worth less where few of them weigh most: no hit of a heavy stratum may be seen.
+    """
+    strata, draws, small, rate = 30, 150, 8, 0.02
+    weights = np.geomspace(1, 100, strata)
+    heavy = weights > np.median(weights)
+    sizes = np.stack([np.where(heavy, small, 200), np.where(heavy, 200, small)], axis=1)
+    random = np.random.default_rng(42)
+    asked = bench("singles").how("selection_rate", "ratio")
+    levels = {f"{at:03}": Decimal(str(weight)) for at, weight in enumerate(weights.tolist())}
+    missed = 0
+    for _ in range(draws):
+        hits = random.binomial(sizes, rate)
+        table = bench("samples").table_of(np.stack([sizes - hits, hits], axis=1)[:, None])
+        terms = MetricOptions(bench("samples").TO_FIRST, average=Average(Weights.LEVELS, levels))
+        ends = find_intervals(evaluate(asked, table, terms)).at(0, 1)
+        missed += ends is not None and not ends[0] <= 1 <= ends[1]
+    assert missed / draws < 0.1
