@@ -85,6 +85,26 @@ class _Node(Frozen):
     text: str = ""
     texts: tuple[str, ...] = ()
 
+    @classmethod
+    def of_literal(cls, tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own tree
+        """A literal. A list in `in (…)` has the kind of its elements."""
+        expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
+        column = pl.select(expression).to_series()
+        if isinstance(column.dtype, pl.List):
+            texts = tuple(value for value in column[0] if isinstance(value, str))
+            return cls(_find_kind(column.dtype.inner), text="a value of the list", texts=texts)
+        value, texts = column[0], ()
+        match value:
+            case bool() | None:
+                text = {True: "true", False: "false", None: "null"}[value]
+            case str():
+                text, texts = "'" + value.replace("'", "''") + "'", (value,)
+            case bytes():
+                text = f"0x{value.hex()}"
+            case _:
+                text = str(value)
+        return cls(_find_kind(column.dtype), text=text, texts=texts)
+
     def walk(self) -> Iterator[_Node]:
         """The node, and all nodes within it."""
         yield self
@@ -350,7 +370,7 @@ def _convert(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
         case "Column":
             return _Node(_Kind.COLUMN, body, text=body if body.isidentifier() else f'"{body}"')
         case "Literal":
-            return _convert_literal(tree)
+            return _Node.of_literal(tree)
         case "BinaryExpr":
             return _make_call(body["op"], (_convert(body["left"]), _convert(body["right"])))
         case "Function":
@@ -372,26 +392,6 @@ def _make_call(name: str, inner: tuple[_Node, ...]) -> _Node:
     if name in _LETTERS:
         return _Node(_Kind.TEXT, name, inner)
     return _Node(_Kind.COMPARISON if name in _ALLOWED else _Kind.OTHER, name, inner)
-
-
-def _convert_literal(tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own tree
-    """A literal. A list in `in (…)` has the kind of its elements."""
-    expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
-    column = pl.select(expression).to_series()
-    if isinstance(column.dtype, pl.List):
-        texts = tuple(value for value in column[0] if isinstance(value, str))
-        return _Node(_find_kind(column.dtype.inner), text="a value of the list", texts=texts)
-    value, texts = column[0], ()
-    match value:
-        case bool() | None:
-            text = {True: "true", False: "false", None: "null"}[value]
-        case str():
-            text, texts = "'" + value.replace("'", "''") + "'", (value,)
-        case bytes():
-            text = f"0x{value.hex()}"
-        case _:
-            text = str(value)
-    return _Node(_find_kind(column.dtype), text=text, texts=texts)
 
 
 def _find_kind(dtype: Any) -> _Kind:  # noqa: ANN401  # a Polars type, or its class

@@ -243,6 +243,45 @@ class WidestGap(Frozen):
     sure: str
     is_significant: bool | None
 
+    @classmethod
+    def of(
+        cls, row: RateRow, other: RateRow, ratio: ComparisonRow | None, result: AuditResult
+    ) -> WidestGap:
+        """The gap of a group to its reference; a ratio if the spec asks for ratios."""
+        about: RateRow | ComparisonRow = ratio or row
+        if ratio is not None:
+            estimate, part = ratio.estimate, ratio.parts[0]
+            metric, sides = part.metric, part.sides
+            apart, between = headlines.times(estimate), numbers.interval(estimate, share=False)
+            level = result.provenance.inference.percent
+            kind = numbers.interval_heading(f"{level} interval", [estimate])
+            is_known = estimate.low is not None and estimate.high is not None
+            is_significant = _is_apart(ratio) if is_known else None
+            where = f", {'excludes' if is_significant else 'includes'} 1" if is_known else ""
+            sure = f"{kind} {between}{where}" if between else "no interval"
+        else:
+            assert row.difference is not None
+            metric, sides = row.metric, [Side(rate.group, rate.estimate) for rate in (row, other)]
+            apart = metric_titles.gap(metric, row.difference, [0]) if row.difference else ("", "")
+            test = row.estimate.significance
+            sure = "not tested" if test is None else numbers.adjusted_p(test, row.alpha)
+            is_significant = None if test is None else test.adjusted < row.alpha
+        text = headlines.contrast(metric, row.of, sides, apart, burden=row.of in result.burdens)
+        text += numbers.in_stratum(row.stratum)
+        text += metric_titles.options(about.parameters, about.averaged)
+        # The name of a model or a stage.
+        text += "" if row.of in _UNNAMED else f" ({names.name(row.of)})"
+        rates = [side.estimate for side in sides]
+        digits = metric_titles.digits_of_rates(metric, [rates])
+        first, second = (rate.value for rate in rates)
+        results = [(first, second, apart[0], ratio is not None)] if apart[0] else []
+        digits = metric_titles.digits_that_give(metric, results, digits)
+        counts = " against ".join(metric_titles.rate(metric, rate, digits) for rate in rates)
+        by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
+        if is_significant is not None:
+            sure = f"{'clear' if is_significant else 'no clear'} gap: {sure}"
+        return cls(text, f"{by}{counts}; {sure}", is_significant)
+
 
 def widest(result: AuditResult) -> list[WidestGap]:
     """For each rate and grouping the group farthest from its reference, significant ones first."""
@@ -266,7 +305,7 @@ def widest(result: AuditResult) -> list[WidestGap]:
                 ratios.append(one)
         found = [(_is_apart(one), abs(math.log(one.estimate.value))) for one in ratios]
         ratio = ratios[found.index(max(found))] if ratios else None
-        gaps.append(_gap(row, rows[_table_of(row), row.reference], ratio, result))
+        gaps.append(WidestGap.of(row, rows[_table_of(row), row.reference], ratio, result))
     return gaps
 
 
@@ -287,45 +326,6 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
     adjusted = 1.0 if test is None else test.adjusted
     assert row.difference is not None
     return adjusted >= row.alpha, not metric_titles.is_share(row.metric), -abs(row.difference)
-
-
-def _gap(
-    row: RateRow, other: RateRow, ratio: ComparisonRow | None, result: AuditResult
-) -> WidestGap:
-    """The gap of a group to the row of its reference; a ratio where the spec asks for ratios."""
-    about: RateRow | ComparisonRow = ratio or row
-    if ratio is not None:
-        estimate, part = ratio.estimate, ratio.parts[0]
-        metric, sides = part.metric, part.sides
-        apart, between = headlines.times(estimate), numbers.interval(estimate, share=False)
-        level = result.provenance.inference.percent
-        kind = numbers.interval_heading(f"{level} interval", [estimate])
-        is_known = estimate.low is not None and estimate.high is not None
-        is_significant = _is_apart(ratio) if is_known else None
-        where = f", {'excludes' if is_significant else 'includes'} 1" if is_known else ""
-        sure = f"{kind} {between}{where}" if between else "no interval"
-    else:
-        assert row.difference is not None
-        metric, sides = row.metric, [Side(rate.group, rate.estimate) for rate in (row, other)]
-        apart = metric_titles.gap(metric, row.difference, [0]) if row.difference else ("", "")
-        test = row.estimate.significance
-        sure = "not tested" if test is None else numbers.adjusted_p(test, row.alpha)
-        is_significant = None if test is None else test.adjusted < row.alpha
-    text = headlines.contrast(metric, row.of, sides, apart, burden=row.of in result.burdens)
-    text += numbers.in_stratum(row.stratum)
-    text += metric_titles.options(about.parameters, about.averaged)
-    # The name of a model or a stage.
-    text += "" if row.of in _UNNAMED else f" ({names.name(row.of)})"
-    rates = [side.estimate for side in sides]
-    digits = metric_titles.digits_of_rates(metric, [rates])
-    first, second = (rate.value for rate in rates)
-    results = [(first, second, apart[0], ratio is not None)] if apart[0] else []
-    digits = metric_titles.digits_that_give(metric, results, digits)
-    counts = " against ".join(metric_titles.rate(metric, rate, digits) for rate in rates)
-    by = f"by {numbers.subset(row.by)}: " if len(row.by) > 1 else ""
-    if is_significant is not None:
-        sure = f"{'clear' if is_significant else 'no clear'} gap: {sure}"
-    return WidestGap(text, f"{by}{counts}; {sure}", is_significant)
 
 
 _MOST_FAILED = 5

@@ -114,6 +114,27 @@ class Entry(Frozen):
         word = self.reference_word
         return ReferencePolicy(word) if word in key_schema.REFERENCES else None
 
+    def explain_unmet(self, of: str) -> str | None:
+        """A message on a need that the spec does not meet; None if it meets all."""
+        context, metric = self.context, self.metric
+        if self.shape.at is None:
+            one_class = self.shape.of_class is not None
+            return find_unmet(metric, of, context.outcomes, one_class=one_class)
+        if not self.requirements <= _CLASSES:
+            return f"{metric.id} takes no threshold of a score"
+        if context.outcomes[of].score is None:
+            return f"{metric.id} at a threshold needs a score, and {of} has none"
+        counts = f"{metric.id} at a threshold counts the bins of a score"
+        if context.is_weighted:
+            what = "which a weighted sample does not have yet: leave out the weight, or `at`"
+            return f"{counts}, {what}"
+        if context.shape.columns.cluster is not None or context.shape.design is not None:
+            return f"{counts}, which are not counted by clusters: leave out the cluster, or `at`"
+        labels = metric.requirements & {Requirement.LABEL}
+        if _unmet(labels, of, context.outcomes, one_class=False):
+            return f"{metric.id} needs a label of two classes: name it in `columns`"
+        return None
+
 
 def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry | None:
     """An entry with its metric, compared if the entry says so; adds a fault and returns None."""
@@ -200,7 +221,7 @@ def quote_limits(document: Document, path: Path) -> LimitQuotes:
 def refuse_unmet(entry: Entry, of: str | None) -> None:
     """Adds a fault for everything that the metric needs and the spec lacks."""
     context, metric = entry.context, entry.metric
-    if of is not None and (why := _unmet_by(entry, of)):
+    if of is not None and (why := entry.explain_unmet(of)):
         entry.fault("metric", why)
     if of is not None and context.is_weighted and adds_up(entry, of):
         what = f"{metric.id}: sums are not supported with survey weights"
@@ -313,27 +334,6 @@ def explain_score(context: Context) -> str | None:
 def is_of_label(metric: Metric) -> bool:
     """Whether a metric needs the label and no other outcome."""
     return bool(metric.requirements) and metric.requirements <= _OF_LABEL
-
-
-def _unmet_by(entry: Entry, of: str) -> str | None:
-    """A message on a need of an entry that the spec does not meet; None if it meets all."""
-    context, metric = entry.context, entry.metric
-    if entry.shape.at is None:
-        one_class = entry.shape.of_class is not None
-        return find_unmet(metric, of, context.outcomes, one_class=one_class)
-    if not entry.requirements <= _CLASSES:
-        return f"{metric.id} takes no threshold of a score"
-    if context.outcomes[of].score is None:
-        return f"{metric.id} at a threshold needs a score, and {of} has none"
-    counts = f"{metric.id} at a threshold counts the bins of a score"
-    if context.is_weighted:
-        return f"{counts}, which a weighted sample does not have yet: leave out the weight, or `at`"
-    if context.shape.columns.cluster is not None or context.shape.design is not None:
-        return f"{counts}, which are not counted by clusters: leave out the cluster, or `at`"
-    labels = metric.requirements & {Requirement.LABEL}
-    if _unmet(labels, of, context.outcomes, one_class=False):
-        return f"{metric.id} needs a label of two classes: name it in `columns`"
-    return None
 
 
 def find_unmet(

@@ -200,10 +200,8 @@ def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alph
     counts = weights > 0
     p, n = np.where(counts, shares, 0.0), np.where(counts, sizes, 1.0)
     w, total = np.where(counts, weights, 0.0), np.where(counts, weights * shares, 0.0).sum(axis=0)
-    return (
-        total - _reach_down(p, n, w, alpha),
-        total + _reach_down(1 - p, n, w, alpha),
-    )
+    down, up = _reach_down(p, n, w, alpha), _reach_down(1 - p, n, w, alpha)
+    return total - down, total + up
 
 
 def _reach_down(p: Floats, n: Floats, w: Floats, alpha: Alpha) -> Floats:

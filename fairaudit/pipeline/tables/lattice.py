@@ -253,16 +253,13 @@ def epsilons(
         unbounded = _explain_unbounded(evaluations.values(), smoothed=bool(pseudo))
         parameters, smoothing = request.terms.parameters, "no smoothing"
         if pseudo and parameters.towards is not None:
-            smoothing = (
-                f"smoothing: {pseudo * classes:g} is added to the counts of each group, divided"
-            )
-            smoothing += " like the outcomes of all groups together"
+            smoothing = f"smoothing: {pseudo * classes:g} is added to the counts of each group, "
+            smoothing += "divided like the outcomes of all groups together"
         elif pseudo:
             smoothing = f"smoothing: {pseudo:g} is added to the count of each outcome, "
             smoothing += f"{pseudo * classes:g} in total"
-        bounds = not unbounded
         largest = max(values.values())
-        if bounds and largest > epsilon + 1e-9:
+        if not unbounded and largest > epsilon + 1e-9:
             raise AssertionError(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
@@ -279,7 +276,7 @@ def epsilons(
             epsilon=epsilon,
             factor=math.exp(epsilon),
             twice=2 * epsilon,
-            bounds_subsets=bounds,
+            bounds_subsets=not unbounded,
             regime=regime,
             low=ends[0],
             high=ends[1],

@@ -186,8 +186,13 @@ def signs(words: str) -> Markup:
     """The words as markup: line breaks are kept, text from right to left is isolated."""
     if words.isspace():
         return escape(repr(words))  # a blank level has a name, too
-    lines = [_WORD.sub(_shortened, printable(line)) for line in words.split("\n")]
-    return Markup("<br>").join(map(_isolated, lines))
+    lines, bdi = [], Markup("<bdi>{}</bdi>")
+    for line in words.split("\n"):
+        # Every other part is a run of right-to-left characters.
+        parts = RIGHT_TO_LEFT.split(_WORD.sub(_shortened, printable(line)))
+        isolated = (bdi.format(part) if n % 2 else escape(part) for n, part in enumerate(parts))
+        lines.append(Markup().join(isolated))
+    return Markup("<br>").join(lines)
 
 
 def titled(words: str) -> Markup:
@@ -212,14 +217,6 @@ def linked(words: str) -> Markup:
 def _shortened(match: re.Match[str]) -> str:
     word = match[0]
     return f"{word[:_KEPT]}…{word[-_KEPT // 3 :]} ({len(word):,} characters)"
-
-
-def _isolated(line: str) -> Markup:
-    """The line with each run of right-to-left characters in a `bdi`."""
-    runs = RIGHT_TO_LEFT.split(line)
-    bdi = Markup("<bdi>{}</bdi>")
-    parts = (bdi.format(run) if index % 2 else escape(run) for index, run in enumerate(runs))
-    return Markup().join(parts)
 
 
 _FEW_TABLES = 3
