@@ -216,7 +216,7 @@ def judge(
         doubts = [*doubts, *find_hidden_by_few(limit, evaluation)]
         doubts += find_hidden_by_smoothing(limit, evaluation, entries, evidence)
         doubts += find_cancelling_parts(limit, evaluation, entries)
-        doubts += find_opposite_strata(limit, evaluation, evidence)
+        doubts += find_opposite_strata(limit, evaluation, evidence) if entries else ()
         if check.against is None:
             doubts += _find_on_other_side(limit, evaluation, entries, evidence)
     is_open = any(item.blocks for item in doubts) and outcome.status not in failing

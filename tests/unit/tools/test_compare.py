@@ -909,7 +909,7 @@ def test_a_check_that_asks_otherwise_does_not_hide_that_it_fails() -> None:
 
 def test_a_level_in_a_comparison_is_told_as_a_name() -> None:
     """Of a reversal, too: one line, of an end, and not to be taken for one of our words."""
-    called = {"open": "everybody", "closed": "long " + "x" * 9_000}
+    called = {"open": "the whole check", "closed": "long " + "x" * 9_000}
     before = {(called[how], size): count for (how, size), count in TREATED.items()}
     mixed = {key: (round(hits / n * 350), 350) for key, (hits, n) in before.items()}
     titles = [{"title": "line\nbreak"}, {"title": "next \x1b[31mline"}]
@@ -919,7 +919,7 @@ def test_a_level_in_a_comparison_is_told_as_a_name() -> None:
         if one.page is not None:
             assert "x" * 100 not in one.page(pages.document(changes, all_rows=True))
     text = text_of(changes)
-    assert "'everybody' against long xx" in text or "against 'everybody'" in text
+    assert "'the whole check' against long xx" in text or "against 'the whole check'" in text
     assert text.startswith(r"Comparison: line break → next \x1b[31mline")
 
 
