@@ -83,7 +83,7 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """The parts of α for the joint test and for the pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""If p is below `_FAR`, the other test counts if its p is more than `_OFF` times as large."""
+"""Below `_FAR`, χ² and G check each other: the larger p counts if it is `_OFF` times as large."""
 
 _WHOLE = 1e-6
 """An effective number of people this close to a whole number counts as this number."""
@@ -282,7 +282,7 @@ def run_joint_tests(evaluation: Evaluation, values: GroupValues) -> list[JointTe
 
 
 def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """Tests shares in clusters: two groups by z, more with sizes as if pairs were independent."""
+    """Tests shares in clusters: two groups by z, more groups jointly with effective sizes."""
     robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
     joint_tests = run_joint_tests(evaluation, robust)
     tests = _stack_spread_tests(evaluation, values, joint_tests)
@@ -374,7 +374,7 @@ _ALIKE_IN_STRATA = "equal in every stratum"
 def find_sparse_interval(
     evaluation: Evaluation, comparison: Comparison, alpha: Alpha
 ) -> Interval | None:
-    """The interval of an average over mostly sparse strata, against a reference; otherwise NaN."""
+    """The intervals of averages over mostly sparse strata, against a reference; None if none is."""
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None

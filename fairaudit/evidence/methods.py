@@ -124,8 +124,8 @@ def _name_disparity_test(metric: Disparity) -> str:
 _SIDE_TEST = ". If only {} is significant, a value over its limit is inconclusive"
 _CORRECTED = "The p-value is corrected for the {} (Šidák)."
 _TO_EXTREME = (
-    "Each group is compared with every group that has a more extreme value; the p-value is "
-    "corrected over pairs (Tukey–Kramer)."
+    "Each group is tested against every group with a higher rate (with a lower rate, if the "
+    "reference is the lowest); the p-value is corrected over pairs (Tukey–Kramer)."
 )
 
 
@@ -217,11 +217,12 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER). A difference or ratio also has the farthest "
-        "limits of exact intervals of both shares at other levels. A wide interval can include "
-        "parity (no disparity) although p is below .05. Intervals that hold at the same time have "
-        "a higher threshold than 13: 13 · (z/1.96)⁵, and over all pairs the larger of 13 and "
-        "2/3 · z². z is the critical value: 1.96 for a single 95 % interval.",
+        "intervals of its shares (method: MOVER). The interval of a difference or ratio "
+        "is made wider if exact intervals of both shares at other confidence levels, combined, "
+        "reach farther. A wide interval can include parity (no disparity) although p is below "
+        ".05. If several intervals hold at the same time, the threshold is 13 · (z/1.96)⁵ instead "
+        "of 13; over all pairs, it is 13, or 2/3 · z² if that is larger. z is the critical value: "
+        "1.96 for a single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -393,7 +394,7 @@ METHODS = (
         "An exact test of whether two shares are equal. It uses the probabilities of all tables of "
         "counts that have the same totals as the observed table. It replaces z in two cases: a "
         "count that would be expected if both shares were equal is below 5; or the p-value of z is "
-        "below .025 and, by a more exact formula, more than 10 % wrong (saddle point; "
+        "below .025 and differs by more than 10 % from that of a more exact formula (saddle point; "
         "Barndorff-Nielsen, Biometrika 73:307).",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),

@@ -58,8 +58,8 @@ MISSING = frozenset({
 class LeftOutPart(Frozen):
     """The people left out for a reason, and their `groups`, those with the most people first.
 
-    `weight` is their share of the weight: of all people of the check, or in a `LeftOutGroup` of all
-    people of the group. It is None without weights.
+    `weight` is their share of the weight of all people of the check. In a `LeftOutGroup`, it is
+    their share of the weight of the group. It is None without weights.
     """
 
     reason: LeftOutReason
@@ -102,7 +102,8 @@ class LeftOutPeople(Frozen):
     """The people and groups of a check that it does not judge.
 
     `of_people` is the number of all people of the check: for a rate among people with a positive
-    label, those with a positive or unknown label. `groups` of `of_groups` have no judged people.
+    label, those with a positive or unknown label. `of_groups` is the number of groups, and `groups`
+    is the number of those without judged people.
     Each person counts for the first of the `reasons` that applies. `by_group` has one or two judged
     groups: the group that loses the largest share of its people, and the group that loses the
     largest share if people of unknown outcome do not count as lost. A published report hides the

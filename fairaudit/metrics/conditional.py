@@ -19,7 +19,7 @@ from fairaudit.metrics.group_metrics import count_effective_of_share, sum_cells
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
 from fairaudit.stats import proportions, sample_sizes
 
-_FACTOR = "A factor that is itself a result of the disparity hides the disparity."
+_FACTOR = "Strata that are themselves a result of the disparity hide the disparity."
 _PREDICTION = frozenset({Requirement.PREDICTION})
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
@@ -154,8 +154,8 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     other_tools="Žliobaitė (§3.3.2) builds strata with a logistic model, as Rosenbaum & Rubin "
     "(1983), https://doi.org/10.1093/biomet/70.1.41, do. In fairaudit, the weight of a stratum is "
     "its number of people; with `average: overlap`, it is n · m / (n + m), for the n people of the "
-    "group and the m people of the reference in the stratum (Li, Morgan & Zaslavsky 2018). The "
-    "survey combines the strata as `unexplained_difference` with the same `given` does.",
+    "group and the m people of the reference in the stratum (Li, Morgan & Zaslavsky 2018). Like "
+    "Žliobaitė, `unexplained_difference` with the same `given` averages over these strata.",
     parts=((r.SELECTION_RATE, SHORTFALL),),
     averages=(POOLED,),
     conditional=True,
@@ -175,8 +175,8 @@ DISPARITIES = (
         other_tools="With `average: group`, the weight of a stratum is the number of people of the "
         "group with a negative label in the stratum, P(a | s, y-). With `average: group_people`, "
         "it is the number of all people of the group in the stratum, P(a | s). `reference` and "
-        "`reference_people` use the people of the reference instead. Beutel et al. use all people "
-        "of the subgroup, too (their P(A = a | s = 0)).",
+        "`reference_people` use the people of the reference instead. Beutel et al. also use the "
+        "weight of all people of a group: their P(A = a | s = 0).",
         parts=((r.FALSE_POSITIVE_RATE, DIFFERENCE),),
         averages=(UNIFORM,),
         conditional=True,
@@ -285,8 +285,8 @@ DISPARITIES = (
         short="belift, all",
         description="The selection rate of the group in the stratum divided by the selection rate "
         "of all people in all strata.",
-        caution="The value mixes the effects of stratum and group, because the rates of strata "
-        "differ for all people.",
+        caution="The value mixes the effects of stratum and group, because the rate of all "
+        "people also differs from stratum to stratum.",
         source=citations.ZLIOBAITE,
         other_tools="The same as Žliobaitė's belift. Here, `belift` compares within the stratum.",
         parts=((r.SELECTION_RATE, RATIO),),

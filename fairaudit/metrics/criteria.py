@@ -191,7 +191,7 @@ CRITERIA = (
         description="Within each stratum, the highest selection rate of any group minus the "
         "lowest. A stratum holds the people with the same value of a factor that the spec "
         "declares.",
-        caution="A factor that is itself a result of the disparity hides the disparity. Small "
+        caution="Strata that are themselves a result of the disparity hide the disparity. Small "
         "strata have wide gaps by chance.",
         source=citations.CORBETT,
         parts=((r.SELECTION_RATE, GAP),),
@@ -570,8 +570,9 @@ DISPARITIES = (
         aliases=("least_squares_slope",),
         family="conditional",
         description="The mean of the group minus the mean of the reference, among people with the "
-        "same values in the columns of `controls`. It is the mean of a score, a numeric column or "
-        "the decision. The difference is estimated by one least-squares regression of all groups.",
+        "same values in the columns of `controls`. Means of a score, a numeric column or the "
+        "decision can be compared. The difference is estimated by one least-squares regression of "
+        "all groups.",
         caution="A control that is itself a result of the disparity hides it. The regression "
         "assumes that the effects of the controls add up, so it misses an effect that only a "
         "combination of controls has. People with a missing value in a control are left out.",

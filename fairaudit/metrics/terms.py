@@ -60,7 +60,10 @@ class Family(StrEnum):
         if self is Family.CHECK:
             return "the tests of this check"
         of = " of the same outcome" if self is Family.OUTCOME else ""
-        return f"all different tests of the checks{of} that can fail, or of those that only warn"
+        return (
+            f"all tests of the checks{of} that can fail (for a check that only warns: of those "
+            "that only warn); equal tests count once"
+        )
 
 
 class RatioInterval(StrEnum):

@@ -256,7 +256,9 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             ).strip()
             for breach in others
         ]
-        also = f"over the limit: {numbers.first_few(texts, _MOST_BREACHES)}" if texts else ""
+        is_below = any(breach.signed_value < 0 for breach in others)
+        sign = " (negative: below)" * (is_below and getattr(finding.limit, "below", None) is None)
+        also = f"over the limit{sign}: {numbers.first_few(texts, _MOST_BREACHES)}" if texts else ""
         yield from labelled("also", [also, _warned(result, finding)])
         notes = [finding_facts.backing(finding), finding.why, _unseen(result, finding)]
         notes += _compare_in_strata(result, finding)
@@ -500,7 +502,7 @@ def _missing(finding: Finding) -> str:
     if not who:
         return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
-        return f"{who}: no bounds, and the verdict could change"
+        return f"{who}: their effect on the value has no bounds, so the verdict could change"
     value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
     if finding.status is Status.INCONCLUSIVE and not bounds.turns:
         return value  # other people who are left out may change the verdict together with these

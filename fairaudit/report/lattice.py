@@ -309,11 +309,11 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
         )
     return (
         "A gap first appears at a group by two or more columns under two conditions. The group "
-        "differs from all other people, and from the rest of each larger group that contains it, "
-        f"by more than {least} and significantly (the largest p, {corrected}). No larger group "
-        f"that contains it differs from all other people by more than {least} with p < "
-        f"{inference.alpha:g} (uncorrected). These larger groups may still have a gap: see their "
-        "intervals."
+        f"differs by more than {least}, and significantly, from all other people and from the rest "
+        f"of each larger group that contains it (the largest p of these tests, {corrected}). No "
+        f"larger group that contains it differs from all other people by more than {least} with "
+        f"p < {inference.alpha:g} (uncorrected). These larger groups may still have a gap: see "
+        "their intervals."
     )
 
 

@@ -164,7 +164,7 @@ def _tables_of(result: AuditResult) -> list[_Published]:
         what = "the result has no ratios to the highest rate"
         hint = "add `impact_ratio` to the spec (or `profile: nyc-ll144`)"
         if any(row.estimate.suppressed for row in result.rates):
-            hint += "; where the spec does, all of them are suppressed"
+            hint += "; if the spec has it already, all its ratios are suppressed"
         raise UsageError(what, hint)
     return tables
 

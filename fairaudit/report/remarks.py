@@ -33,7 +33,7 @@ from fairaudit.result import (
 
 
 def distance(diagnostic: Diagnostic) -> float:
-    """How much of the way from parity to its limit a value has left; 1 at parity, ∞ unknown."""
+    """The distance of a value from its limit: 1 at parity, 0 at the limit, ∞ if unknown."""
     finding = diagnostic.finding
     metric = getattr(finding.check, "metric", None)
     estimate, limit = finding.estimate, finding.limit
@@ -103,13 +103,15 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if found:
         by = dict.fromkeys(names.name(one.attribute) for one in found)
         strata = dict.fromkeys(names.name(name) for one in found for name in one.given)
-        compare = f"Before you act on gaps by {' or '.join(by)}, compare people with the same "
         turned = all(one.kind is ReversalKind.EVERY_STRATUM for one in found)
-        which = "the gaps have" if turned else "some of these gaps are unclear or have"
-        compare += f"{' and '.join(strata)}: for them, {which} the opposite direction"
+        gaps, which = "gaps", "the gaps have" if turned else "some gaps are unclear or have"
+        if len(found) == 1:
+            gaps, which = "the gap", "the gap has" if turned else "the gap is unclear or has"
+        compare = f"Before you act on {gaps} by {' or '.join(by)}, compare people with the same "
+        compare += f"{' and '.join(strata)}: among them, {which} the opposite direction."
         alpha = result.provenance.inference.alpha
         is_sure = any(one.is_significant(alpha) for one in found)
-        compare += "." if is_sure else f"; this {reversals.MAY_BE_CHANCE}."
+        compare += "" if is_sure else f" The opposite direction {reversals.MAY_BE_CHANCE}."
         texts.insert(0 if adjusted else len(texts), compare)
         if not (is_sure or disparities):
             texts.append("Collect more data, or let the check fail only with `significant: true`.")
@@ -144,12 +146,12 @@ def explain_evidence(every: Iterable[Diagnostic]) -> Iterator[str]:
 
 
 _SHOWN = 2
-"""The number of groups whose decisions are to be reviewed first."""
+"""The number of checks that the next steps name one by one."""
 
 
 def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
     """How many passed, and how close; for an audit that passes, what it may have missed."""
-    passed = [diagnostic for diagnostic in every if diagnostic.level is Level.PASS]
+    passed = [row for row in every if row.finding.status is Status.PASS]
     if passed and len(passed) < len(every):
         closest = min(passed, key=distance)
         is_told = math.isfinite(distance(closest))
@@ -171,7 +173,7 @@ def _detectable(finding: Finding) -> float:
 
 
 def uncovered(result: AuditResult) -> Iterator[str]:
-    """How much no limit looks at, and how far the worst of it goes."""
+    """How many of the possible limits the spec sets, and the worst value without a limit."""
     if not result.findings:
         return
     limited = [(row, entry) for row in result.lattice for entry in row.entries if entry.limited]
@@ -321,7 +323,7 @@ def _table_of(row: RateRow) -> tuple[object, ...]:
 
 
 def _rank(row: RateRow) -> tuple[bool, float, float]:
-    """Significant ones first, shares before other numbers of their size, then the widest."""
+    """Sorts significant gaps first, then gaps of shares before others, then the widest first."""
     test = row.estimate.significance
     adjusted = 1.0 if test is None else test.adjusted
     assert row.difference is not None

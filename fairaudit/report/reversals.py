@@ -225,11 +225,12 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
-        f"with other weights, the gap after adjustment is {mixed} points if a stratum counts by "
-        f"its people of both groups, or {within} points if it counts by the mean of its share of "
-        f"one group and its share of the other; {within} points plus "
-        f"{numbers.points(reversal.composition)} points from the different mixes of strata is the "
-        f"overall gap of {numbers.points(reversal.crude)} points; this does not show causes"
+        f"other weights give other gaps after adjustment: {mixed} points if each stratum is "
+        f"weighted by its people of both groups; {within} points if it is weighted by the mean of "
+        "its share of one group and its share of the other. The overall gap of "
+        f"{numbers.points(reversal.crude)} points is the second of these, plus "
+        f"{numbers.points(reversal.composition)} points because the two groups are spread "
+        "differently over the strata. No number here shows a cause"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:

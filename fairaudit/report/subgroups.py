@@ -34,7 +34,7 @@ _ABOUT = (
     "Ordered by the end of the interval that is closest to no difference. Below a subgroup are "
     "the groups with one condition less, with their own differences: a larger group may explain "
     "the subgroup if it differs by as much in the same direction, or if the subgroup does not "
-    "differ significantly from its rest. Each interval is for a single subgroup; "
+    "differ significantly from the rest of that group. Each interval is for a single subgroup; "
     "subgroups selected for a large difference tend to differ less than they appear to."
 )
 
@@ -72,7 +72,8 @@ def section(result: AuditResult) -> Iterator[Block]:
             yield Paragraph(
                 f"Subgroup unfairness (Kearns) is {numbers.number(worst.unfairness)}, by "
                 f"{names.describe_group(worst.group)}: {numbers.percent(worst.under / row.n)} of "
-                f"the people times {numbers.gap(worst.divergence)}{chance}."
+                "all people are in the group and in the denominator of its rate, times "
+                f"{numbers.gap(worst.divergence)}{chance}."
             )
     if any(row.listed for row in search.rates):
         correction = f"{numbers.corrected(inference)} for all "
@@ -99,7 +100,8 @@ def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) ->
     if not searched.looked_at:
         return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
     if searched.too_small:
-        text += f"At least {numbers.whole(searched.too_small)} more are too small to be searched. "
+        text += f"Subgroups that are too small to be searched: {numbers.whole(searched.too_small)} "
+        text += "or more. "
     several = f"{numbers.whole(searched.looked_at)} subgroups"
     if not searched.significant:
         level = f"{_p_of(inference)} < {inference.alpha:g}"

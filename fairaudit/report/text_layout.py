@@ -166,7 +166,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
             if rule.limit == limit
         ),
     )
-    texts.append(", ".join(text for text, is_drawn in signs if is_drawn))
+    texts.append(", ".join(dict.fromkeys(text for text, is_drawn in signs if is_drawn)))
     lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED)))
     return lines
 

@@ -237,7 +237,7 @@ def read_parameters(entry: Entry) -> Parameters:
         if value is not None and value < 0:
             entry.fault(key, "a pseudo-count cannot be negative")
         elif value == 0 and metric is DIFFERENTIAL_FAIRNESS_CREDIBLE:
-            entry.fault(key, "a credible region needs a pseudo-count above 0")
+            entry.fault(key, f"a credible region needs `{key}` above 0")
     if metric is ATKINSON and shape.alpha is not None and shape.alpha < 0:
         entry.fault("alpha", "the inequality aversion cannot be negative")
     if shape.at == []:

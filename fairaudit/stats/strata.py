@@ -99,8 +99,9 @@ def are_enough(weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats) -> M
     """Whether each side is worth ten hits and ten misses over all strata.
 
     With fewer of them a sum of differences is skewed: Sato's interval of it covers too seldom.
-    Hits of unequal weight are worth fewer: those of equal weight with the same variance. One more
-    hit, where it weighs most, stands for heavy strata that have none (Fay & Feuer 1997).
+    Hits of unequal weight count as the number of hits of equal weight with the same relative
+    variance. One hit with the largest weight is added, because a heavy stratum may have no hit yet
+    (Fay & Feuer 1997).
     """
     enough = np.True_
     for hits, size in ((a, n), (n - a, n), (c, m), (m - c, m)):

@@ -138,7 +138,10 @@ _REJECTED = [row for s in "uv" for row in _group("b", 0, 100, s=s)]
 @pytest.mark.parametrize(
     ("missing", "says"),
     [
-        ("y", "200 people with unknown outcome: no bounds, and the verdict could change"),
+        (
+            "y",
+            "200 people with unknown outcome: their effect on the value has no bounds",
+        ),
         ("s", "left out: with unknown stratum (g=b), and the verdict could change"),
     ],
 )

@@ -524,10 +524,7 @@ def test_a_star_names_its_family() -> None:
     p = 2 * NormalDist().cdf(-abs(z))
     assert 2 * p < 0.05
     assert "*: p is below 0.05 after correction (Holm) for the 2 tests of this table" in text
-    assert (
-        "the p-value of a check is corrected for all different tests of the checks that can fail"
-        in text
-    )
+    assert "the p-value of a check is corrected for all tests of the checks that can fail" in text
     same: dict[tuple[str, ...], Rate] = {("a",): (150, 400), ("b",): (150, 400)}
     assert "tests of this table" not in told(audited(same, ("g",), "selection_rate"))
 

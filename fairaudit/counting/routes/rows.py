@@ -1,7 +1,7 @@
 """Row metrics: reads people one by one, with their features and scores.
 
-A row is found in the raw cell that the pass counted it in, so its groups, outcomes and what becomes
-of missing values are those of the cube: the same people, recoded once. People who are equal in
+Each row belongs to the raw cell in which the pass counted it. So its groups, its outcomes and the
+treatment of its missing values are the same as in the cube. People who are equal in
 everything that is read are one entry with a count, so that the memory stays small
 (`counting/raw_rows.py`).
 """
@@ -36,7 +36,7 @@ _SLACK = 4
 
 
 _PARTS = 16
-"""Number of parts that hold profiles, by their hash: a grouping copies one part at a time."""
+"""The entries in memory are in this many parts, by profile; a grouping copies one at a time."""
 
 
 class RowGroups:
@@ -101,7 +101,7 @@ class RowGroups:
     def _group(self) -> None:
         """Joins rows that are equal, and halves the profiles while there are too many."""
         most = most_entries(self.plan.most, len(self.plan.similarity.columns))
-        # Profiles that alone are too many are halved before they are grouped.
+        # If the distinct profiles alone are too many, they are halved before the grouping.
         self._halve(np.unique(self._list_profiles()), most)
         summed = [own("row"), own("n"), own("profile")]
         for frames in self.parts:

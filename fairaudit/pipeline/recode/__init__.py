@@ -62,7 +62,8 @@ _SURE_DIGITS = 6
 _NOTABLE_DIGITS = 2
 """The digits in which they agree by chance once in a hundred tables."""
 _FEWEST_PARTS = 2
-"""A level can have the size of a single other one by chance."""
+"""A level is compared with the sum of this many other levels, or more: one can be equal by chance.
+"""
 
 LONGEST_LEVEL = 100_000
 """The length of the longest text that can be a level: reports repeat each level many times."""
@@ -153,9 +154,9 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
 def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     """The counts without rows of totals, as if the filter left them out; adds a notice on each.
 
-    A level is one of totals if it has as many people as all other levels, and its name says so, or
-    it has as many in each combination of the other columns, which is unlikely by chance. Only
-    tables of counts have such rows.
+    A level holds totals if it has as many people as all other levels together, and one of these is
+    true: its name means a total, or the numbers are equal in each combination of the other columns
+    and so large that chance is unlikely. Only tables of counts have such rows.
     """
     plan = counts.plan
     if not plan.is_table or plan.scores or plan.tables:
@@ -195,9 +196,9 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
 def _count_equal_digits(counts: Counts, raw_key: RawKey, code: int) -> float:
     """The decimal digits in which a level equals the sum of two or more other levels.
 
-    It does so in each combination of the other columns, or 0 is returned. If all levels have the
-    same rates, the combinations are equal as soon as the levels are, so they have only the digits
-    of all people.
+    It does so in each combination of the other columns, or 0 is returned. The digits of all
+    combinations are added up. If all levels have the same distribution over the combinations, equal
+    totals imply equal numbers in each of them: only the digits of the total count.
     """
     there = (counts.kept == 1) & (counts.people > 0)
     people, levels = counts.people[there], raw_key.codes[there]

@@ -157,8 +157,8 @@ class _Levels(Frozen):
             if label not in labelled and not is_declared and not may_lack:
                 hint = suggest_known(text.value, labelled, listing(sorted(labelled)))
                 what = f"no level {quoted(text.value)} in {attribute.name}{hint}"
-                more = "`levels:` lists levels that may be absent"
-                problems.fault(text, f"{what} ({more})")
+                more = "correct it, or list it in `levels:` if it may be absent"
+                problems.fault(text, f"{what}: {more}")
             return label
 
         target: dict[str, str] = {}
