@@ -431,10 +431,10 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     assert "1.8 points higher" in text
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
-        "with other weights, the gap after adjustment is +4.3 points if a stratum counts by its "
-        "people of both groups, or +3.6 points if it counts by the mean of its share of one group "
-        "and its share of the other; +3.6 points plus -17.8 points from the different mixes of "
-        "strata is the overall gap of -14.2 points" in text
+        "other weights give other gaps after adjustment: +4.3 points if each stratum is weighted "
+        "by its people of both groups; +3.6 points if it is weighted by the mean of its share of "
+        "one group and its share of the other. The overall gap of -14.2 points is the second of "
+        "these, plus -17.8 points because the two groups are spread differently" in text
     )
     assert "accounts for" not in text
 
