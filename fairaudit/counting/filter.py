@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import io
 import json
+import operator
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -30,6 +31,13 @@ _ARITHMETIC = {
     "Add", "Sub", "Mul", "Div", "Rem",
 }  # fmt: skip
 _LOGIC = {"And": "and", "Or": "or", "Not": "not"}
+_JOINS: dict[str, Callable[..., pl.Expr]] = {
+    "And": operator.and_,
+    "Or": operator.or_,
+    "Not": operator.invert,
+    "Eq": operator.eq,
+    "NotEq": operator.ne,
+}
 _IS_NULL = {"IsNull", "IsNotNull"}
 _SEARCHES = {"StartsWith", "EndsWith", "Contains"}
 _LETTERS = {"Lowercase", "Uppercase"}
@@ -241,18 +249,43 @@ def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
     tested = {name for call in null for name in call.columns()}
     tested -= {name for call in compared for name in call.columns()}
     texts: dict[tuple[str, str], tuple[str, ...]] = {}
-    tree = _set_apart(_read_tree(expression), {*numeric, *dated}, texts)
-    expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
+    expression = _set_apart(expression, root, {*numeric, *dated}, texts)
     return Filter(
         text, expression, frozenset(root.columns()), frozenset(numeric), dated, tuple(pairs),
         frozenset(logical), texts, frozenset(tested),
     )  # fmt: skip
 
 
-def _set_apart(tree: Any, others: set[str], texts: dict[tuple[str, str], tuple[str, ...]]) -> Any:  # noqa: ANN401  # Polars' own tree
-    """The tree that compares texts with columns of `name_apart`, adding to `texts`."""
+def _set_apart(
+    expression: pl.Expr,
+    node: _Node,
+    others: set[str],
+    texts: dict[tuple[str, str], tuple[str, ...]],
+) -> pl.Expr:
+    """The expression that compares texts with columns of `name_apart`, adding to `texts`.
+
+    It takes comparisons of comparisons apart, because Polars does not read a deep tree.
+    """
+    if node.name in _JOINS and any(side.kind is _Kind.COMPARISON for side in node.inner):
+        parts = expression.meta.pop()
+        if node.name == "Not" and "Cast" in _read_tree(parts[0]):  # a comparison, to true or false
+            parts = parts[0].meta.pop()
+        pairs = zip(reversed(parts), node.inner, strict=True)
+        return _JOINS[node.name](*(_set_apart(*pair, others, texts) for pair in pairs))
+    tree = _read_tree(expression)
+    own = _set_apart_in(tree, others, texts)
+    if own == tree:
+        return expression
+    return pl.Expr.deserialize(io.BytesIO(json.dumps(own).encode()), format="json")
+
+
+def _set_apart_in(
+    tree: Any,  # noqa: ANN401  # Polars' own tree
+    others: set[str],
+    texts: dict[tuple[str, str], tuple[str, ...]],
+) -> Any:  # noqa: ANN401  # the same
     if isinstance(tree, list):
-        return [_set_apart(part, others, texts) for part in tree]
+        return [_set_apart_in(part, others, texts) for part in tree]
     if not isinstance(tree, dict):
         return tree
     comparison = tree.get("BinaryExpr", {}).get("op")
@@ -271,7 +304,7 @@ def _set_apart(tree: Any, others: set[str], texts: dict[tuple[str, str], tuple[s
                 written = written.replace(json.dumps(old), json.dumps(new))
         if sides:
             return json.loads(written)
-    return {key: _set_apart(part, others, texts) for key, part in tree.items()}
+    return {key: _set_apart_in(part, others, texts) for key, part in tree.items()}
 
 
 def _find_dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:

@@ -364,7 +364,7 @@ class Cells:
                     becomes = "not known: counted wherever this column is not needed"
             aside.append(self._line(unknown, axis.column, becomes))
         if counts.weight is not None and not self.threshold:
-            weightless = self.stays & (counts.weight.values == 0)
+            weightless = self.stays & (counts.weight.values == 0) & (counts.people > 0)
             if weightless.any():
                 reason = "weight 0: counted as people, and in no rate"
                 aside.append(self._line(weightless, str(counts.plan.weight), reason))

@@ -355,3 +355,25 @@ def test_signs_that_cannot_stand_between_thousands_are_faults(
     }
     with pytest.raises(SpecError, match=words):
         fairaudit.audit(spec, tmp_path / "d.csv")
+
+
+NUMBERS = pl.DataFrame({"g": ["a", "b"] * 2, "d": [1, 0, 1, 1], "y": [1, 2, 3, 4], "t": ["x"] * 4})
+
+
+@pytest.mark.parametrize("text", ["y = 'a'", "y in ('a')", "lower(y) = 'a'", "y like '1%'"])
+def test_a_column_of_numbers_is_not_compared_with_a_text(text: str) -> None:
+    decision = {"column": "d", "positive": 1}
+    spec = {"columns": {"protected": ["g"], "decision": decision}, "filter": text}
+    with pytest.raises(SpecError, match="the filter cannot be applied: write texts and dates in"):
+        fairaudit.audit({**spec, "metrics": "selection_rate"}, NUMBERS)
+
+
+@pytest.mark.parametrize("text", ["{}", "not (not ({}))", "({}) = true"])
+def test_a_filter_of_many_texts_is_read_however_deep_they_are(text: str) -> None:
+    many = " or ".join(f"t = '{word}'" for word in ("x", *map(str, range(300))))
+    decision = {"column": "d", "positive": 1}
+    spec = {"columns": {"protected": ["g"], "decision": decision}, "metrics": "selection_rate"}
+    ledger = fairaudit.audit({**spec, "filter": text.format(many)}, NUMBERS).ledger
+    assert (ledger.counted, ledger.filtered) == (4, 0)
+    denied = fairaudit.audit({**spec, "filter": f"d = 1 and not ({many}) or d = 0"}, NUMBERS).ledger
+    assert (denied.counted, denied.filtered) == (1, 3)
