@@ -227,7 +227,7 @@ def _mark_joining(leaf: Evaluation) -> Marks:
     outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
     visitors = add_visitors(table, own, outside).visitors.sum(axis=(1, 2))
     more, rule = visitors + count_unknown_outcomes(leaf), table.excluded
-    enough = table.n + more >= (leaf.terms.minimum.size or 0)
+    enough = table.n + visitors >= (leaf.terms.minimum.size or 0)
     marks = enough & (more > 0) & table.eligible & ~leaf.takes_part
     if rule is not None:
         largest = (table.n + visitors).sum(axis=0)
@@ -245,8 +245,9 @@ def _find_joined_ends(evaluation: Evaluation) -> Ends:
     if not joining.any():
         return (nothing := np.full(evaluation.value.shape, np.nan)), nothing
     sizes = [
-        (leaf.table.n if leaf.group_values is None else leaf.group_values.n)[joining].min()
+        (leaf.table.n - count_unknown_outcomes(leaf) if values is None else values.n)[joining].min()
         for leaf in evaluation.leaves
+        for values in (leaf.group_values,)
     ]
     wide = evaluate_again(evaluation, int(min(sizes)), admitted=joining.any(axis=0))
     among = wide.judged & evaluation.table.known_strata[:, None]

@@ -363,6 +363,9 @@ def _list_parts(
         too_small = too_small | (known < threshold)
     people = np.zeros_like(table.people) if table.weightless is None else table.weightless
     weightless = _count_about(evaluation, table, people, np.zeros_like(people))
+    if table.weightless is not None:  # those of unknown outcome are counted as such
+        idle = {name: one and replace(one, people=one.weightless) for name, one in tables.items()}
+        weightless[0] -= count_unknown_outcomes(replace(evaluation, **idle))
     share = find_unmatched(evaluation)
     unmatched = np.rint(left * (0 if share is None else share)).astype(np.int64)
     return (

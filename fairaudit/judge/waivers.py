@@ -224,7 +224,13 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *lost), why=why)
     least = status_of_unevaluated(finding)
     if remaining is None or remaining.status in {Status.PASS, Status.SKIPPED}:
-        missing = bound_others(finding.missing, remaining)
+        missing = finding.missing
+        if missing is None and remaining is not None and remaining.missing is not None:
+            # Nobody behind the waived value is missing, but people behind others may be.
+            value = None if finding.estimate is None else finding.estimate.value
+            nobody = MissingBounds(0, 0, value, value, value, value, value, value)
+            missing = nobody if remaining.missing.may_turn else None
+        missing = bound_others(missing, remaining)
         status = worst_status(Status.WAIVED, least)
         return replace(finding, status=status, waived=waived, missing=missing)
     blocking = (part for part in remaining.not_evaluated if part.blocks)

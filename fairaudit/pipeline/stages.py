@@ -30,7 +30,7 @@ from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.cube import Grouping, Marks
 from fairaudit.evidence import correct_families, extend_family
-from fairaudit.evidence.missing_bounds import find_missing_bounds, find_possible_ends
+from fairaudit.evidence.missing_bounds import find_missing_bounds, find_possible_ends, may_take_part
 from fairaudit.judge import (
     AnyCheck,
     Check,
@@ -119,15 +119,12 @@ class Judge:
                     groups, strata = evaluation.table.groups, evaluation.table.strata
                     places = np.argwhere(evaluation.takes_part).tolist()
                     judged = {(frozenset(groups[g]), frozenset(strata[z])) for z, g in places}
+                before, failing = task.baseline, self._failing
                 if self._spec.suppress_below is not None:
-                    finding = baselines.name_status_before(
-                        finding, task.baseline, judged, self._failing
-                    )
+                    finding = baselines.name_status_before(finding, before, judged, failing)
                 else:
                     fails = finding.status is Status.FAIL
-                    finding = baselines.compare(
-                        finding, task.baseline, rejudge, judged, self._failing
-                    )
+                    finding = baselines.compare(finding, before, rejudge, judged, failing)
                     if fails and finding.status is not Status.FAIL:
                         finding = self._bound_accepted(finding, task.baseline, rejudge)
             findings.append(replace(finding, definition=task.definitions[check.id]))
@@ -138,19 +135,20 @@ class Judge:
     ) -> Finding:
         """The finding that a baseline accepts, and whether missing values could make it fail.
 
-        Accepted values could be worse than before, and others newly over the limit. A spread could
-        be of other groups, so any missing value leaves it open.
+        Accepted values could be worse, and others over the limit; a spread could be of others.
         """
         check, bounds = finding.check, finding.missing
         if not isinstance(check, Check):
             return finding
-        if finding.spread:
-            return replace(finding, missing=bounds and replace(bounds, turns=True))
         evaluation = evaluate_check(check, self._tables)
         table, ends = evaluation.table, find_possible_ends(evaluation)
+        z = table.strata.index(finding.stratum)
+        if finding.spread:
+            if bounds is None and may_take_part(evaluation):
+                bounds = find_missing_bounds(evaluation, z, 0)
+            return replace(finding, missing=bounds and replace(bounds, turns=True))
         if bounds is None:  # the people behind other values may be missing
-            z, w = table.strata.index(finding.stratum), table.groups.index(finding.first)
-            bounds = find_missing_bounds(evaluation, z, w)
+            bounds = find_missing_bounds(evaluation, z, table.groups.index(finding.first))
         if bounds is None or ends is None or check.fail is None:
             return finding
         previous, turns = baseline.checks[check.id], False
@@ -169,8 +167,9 @@ class Judge:
         rest = rejudge(Exclusion(values=(*waived, *finding.crossed)))
         bounds = waiving.bound_others(replace(bounds, turns=False, others=()), rest)
         turns |= bounds is not None and bounds.turns
-        bounds = bounds and replace(bounds, turns=turns)
-        return replace(finding, missing=bounds if turns else finding.missing)
+        return (
+            replace(finding, missing=bounds and replace(bounds, turns=True)) if turns else finding
+        )
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
         """The waivers of a check that have not expired."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from fairaudit.base.arrays import Marks
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import (
     DataError,
@@ -61,6 +62,8 @@ _SURE_DIGITS = 6
 """The digits in which two sums of counts agree by chance once in a million tables."""
 _NOTABLE_DIGITS = 2
 """The digits in which they agree by chance once in a hundred tables."""
+_ROUNDED_MEAN = 0.005
+"""The relative error of a sum that is computed from a printed mean."""
 _FEWEST_PARTS = 2
 """A level is compared with the sum of this many other levels, or more: one can be equal by chance.
 """
@@ -156,10 +159,11 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
 
     A level holds totals if it has as many people as all other levels together, and one of these is
     true: its name means a total, or the numbers are equal in each combination of the other columns
-    and so large that chance is unlikely. Only tables of counts have such rows.
+    and so large that chance is unlikely. A filter may have removed parts of the total, so it counts
+    too if the numbers are equal before the filter. Only tables of counts have such rows.
     """
     plan = counts.plan
-    if not plan.is_table or plan.scores or plan.tables:
+    if not plan.is_table:
         return counts
     columns = {
         attribute.name: attribute.column.value
@@ -176,13 +180,17 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
             people, kept, masked = counts.people, counts.kept == 1, counts.kept == MASKED
             total, others = (int(people[kept & side].sum()) for side in (is_total, ~is_total))
             hidden, of_others = (int(people[masked & side].sum()) for side in (is_total, ~is_total))
-            is_equal = total and others <= total + hidden and total <= others + of_others
-            if not is_equal:
+            there = kept
+            if total and people[is_total].sum() == people[~is_total].sum():
+                there = np.ones_like(kept)
+            elif not (total and others <= total + hidden and total <= others + of_others):
                 continue
-            name = level or ""  # totals of a database (ROLLUP) are blank
-            digits = math.inf if is_like_total(name) else _count_equal_digits(counts, raw_key, code)
+            name, digits = level or "", math.inf  # totals of a database (ROLLUP) are blank
+            if not is_like_total(name):
+                digits = _count_equal_digits(counts, raw_key, code, there)
             what = f"{quoted(name)} has as many people as all other levels together"
-            if digits >= _SURE_DIGITS:
+            # Scores and tables of their own keep the rows of a level.
+            if digits >= _SURE_DIGITS and not (plan.scores or plan.tables):
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
                 why = "its rows are totals, and are left out as filtered rows"
                 problems.note(column_name, f"{what}: {why}")
@@ -193,14 +201,14 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     return counts
 
 
-def _count_equal_digits(counts: Counts, raw_key: RawKey, code: int) -> float:
+def _count_equal_digits(counts: Counts, raw_key: RawKey, code: int, there: Marks) -> float:
     """The decimal digits in which a level equals the sum of two or more other levels.
 
     It does so in each combination of the other columns, or 0 is returned. The digits of all
     combinations are added up. If all levels have the same distribution over the combinations, equal
     totals imply equal numbers in each of them: only the digits of the total count.
     """
-    there = (counts.kept == 1) & (counts.people > 0)
+    there = there & (counts.people > 0)
     people, levels = counts.people[there], raw_key.codes[there]
     others = [key.codes[there] for key in counts.keys if key is not raw_key]
     others = [np.zeros_like(people), *others]
@@ -210,6 +218,11 @@ def _count_equal_digits(counts: Counts, raw_key: RawKey, code: int) -> float:
     numbers, group = np.unique(levels, return_inverse=True)
     if (everybody != 2 * own).any() or len(numbers) <= _FEWEST_PARTS:
         return 0.0
+    for sums in counts.amounts.values():
+        # The sums of numbers, too, up to the rounding of means.
+        amounts = np.array(sums, dtype=np.float64)[there]
+        if not np.isclose(2 * amounts[levels == code].sum(), amounts.sum(), rtol=_ROUNDED_MEAN):
+            return 0.0
     pairs, index = distinct_rows(np.stack([group, place], axis=1).astype(np.int32))
     shares = add_up(people, index, len(pairs)) / add_up(people, group, len(numbers))[pairs[:, 0]]
     is_alike = len(pairs) == len(numbers) * len(own)
