@@ -129,7 +129,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 def watch_sentinels(plan: Plan) -> Plan:
     """The plan with edges around each number that may stand for a missing value, and odd dates.
 
-    Rows of weight 0, and numbers in per cent next to cuts below 1, are counted apart. Recoding
+    Rows of weight 0, and numbers in per cent next to cuts below 100, are counted apart. Recoding
     rolls them up again. In a column that is cut, likely missing values are far above all cuts, or
     negative if no cut is; the same applies to a column of the filter, by the numbers in it. A
     numeric outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
@@ -182,7 +182,7 @@ def _edges_around(
 ) -> set[Edge]:
     """The edges that separate each likely sentinel of a column from all other numbers.
 
-    With cuts below 1, further ones separate numbers in per cent.
+    With cuts between 0 and 100, further ones separate numbers in per cent.
     """
     largest = max(map(abs, cuts), default=Decimal(0))
     words = plan.missing_numbers(column)
@@ -195,7 +195,7 @@ def _edges_around(
             not cuts or (number >= _FAR * largest if number > 0 else largest > 1 and min(cuts) >= 0)
         )
     ]
-    per_cent = PER_CENT if cuts and min(cuts) > 0 and max(cuts) < 1 else ()
+    per_cent = PER_CENT if cuts and min(cuts) > 0 and max(cuts) < 100 else ()
     return {*per_cent, *(edge for number in likely for edge in AROUND[number])}
 
 

@@ -114,7 +114,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         compare += "" if is_sure else f" The opposite direction {reversals.MAY_BE_CHANCE}."
         texts.insert(0 if adjusted else len(texts), compare)
         if not (is_sure or disparities):
-            texts.append("Collect more data, or let the check fail only with `significant: true`.")
+            texts.append("Collect more data. If chance should not fail, set `significant: true`.")
     if reviewed:
         is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
         until = " Until then `fairaudit run` ends with exit code 1 (by default)." if is_fail else ""

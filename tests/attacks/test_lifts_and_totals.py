@@ -169,3 +169,18 @@ def test_people_of_unknown_outcome_and_weight_0_are_left_out_once() -> None:
     lost = {part.reason: part.people for part in people.reasons}
     assert lost == {LeftOutReason.UNKNOWN_OUTCOME: 50}
     assert found.status is Status.PASS
+
+
+@pytest.mark.parametrize("mixed", [True, False])
+def test_a_cut_in_per_cent_of_scores_partly_in_fractions_has_a_notice(mixed: bool) -> None:
+    """M has 30 to 99.3 per cent and F 20 to 74.45; with `mixed`, 40 % of M's are fractions."""
+    men = [30 + 0.7 * at for at in range(100)] * 5
+    scores = [score / 100 if mixed and at % 5 < 2 else score for at, score in enumerate(men)]
+    rows = [("M", score) for score in scores]
+    rows += [("F", 20 + 0.55 * at) for at in range(100)] * 5
+    prediction = {"column": "s", "positive": {"at_least": 50}}
+    spec = {
+        "columns": {"protected": ["g"], "prediction": prediction}, "metrics": "impact_ratio",
+    }  # fmt: skip
+    result = fairaudit.audit(spec, pl.DataFrame(rows, schema=["g", "s"], orient="row"))
+    assert any("if some are in per cent" in notice for notice in result.notices) == mixed

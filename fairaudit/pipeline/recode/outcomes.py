@@ -181,7 +181,7 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def notice_per_cent_cuts(counts: Counts) -> Iterator[Notice]:
-    """Notices on columns with fractions and numbers in per cent, if cuts of them are below 1."""
+    """Notices on columns with fractions and numbers in per cent, if cuts of them are below 100."""
     for raw_key in counts.keys:
         edges = raw_key.key.edges or ()
         if {*PER_CENT} <= {*edges}:
