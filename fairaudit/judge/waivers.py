@@ -226,7 +226,7 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
     if remaining is None or remaining.status in {Status.PASS, Status.SKIPPED}:
         missing = finding.missing
         if missing is None and remaining is not None and remaining.missing is not None:
-            # Nobody behind the waived value is missing, but people behind others may be.
+            # The people of the waived value are all known, but those of other values are not.
             value = None if finding.estimate is None else finding.estimate.value
             nobody = MissingBounds(0, 0, value, value, value, value, value, value)
             missing = nobody if remaining.missing.may_turn else None

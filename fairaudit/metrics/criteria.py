@@ -571,8 +571,7 @@ DISPARITIES = (
         family="conditional",
         description="The mean of the group minus the mean of the reference, among people with the "
         "same values in the columns of `controls`. Means of a score, a numeric column or the "
-        "decision can be compared. The difference is estimated by one least-squares regression of "
-        "all groups.",
+        "decision can be compared, by one least-squares regression of all groups.",
         caution="A control that is itself a result of the disparity hides it. The regression "
         "assumes that the effects of the controls add up, so it misses an effect that only a "
         "combination of controls has. People with a missing value in a control are left out.",

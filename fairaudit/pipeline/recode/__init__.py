@@ -189,7 +189,7 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
             if not is_like_total(name):
                 digits = _count_equal_digits(counts, raw_key, code, there)
             what = f"{quoted(name)} has as many people as all other levels together"
-            # Scores and tables of their own keep the rows of a level.
+            # Rows of scores and of further tables cannot be left out here.
             if digits >= _SURE_DIGITS and not (plan.scores or plan.tables):
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
                 why = "its rows are totals, and are left out as filtered rows"
