@@ -133,7 +133,7 @@ def test_a_grouping_whose_ratios_are_hidden_is_published_with_its_rates(tmp_path
     spec["metrics"] = [{**both, "by": "part"}]
     (tmp_path / "spec.yaml").write_text(json.dumps(spec))
     run("run", tmp_path / "spec.yaml", "-qq", "-o", result)
-    assert "all of them are suppressed" in run("publish", result).stderr
+    assert "all its ratios are suppressed" in run("publish", result).stderr
 
 
 PARTS = (("a", 40, 10), ("b", 4, 3), ("c", 50, 25), ("d", 60, 20))
