@@ -210,7 +210,9 @@ def test_what_cannot_be_published_is_said(
 
 
 @pytest.mark.parametrize("command", ["render", "show", "publish", "compare"])
-def test_the_help_lists_the_suffixes_and_formats_that_the_command_accepts(command: str) -> None:
+def test_the_help_lists_the_suffixes_and_formats_that_the_command_accepts(
+    command: str, tmp_path: Path
+) -> None:
     """The formats of a page differ by command: a refusal comes before the report is read."""
     words = " ".join(run(command, "--help").stdout.split())
     listed = {
@@ -219,9 +221,9 @@ def test_the_help_lists_the_suffixes_and_formats_that_the_command_accepts(comman
     refused = re.compile("does not show|is not a known format")
     for form in FORMATS:
         for suffix in form.suffixes:
-            said = run(command, "missing.json", "-o", f"x{suffix}").stderr
+            said = run(command, "missing.json", "-o", tmp_path / f"x{suffix}").stderr
             assert (suffix in listed) == (refused.search(said) is None), (suffix, said)
-    said = run(command, "missing.json", "-o", "x.docx").stderr
+    said = run(command, "missing.json", "-o", tmp_path / "x.docx").stderr
     assert listed == {
         *re.findall(r"\.[a-z]+\b", said.partition("available: ")[2].partition(";")[0])
     }
