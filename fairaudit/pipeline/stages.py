@@ -167,9 +167,8 @@ class Judge:
         rest = rejudge(Exclusion(values=(*waived, *finding.crossed)))
         bounds = waiving.bound_others(replace(bounds, turns=False, others=()), rest)
         turns |= bounds is not None and bounds.turns
-        return (
-            replace(finding, missing=bounds and replace(bounds, turns=True)) if turns else finding
-        )
+        missing = bounds and replace(bounds, turns=True) if turns else finding.missing
+        return replace(finding, missing=missing)
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
         """The waivers of a check that have not expired."""

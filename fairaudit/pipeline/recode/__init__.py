@@ -65,8 +65,7 @@ _NOTABLE_DIGITS = 2
 _ROUNDED_MEAN = 0.005
 """The relative error of a sum that is computed from a printed mean."""
 _FEWEST_PARTS = 2
-"""A level is compared with the sum of this many other levels, or more: one can be equal by chance.
-"""
+"""A level is compared with the sum of more than one other level: one can be equal by chance."""
 
 LONGEST_LEVEL = 100_000
 """The length of the longest text that can be a level: reports repeat each level many times."""
