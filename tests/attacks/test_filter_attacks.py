@@ -258,6 +258,7 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
     [
         ("18 <= x <= 65", "do not chain.*write 18 <= x and x <= 65"),
         ("g = 'a' = 'b'", "do not chain"),
+        ("(g = 'a') is distinct from true", "do not chain"),
         ("(x > 18) > 3", "do not chain"),
         ("x > 0x10", "'0x10' is not a number.*write 16"),
         ("x > X'10'", "neither a number nor a text"),
