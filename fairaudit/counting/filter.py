@@ -387,6 +387,8 @@ def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]
         yield f"comparisons do not chain: {meaning}"
     elif _Kind.NULL in kinds and not node.name.endswith("Validity"):
         yield "nothing is equal to null, or less or more; write `is null` or `is not null`"
+    elif any("" in side.texts for side in node.inner):
+        yield "'' is never equal or different: an empty cell is null; write `x is not null`"
     elif _Kind.BOOLEAN in kinds and not equality:
         yield "true and false have no order; write `x` or `not x`"
     elif len(kinds - {_Kind.COLUMN}) > 1 and _Kind.COMPARISON not in kinds:

@@ -378,7 +378,7 @@ class _TableLayout(Frozen, eq=False):
         if other is None or positive is None or not marks.any():
             return None
         (column,), classes = self.cube.places([other.name]), len(other.levels)
-        # Whoever lacks the second outcome counts as unknown in the first.
+        # People who lack the second outcome are unknown in the first.
         q = np.maximum(self.cube.codes[marks, column].astype(np.int64), 0)
         mass = (self.cube.weight.values if self.cube.weight else self.cube.people)[marks]
         size = int(np.prod(self.inside.shape)) * classes

@@ -275,6 +275,10 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
         ("x > 5--3", "no comments"),
         ("x > /* all */ 18", "no comments"),
         ("x = null", "is null"),
+        *(
+            (rule, "an empty cell is null; write `x is not null`")
+            for rule in ("g <> ''", "g = ''", "g not in ('a', '')", "upper(g) is distinct from ''")
+        ),
         ("x in (18, null)", "null is not a comparison"),
         ("g = 'a' or 'b'", r"x in \('a', 'b'\)"),
         ("x | 1", "a number is not a comparison"),
