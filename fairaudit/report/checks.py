@@ -130,7 +130,7 @@ def title(finding: Finding) -> str:
         return f"Simpson's reversals of {metric_titles.title(check.rate, check.of)}"
     if isinstance(check, SubgroupCheck):
         rate = metric_titles.title(check.rate, check.of)
-        return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
+        return f"Subgroups, divergence in {rate}{metric_titles.whose(check.of)}"
     metric, reference = check.metric, ""
     if (declared := check.terms.reference) is not None:
         group = names.describe_group(declared.group) if declared.group else declared.policy
