@@ -55,7 +55,6 @@ _MOST_UNDERWEIGHTED = 1000
 _MOST_OFF = 0.5
 """Maximum share of people who are not compared. Above it a value cannot be judged."""
 
-
 _ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
 """The α of an interval that reaches one standard error to either side."""
 
@@ -415,9 +414,12 @@ def explain_unsearched(check: Check) -> str:
     return ""
 
 
+UNSEARCHED = "not searched for opposite directions"
+
+
 def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
     """A remark on strata that are not searched for gaps in opposite directions."""
-    what = f"not searched for opposite directions within {' × '.join(given)}: {reason}"
+    what = f"{UNSEARCHED} within {' × '.join(given)}: {reason}"
     return NotEvaluated((), (), what, blocks=False)
 
 
