@@ -241,10 +241,10 @@ def test_a_level_whose_rows_the_filter_cannot_decide_has_an_audit(
 
 def test_undecided_levels_are_counted_among_the_small_ones(tmp_path: Path) -> None:
     """Of 20 people each, of whom the filter cannot decide the second: both are audited together."""
-    parts = [("a", "a", 45, 100, 1), ("a", "b", 50, 100, 1)]
+    parts = [("a", "a", 45, 100, "1"), ("a", "b", 50, 100, "1")]
     parts += [
-        ("s", "a", 5, 10, 1),
-        ("s", "b", 5, 10, 1),
+        ("s", "a", 5, 10, "1"),
+        ("s", "b", 5, 10, "1"),
         ("z", "a", 1, 10, ""),
         ("z", "b", 9, 10, ""),
     ]
