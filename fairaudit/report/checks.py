@@ -12,13 +12,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import ComparisonPart
 from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
-from fairaudit.metrics import (
-    Comparison,
-    Disparity,
-    find_comparison,
-    find_metric,
-    is_over_classes,
-)
+from fairaudit.metrics import Comparison, Disparity, find_comparison, find_metric, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult, ComparisonRow, FailOn, LatticeEntry, Verdict
