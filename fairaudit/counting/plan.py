@@ -62,7 +62,7 @@ class Key(Frozen):
 
 
 SumName: TypeAlias = tuple[str, ...]
-"""A sum: its kind, which says what the engine adds, and its columns."""
+"""What to add up: `sum` and a column, or `product` and two columns."""
 
 
 class CellSums(Frozen):
@@ -86,7 +86,7 @@ NO_SUMS = CellSums()
 
 
 class RowPlan(Frozen):
-    """The columns that are read for each person: features that measure similarity, and scores.
+    """The columns that are read person by person: features that define similarity, and scores.
 
     If there are more than `most` people, a sample is read.
     """

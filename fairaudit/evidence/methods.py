@@ -1,8 +1,8 @@
 """Names of the interval and the test of each metric; the glossary of methods for `explain`.
 
-The interval of a metric is that of its worked example: no name is chosen here. To add a name, add
-an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric shows the
-entries of its interval and its test.
+The name of the interval of a metric comes from evaluating its worked example. To explain a new
+name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric
+shows the entries of its interval and its test.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def has_direct_test(disparity: Disparity) -> bool:
 
 @cache
 def _find_intervals(metric: Metric) -> list[Intervals]:
-    """Its intervals on the worked example: of a number or score, and of a decision."""
+    """The intervals of the worked example; two if numbers or scores differ from decisions."""
     if isinstance(metric, Disparity) and metric.per_class is not None:
         return _find_intervals(metric.per_class)
     parts = metric.parts if isinstance(metric, Disparity) else ()
@@ -44,7 +44,7 @@ def _find_intervals(metric: Metric) -> list[Intervals]:
 
 
 def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
-    """Why a metric has no interval for any data, or for a score or number; None if it has."""
+    """Why a metric has no interval (`scored`: of a score or number); None if it has one."""
     if isinstance(metric, TableMetric) and metric.interval is None:
         return f"none: {metric.no_interval}"
     found = _find_intervals(metric)[0 if scored else -1]
@@ -130,7 +130,7 @@ _TO_EXTREME = (
 
 
 def _add(test: str, sentence: str) -> str:
-    """The name of a test, as a sentence, and a sentence after it."""
+    """The name of a test with a full stop, followed by a sentence."""
     return f"{test.removesuffix('.')}. {sentence}"
 
 

@@ -302,13 +302,15 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if Requirement.FEATURES in needs and table.rows is not None:
         return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        # People who lack one of the added numbers, the score, or its label.
-        needs_label = Requirement.LABEL in needs
-        labels = slice(len(table.labels) if needs_label else None)
-        known = [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in table.amounts.values()]
-        if table.histogram is not None:
-            labels = slice(2 if needs_label else None)
-            known.append(table.histogram.people[:, labels].sum(axis=(1, 3)))
+        # People who lack one of the added numbers, the score, or its label, by either outcome.
+        needs_label, known = Requirement.LABEL in needs, list[Ints]()
+        for part in evaluation.parts if evaluation.subtracts else (evaluation,):
+            side = part.strata or part.table
+            labels = slice(len(side.labels) if needs_label else None)
+            known += [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in side.amounts.values()]
+            if side.histogram is not None:
+                labels = slice(2 if needs_label else None)
+                known.append(side.histogram.people[:, labels].sum(axis=(1, 3)))
         return np.asarray(table.n - np.min(known, axis=0)) if known else np.zeros_like(table.n)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
     unknown[:, -1] = bool(table.classes)

@@ -415,9 +415,12 @@ def explain_unsearched(check: Check) -> str:
     return ""
 
 
+UNSEARCHED = "not searched for opposite directions"
+
+
 def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
     """A remark on strata that are not searched for gaps in opposite directions."""
-    what = f"not searched for opposite directions within {' × '.join(given)}: {reason}"
+    what = f"{UNSEARCHED} within {' × '.join(given)}: {reason}"
     return NotEvaluated((), (), what, blocks=False)
 
 

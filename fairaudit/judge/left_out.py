@@ -281,8 +281,8 @@ def count_left_out(
         reason, groups = LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups
         lost[reason] += losses.name(reason, groups, both.sum(axis=1))
     everybody, by_group = counted
-    needs_more = evaluation.subtracts or evaluation.terms.at is not None
-    reason = LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
+    has_cut = evaluation.terms.at is not None
+    reason = LeftOutReason.UNKNOWN_OUTCOME if has_cut else LeftOutReason.UNKNOWN_GROUP
     reason = LeftOutReason.UNKNOWN_STRATUM if table.given else reason
     absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
     lost[reason] += _raise(absent[:, None], threshold)[:, 0]

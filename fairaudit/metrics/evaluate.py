@@ -189,8 +189,7 @@ def evaluate_against(
     own, others = evaluation.group_values, other.group_values
     in_sums = {Requirement.NUMBER, Requirement.SCORE}
     if own is not None and others is not None and own.metric.requirements & in_sums:
-        # Classes are counted among people with both outcomes; sums include people with only one of
-        # two numbers.
+        # Classes are counted among people with both outcomes; sums take either.
         same = ((own.n == others.n) | ~evaluation.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     if evaluation.spread:

@@ -178,13 +178,12 @@ class LeftOutRows:
         """Whether the `optional` rows could make a check worse; True if they cannot be bounded."""
         if not isinstance(check, Check):
             return True
-        outcomes = [name for name in (check.of, check.against) if name is not None]
         if (
             check.terms.minimum.events is not None
             or _needs_score(check)
             or Requirement.FEATURES in check.metric.requirements
             or (self._is_weighted and self._rows.count_replacing(optional))
-            or self._rows.lack_one((*check.strata, *(outcomes if check.against else ())), optional)
+            or self._rows.lack_one((*check.strata,), optional)
         ):
             return True
         wide = self._widen(check, exclusion, optional)

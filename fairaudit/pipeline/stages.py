@@ -133,9 +133,10 @@ class Judge:
     def _bound_accepted(
         self, finding: Finding, baseline: baselines.Baseline, rejudge: waiving.Rejudge
     ) -> Finding:
-        """The finding that a baseline accepts, and whether missing values could make it fail.
+        """An accepted finding, with `missing.turns` if missing values could make it fail.
 
-        Accepted values could be worse, and others over the limit; a spread could be of others.
+        They could make an accepted value worse, or put another value over the limit. A spread could
+        then be that of other groups, so it always may fail.
         """
         check, bounds = finding.check, finding.missing
         if not isinstance(check, Check):
@@ -147,7 +148,7 @@ class Judge:
             if bounds is None and may_take_part(evaluation):
                 bounds = find_missing_bounds(evaluation, z, 0)
             return replace(finding, missing=bounds and replace(bounds, turns=True))
-        if bounds is None:  # the people behind other values may be missing
+        if bounds is None:  # nothing is missing for this value, but perhaps for others
             bounds = find_missing_bounds(evaluation, z, table.groups.index(finding.first))
         if bounds is None or ends is None or check.fail is None:
             return finding
@@ -253,7 +254,7 @@ class Judge:
         return found and leave_open(found, reasons, self._failing)
 
     def _find_idle_cut(self, check: AnyCheck, finding: Finding) -> list[NotEvaluated]:
-        """The groups of a check at parity if a cut puts all decisions on one side."""
+        """The reason to leave a check at parity open: a cut puts all decisions on one side."""
         if not isinstance(check, Check) or isinstance(check.metric, GroupMetric):
             return []
         cut = {outcome.name for outcome in self._spec.predictions if outcome.is_cut}
@@ -269,8 +270,8 @@ class Judge:
     ) -> list[NotEvaluated]:
         """The reasons that leave a whole check open: people who are left out or could change it.
 
-        In a published report, bounds never close a check: that would show how few people lack an
-        outcome.
+        In a published report, bounds of missing values never remove a reason: that would show how
+        few people lack an outcome.
         """
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
@@ -345,7 +346,7 @@ class Judge:
         return gone
 
     def _count_left_out(self, check: AnyCheck) -> LeftOutPeople:
-        """The people whom a check leaves out; for a search, in the table that leaves out most."""
+        """The people whom a check leaves out; for a search, those of the table with the most."""
         # The evaluations, each with the groups and strata that the check does not judge.
         evaluations = list[tuple[Evaluation, Marks]]()
         if isinstance(check, Check):
@@ -540,7 +541,7 @@ def catch_errors(
         problem = error if locate is None else locate(error)
     except FairauditError as error:
         problem = error
-    except Exception as error:  # noqa: BLE001  # our own crash over one answer is that answer alone
+    except Exception as error:  # noqa: BLE001  # a crash over one answer must not stop the others
         problem = FairauditError.crashed(error)
     # A published error must not contain counts of people either.
     return problem if task.spec.suppress_below is None else problem.published()
@@ -557,8 +558,8 @@ def audit_counts(
     """The stages after the counts: cubes, tables, findings, the result, and its suppression.
 
     No data is read: the counts may come from any pass for the plan of the task, or from several,
-    added up. Raises `UsageError` for counts that lack what the task needs. Findings are downgraded
-    where they would be worse if `missing: drop` counted its rows, except in a preview.
+    added up. Raises `UsageError` for counts that lack what the task needs. If a finding would be
+    worse with the rows that `missing: drop` drops, it is downgraded, except in a preview.
     """
     audit = audit or Audit.of(task, counts)
     findings = Judge(audit).find_all()

@@ -190,7 +190,7 @@ def _sentence(finding: Finding) -> str:
     if isinstance(check, ReversalCheck):
         return _reversals(finding, check)
     # The standard names of outcomes say nothing about them, so they are left out.
-    is_named = isinstance(check, Check) and check.of not in {"prediction", "label", "decision"}
+    is_named = isinstance(check, Check) and check.of not in metric_titles.UNNAMED
     of = f"{names.name(check.of)}: " if is_named else ""
     if estimate is None or not isinstance(finding.limit, Limit):
         why = f"not evaluated, {checks.reasons(finding)}"
@@ -343,7 +343,9 @@ def contrast(
     first, second = map(side, sides)
     if not size:
         return f"{title} of {first} and of {second} is the same"
-    plural = len(sides[0].group) == 1 and _is_plural(first)
+    last = first.rpartition(" ")[2].casefold()
+    is_plural = last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
+    plural = len(sides[0].group) == 1 and is_plural
     happens = metric_titles.happens(metric, of, burden=burden, plural=plural)
     if often and happens:
         return f"{first} {happens} {often} {second}"
@@ -420,12 +422,6 @@ def symbol(finding: Finding) -> str:
     """The symbol of the value of a check, such as ε; `value` if it has no symbol."""
     check = finding.check
     return (isinstance(check, Check) and check.metric.short) or "value"
-
-
-def _is_plural(name: str) -> bool:
-    """Whether the name of a group is a plural, by its last word."""
-    last = name.rpartition(" ")[2].casefold()
-    return last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
 
 
 def side(people: Side) -> str:

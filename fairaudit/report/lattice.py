@@ -296,7 +296,7 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     """The conditions for a gap to first appear, and the number of tests."""
     inference = result.provenance.inference
     families = " and ".join(
-        f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
+        f"{numbers.whole(n)} tests{metric_titles.whose(of)}" for of, n in tests.items()
     )
     tests_of = f" for {families}" if families else ""
     corrected, least = numbers.corrected(inference) + tests_of, f"{100 * float(LEAST_GAP):g} point"
@@ -354,7 +354,7 @@ def sentence(appearance: Appearance, alpha: float) -> str:
 
 def _rate(appearance: Appearance) -> str:
     title = metric_titles.title(appearance.metric, appearance.of)
-    return f"{title} of the {names.name(appearance.of)}"
+    return f"{title}{metric_titles.whose(appearance.of)}"
 
 
 def _parent(parent: Parent, alpha: float) -> str:

@@ -16,6 +16,8 @@ from fairaudit.report import numbers
 from fairaudit.result import AuditResult, LatticeEntry
 
 _LABEL = "label"
+UNNAMED = frozenset({_LABEL, "prediction", "decision", "score"})
+"""The outcomes whose name is their role; others are names of the spec: models or stages."""
 _OF_LABELS = {SELECTION_RATE.id: BASE_RATE.title, NOT_SELECTED_RATE.id: "Rate of negative labels"}
 _SCORED = frozenset({"decision", "prediction"})
 _PEOPLE = (
@@ -60,10 +62,15 @@ def of_outcome(metric: str, of: str) -> str:
     """
     record = find_metric(metric)
     if record is None:
-        return f" of the {names.name(of)}"
+        return whose(of)
     if Requirement.SCORE in record.requirements and of in _SCORED:
         return " of the score"
-    return f" of the {names.name(of)}" if record.has_outcome else ""
+    return whose(of) if record.has_outcome else ""
+
+
+def whose(of: str) -> str:
+    """The outcome behind a name: ` of the label`, but ` of recidivism` if the spec names it so."""
+    return f" of {'the ' * (of in UNNAMED)}{names.name(of)}"
 
 
 def defined_heading(result: AuditResult, metric: str, of: str) -> str:

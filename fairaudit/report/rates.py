@@ -246,7 +246,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ),
         text_column(
             "outcome",
-            lambda row: metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the "),
+            lambda row: metric_titles.of_outcome(row.metric, row.of)[4:].removeprefix("the "),
         ),
         Column("count", lambda row: numbers.counts(row.estimate)),
         Column("rate", lambda row: _value(row, rate_figures.digits_of([row]))),

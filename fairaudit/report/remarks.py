@@ -109,8 +109,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         if not (is_sure or disparities):
             texts.append("Collect more data. If chance should not fail, set `significant: true`.")
     if reviewed:
-        is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
-        until = " Until then `fairaudit run` ends with exit code 1 (by default)." if is_fail else ""
+        is_failure = result.exit_code == 1
+        until = " Until then a CI job that runs this audit fails (exit code 1)." * is_failure
         text = "Correct the cause, or record the reason as a waiver; then audit again."
         texts.append(text + until)
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
@@ -233,8 +233,6 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 
 
 _MOST = 6
-_UNNAMED = {"label", "prediction", "decision"}
-"""The outcomes whose name says nothing; others are models or stages."""
 WIDEST = "the widest gap by each combination of columns"
 """The title of the widest gaps: each is to the group that the spec compares with."""
 
@@ -276,7 +274,7 @@ class WidestGap(Frozen):
         text += numbers.in_stratum(row.stratum)
         text += metric_titles.options(about.parameters, about.averaged)
         # The name of a model or a stage.
-        text += "" if row.of in _UNNAMED else f" ({names.name(row.of)})"
+        text += "" if row.of in metric_titles.UNNAMED else f" ({names.name(row.of)})"
         rates = [side.estimate for side in sides]
         digits = metric_titles.digits_of_rates(metric, [rates])
         first, second = (rate.value for rate in rates)

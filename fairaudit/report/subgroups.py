@@ -95,7 +95,7 @@ def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None
 
 def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) -> str:
     title = metric_titles.title(searched.rate, searched.of)
-    text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: all people "
+    text = f"{title[:1].upper()}{title[1:]}{metric_titles.whose(searched.of)}: all people "
     text += f"{numbers.percent(searched.value, _digits(searched))} ({_counts(searched)}). "
     if not searched.looked_at:
         return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
@@ -172,7 +172,7 @@ def _figure(search: SearchedRate) -> Figure:
     title = metric_titles.title(search.rate, search.of)
     rules = [Rule(search.value)] if math.isfinite(search.value) else []
     return Figure(
-        f"{title.capitalize()} of the {search.of}: the most different subgroups",
+        f"{title.capitalize()}{metric_titles.whose(search.of)}: the most different subgroups",
         Intervals(title, [everybody, *rows[: pictures.MOST_ROWS]], rules, percent=True),
         note=(
             "Diamond and dotted line: all people. In brackets: difference from the rate of all "

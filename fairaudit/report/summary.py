@@ -1,4 +1,4 @@
-"""The summary of several audits, the worst first: their labels, a check over the files."""
+"""The summary of several audits, the worst first, and each check over the files."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def document(
     """The summary: a row for each answer, the errors in full, then each check over the files.
 
     `links` are the addresses of the single reports, in the order of the answers. With
-    `has_headlines` a row also says what is worst in it, where there is room for a sentence.
+    `has_headlines`, a row also has the headline of its worst check.
     """
     called = labels(answers)
     addresses: Sequence[str | None] = links or [None] * len(answers)
@@ -120,9 +120,9 @@ def document(
 
 
 def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
-    """The notices on the data of all, then those of audits that pass, the most frequent first.
+    """The notices on the data of all audits; then the most frequent ones of audits that pass.
 
-    Any notice may limit a pass.
+    A notice may say why a pass proves less.
     """
     yield from map(names.line, list_notices(answers))
     results = (answer.result for answer in answers)
@@ -138,7 +138,7 @@ def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
-    """A distinct name for each audit, without the folder that all share."""
+    """A name for each audit: its spec, its data or both, without the folder that all share."""
     specs, data = (
         told_apart([answer.spec for answer in answers]),
         [answer.data for answer in answers],
@@ -162,7 +162,7 @@ def told_apart(paths: Sequence[str]) -> list[str]:
 
 
 def _verdict_cell(answer: Answer) -> Cell:
-    """The verdict on an answer; an error is as bad as a failure."""
+    """The verdict of an answer, in its tone."""
     if isinstance(answer.result, AuditResult):
         return checks.verdict_cell(answer.result)
     return Cell(str(answer.result.verdict).upper(), Tone.BAD)
@@ -180,7 +180,7 @@ def verdicts(answers: Sequence[Answer]) -> str:
 
 
 class _Audit(Frozen):
-    """An answer by the name it has among others."""
+    """An answer with its name in the summary, and the address of its report."""
 
     name: str
     answer: Answer
@@ -233,7 +233,7 @@ def _title(answer: Answer) -> str:
 
 
 def _whose(answer: Answer, *, several: bool) -> str:
-    """Whose error it is, as far as the error does not say so itself."""
+    """The spec or data of an error, in front of its text; empty if the text begins with it."""
     if several or answer.data is None:
         return f"{_title(answer)}: "
     data = names.copied(answer.data)

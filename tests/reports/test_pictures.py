@@ -133,7 +133,10 @@ def test_the_points_of_a_rate_are_the_counts() -> None:
             people[group] += int(row["n"])
             selected[group] += int(row["n"]) * (row["outcome"] == "admitted")
     drawn = draw(
-        _figure("kidney_admissions", "Selection rate of the decision by gender × race").picture
+        _figure(
+            "kidney_admissions",
+            "Selection rate of the decision (outcome = admitted) by gender × race",
+        ).picture
     )
     axis = axis_below(drawn)
     values = {
@@ -264,7 +267,9 @@ def test_a_rate_by_stratum_is_a_line_for_each_group() -> None:
 
 def test_limits_lie_where_the_ratio_of_the_reference_is() -> None:
     highest = 1115 / 1847
-    picture = _figure("loans", "Selection rate of the prediction by gender × race").picture
+    picture = _figure(
+        "loans", "Selection rate of the prediction (score at least 0.5) by gender × race"
+    ).picture
     assert isinstance(picture, Intervals)
     limits = {rule.label.split()[0]: rule.value for rule in picture.rules if rule.limit}
     assert limits == {
@@ -273,6 +278,21 @@ def test_limits_lie_where_the_ratio_of_the_reference_is() -> None:
     }
     (reference,) = [rule.value for rule in picture.rules if not rule.limit]
     assert reference == pytest.approx(highest)
+
+
+def test_the_legend_computes_the_limit_from_the_rate_of_the_other_group() -> None:
+    def legend(title: str, name: str) -> list[str]:
+        picture = _figure(name, title).picture
+        assert isinstance(picture, Intervals)
+        return [rule.bounds for rule in picture.rules if rule.limit]
+
+    title = "Selection rate of the prediction (score at least 0.5) by gender × race"
+    highest = f"{1115 / 1847:.1%}".replace("%", " %")
+    assert legend(title, "loans") == [f"below 0.9 × {highest}", f"below 0.8 × {highest}"]
+    # A gap is measured from the lowest rate if the highest is worse off.
+    lowest = f"{41 / 275:.1%}".replace("%", " %")
+    title = "False positive rate of recidivism by race"
+    assert legend(title, "compas_scores") == [f"above {lowest} + 10.0 points"]
 
 
 def test_calibration_and_roc_are_the_scores() -> None:

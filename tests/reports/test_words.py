@@ -648,7 +648,7 @@ def test_what_reads_a_score_is_said_to_be_of_it() -> None:
         assert metric_titles.of_outcome("hosmer_lemeshow", of) == " of the score"
         assert metric_titles.of_outcome("selection_rate", of) == f" of the {of}"
         assert metric_titles.of_outcome("balanced_error_rate", of) == ""
-    assert metric_titles.of_outcome("auc", "violence") == " of the violence"
+    assert metric_titles.of_outcome("auc", "violence") == " of violence"
 
 
 # What strata make of a gap ----------------------------------------------------------------------

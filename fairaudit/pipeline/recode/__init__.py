@@ -52,7 +52,8 @@ from fairaudit.spec import Expected, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")
 _COMPARED = re.compile(
-    r"""(?<![\w).])(?:(\w+)|"([^"]+)"|`([^`]+)`)\s*(?:==?|<>|!=|\b(?:not\s+)?in\s*\()"""
+    r"""(?<![\w).])(?:(\w+)|"([^"]+)"|`([^`]+)`)\s*(?:==?|<>|!=|\b(?:not\s+)?in\s*\("""
+    r"""|\bis\s+(?:not\s+)?distinct\s+from\b)"""
     rf"""\s*({_VALUE.pattern}(?:\s*,\s*{_VALUE.pattern})*)""",
     re.IGNORECASE,
 )

@@ -9,10 +9,10 @@ import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.names import describe_group, quoted
+from fairaudit.base.names import describe_group, listing, quoted
 from fairaudit.cube import Grouping, GroupTable, Marks
-from fairaudit.judge import AnyCheck, Check, Limit
-from fairaudit.judge.entries import mark_underweighted
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, Status
+from fairaudit.judge.entries import UNSEARCHED, mark_underweighted
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -92,6 +92,17 @@ _IMPOSSIBILITIES = (
         lambda base, ppv, npv: (base - 1 + npv) / (ppv - 1 + npv),
     ),
 )
+
+
+def notice_unsearched(findings: Iterable[Finding]) -> Iterator[Notice]:
+    """Notices on checks that pass although opposite gaps in their strata could not be found."""
+    unsearched: dict[str, dict[str, None]] = {}
+    for finding in findings:
+        for item in finding.not_evaluated if finding.status is Status.PASS else ():
+            if item.reason.startswith(UNSEARCHED):
+                unsearched.setdefault(item.reason, {})[finding.check.metric_id] = None
+    for reason, metrics in unsearched.items():
+        yield Notice(f"{listing([*metrics])}: {reason}", Subjects.ANYBODY)
 
 
 def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
