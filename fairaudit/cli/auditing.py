@@ -123,7 +123,6 @@ DrawsOption = Annotated[
     ),
 ]
 
-
 _EXAMPLES = show_examples(
     "run spec.yaml",
     "run spec.yaml -o report.html -o report.json",

@@ -532,24 +532,24 @@ METHODS = (
 )
 """All entries, each once; names in reports come first."""
 
+_BY_NAME = {word: method for method in METHODS for word in (method.name, *method.also)}
+
 
 def find_method(name: str) -> Method | None:
     """The entry of a name, without regard to case and punctuation: `chi-square`, `sidak`."""
-    named = {_plain(word): method for method in METHODS for word in (method.name, *method.also)}
-    return named.get(_plain(name))
+    return {_plain(word): method for word, method in _BY_NAME.items()}.get(_plain(name))
 
 
 def suggest_method(name: str) -> str:
     """The name that is most similar to a text; empty if none is similar."""
-    return did_you_mean(name, [word for method in METHODS for word in (method.name, *method.also)])
+    return did_you_mean(name, _BY_NAME)
 
 
 def find_methods(text: str) -> Iterator[Method]:
     """The entries that a text names, in order; the longest matching name at each position."""
-    names = {word: method for method in METHODS for word in (method.name, *method.also)}
-    longest = sorted(names, key=len, reverse=True)
+    longest = sorted(_BY_NAME, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
-    found = (names[match.group()] for match in re.finditer(pattern, text))
+    found = (_BY_NAME[match.group()] for match in re.finditer(pattern, text))
     yield from {method.name: method for method in found}.values()
 
 

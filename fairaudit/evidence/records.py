@@ -66,7 +66,6 @@ TestKey: TypeAlias = tuple[object, ...]
 IsBeyond: TypeAlias = Callable[[Floats], Marks]
 """A function that marks the values of a metric beyond a limit."""
 
-
 PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
 """A function that marks the pairs of values that may decide: those beyond a limit."""
 

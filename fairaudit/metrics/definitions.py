@@ -84,7 +84,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
     }
 )
 
-
 NARROW = 16
 """Most letters of a short name, which is the header of a column."""
 

@@ -93,7 +93,6 @@ class OverGroups(StrEnum):
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
 
-
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
 """The numbers that are compared: one of the group, and one of its reference."""
 

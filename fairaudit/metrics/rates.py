@@ -255,7 +255,6 @@ RATES: tuple[GroupMetric, ...] = (
     SELECTED_SHARE,
 )
 
-
 _ALL_CELLS = ("tp", "fp", "fn", "tn")
 
 

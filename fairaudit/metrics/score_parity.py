@@ -327,7 +327,6 @@ MULTICALIBRATION = TableMetric(
 
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)
 
-
 _EXACT = (
     "The value is exact if each bin (range) of the score contains only one score; otherwise, the "
     "report says how far from exact the value can be."
@@ -421,7 +420,6 @@ CALIBRATION_SLOPE = Ranked(
     **_of_coefficient(score_statistics.recalibration_slope, 1),
 )
 
-
 CALIBRATION_INTERCEPT = Ranked(
     id="calibration_intercept",
     short="calib. intercept",
@@ -443,7 +441,6 @@ CALIBRATION_INTERCEPT = Ranked(
     hypothesis="an intercept of 0",
     **_of_coefficient(score_statistics.recalibration_intercept, 0),
 )
-
 
 HOSMER_LEMESHOW = Ranked(
     id="hosmer_lemeshow",
@@ -475,7 +472,6 @@ HOSMER_LEMESHOW = Ranked(
     tests_of=_test_fit,
     instead="calibration_slope, calibration_intercept or calibration_error",
 )
-
 
 CALIBRATION: tuple[GroupMetric, ...] = (
     CALIBRATION_SLOPE,

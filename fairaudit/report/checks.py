@@ -204,10 +204,7 @@ def averages_classes(finding: Finding) -> bool:
 
 
 def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """`attaining_parts` for printing: of a ratio, the numerator comes first.
-
-    For `min_ratio` that is the lower side.
-    """
+    """`attaining_parts`, of a ratio with the numerator first: for `min_ratio` the lower side."""
     parts, comparison = attaining_parts(finding), comparison_of(finding)
     if comparison is None or comparison.highest_first:
         return parts

@@ -63,7 +63,6 @@ _IMBALANCED = 0.05
 _MANY = 20
 """Among this many comparisons one is outside its 95 % interval by chance alone, on average."""
 
-
 _ALIKE = "Where the lines of two groups are close, equal scores mean equal shares of positives."
 _HIGHER = "A group whose line is farther to the right has higher scores."
 

@@ -89,10 +89,7 @@ class Diagnostic(Frozen):
 
     @property
     def severity(self) -> Level | None:
-        """How a build server is to take it; None if it is to say nothing.
-
-        A warning is an error where the audit is to fail on warnings.
-        """
+        """The level for build servers, by the status that decides the exit code; None if silent."""
         status = checks.gated(self.finding, self.result)
         is_silent = status in {Status.SKIPPED, Status.PASS} and not self.finding.not_enough_evidence
         return Level.ERROR if status is Status.FAIL else None if is_silent else self.level

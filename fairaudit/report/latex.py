@@ -41,7 +41,6 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
 
 
 def _page(document: Document) -> str:
-    """The tables of a document."""
     texts = [r"% \usepackage{booktabs}"]
     for table in (block for block in document if isinstance(block, Table)):
         sides = "".join("r" if numeric else "l" for numeric in table.numeric)

@@ -70,7 +70,6 @@ class Code(Frozen):
 
 CommentBlock: TypeAlias = Block | Code
 
-
 _Section: TypeAlias = tuple[str, list[CommentBlock]]
 """A heading, and the blocks below it."""
 

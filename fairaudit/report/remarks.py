@@ -337,10 +337,7 @@ _MOST_FAILED = 5
 
 
 def describe_failure(result: AuditResult) -> str:
-    """The verdict, and two lines for each check that did not pass, as a test runner shows it.
-
-    The most urgent check comes first.
-    """
+    """The verdict, and two lines for each check that did not pass, the most urgent first."""
     passed = {Status.PASS, Status.WARN, Status.WAIVED}
     failed = [row for row in diagnose(result) if checks.gated(row.finding, result) not in passed]
     lines = [f"{len(failed)} of {len(result.findings)} checks did not pass"]

@@ -278,7 +278,6 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
 
 
 def _slopes(reversal: Reversal) -> Figure:
-    """The picture of a reversal."""
     kept = _largest(reversal, pictures.MOST_LINES)
     pairs = [
         (names.describe_group(stratum.stratum), stratum.first.value, stratum.second.value)

@@ -35,7 +35,6 @@ _TOTAL = "total"
 _MOST_MODELS = 100
 """Each model is compared with every other model."""
 
-
 _MOST_STRATA = 20
 
 _Models: TypeAlias = key_schema.StrataModel | key_schema.FactorColumn

@@ -95,7 +95,6 @@ class _Setting(Frozen):
         return setting
 
     def fault(self, message: str, step: int = -1) -> Fault:
-        """A fault at a step of the path."""
         place = replace(self.place, column=self.columns[step])
         return Fault(message, written(self.path), place, self.text)
 

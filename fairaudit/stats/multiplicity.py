@@ -36,7 +36,6 @@ _FEW, _SOME = 1000, 500
 _FAR = 1e-6
 """Below it Bonferroni's bound is as good as the distribution."""
 
-
 _STEP = 0.1
 _NODES = np.arange(-50, 111, dtype=np.float64) * _STEP
 """Points of a sum over the normal density, which has full precision for such a smooth curve."""

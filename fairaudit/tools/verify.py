@@ -393,7 +393,6 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
 
 
 def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """The rows by grouping and table."""
     groupings: dict[tuple[str, Grouping], list[TableRow]] = defaultdict(list)
     for row in rows:
         groupings[row.place.file, row.by].append(row)

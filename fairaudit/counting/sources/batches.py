@@ -23,7 +23,6 @@ def own(name: str) -> str:
 ROW = own(own("row"))
 """The column with the number of a row of the file."""
 
-
 OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
 """Kinds of people of a row with masked counts: observed, of hidden level, perhaps none at all."""
 

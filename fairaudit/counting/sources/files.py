@@ -95,11 +95,6 @@ def name_file(path: Path) -> str:
     return os.fsencode(plain).decode(errors="backslashreplace")
 
 
-def name_files(entries: Sequence[str], base: Path) -> dict[str, str]:
-    """The path of each file that paths, folders and globs name, by its name in the report."""
-    return {name_file(path): str(path) for path in find_files(entries, base)[0]}
-
-
 def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     """The files that one entry of `data` names; `-` is stdin."""
     if entry == STDIN:

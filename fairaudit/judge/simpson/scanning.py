@@ -109,10 +109,7 @@ def scan_reversals(
 
 
 def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
-    """The reversals that fewer columns do not show as strongly and as significantly.
-
-    Those come first that matter most.
-    """
+    """The reversals that fewer columns do not show as strongly and as significantly."""
     shown = {
         (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
             reversal.kind.strength,

@@ -385,10 +385,7 @@ _THRESHOLDS = 20
 
 
 def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
-    """Curves of a score: of all people, and of each group of each attribute, if labels are known.
-
-    The confidence of intervals is 1 - `alpha`.
-    """
+    """Curves of a score, of all people and of each group of each attribute; needs labels."""
     thresholds: Ints | None = None
     for histogram in histograms:
         scores = ScoreCounts(
