@@ -170,7 +170,8 @@ def _split_levels(
         **{name: getattr(plan, name) for name in _KEPT.split()},
     )
     (counts,) = (get_or_raise(outcome) for outcome in engine.count([of_column], data, progress))
-    key, kept = counts.text_key(column), counts.kept == 1
+    # A level counts even if the filter cannot decide any of its rows: its own audit says so.
+    key, kept = counts.text_key(column), counts.kept != 0
     people = {
         level: int(counts.people[kept & (key.codes == code)].sum())
         for code, level in enumerate(key.levels)
