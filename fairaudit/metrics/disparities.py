@@ -410,7 +410,7 @@ class Disparity(CatalogueEntry, kw_only=True):
             self.parts
         )
         terms = [
-            # A value that is compared already stands alone.
+            # The value of the group needs no comparison.
             f"{compare.id}({metric.id}{average})"
             if compare.formula != "group"
             else f"{metric.id}{average}"
