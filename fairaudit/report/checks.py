@@ -12,13 +12,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import ComparisonPart
 from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
-from fairaudit.metrics import (
-    Comparison,
-    Disparity,
-    find_comparison,
-    find_metric,
-    is_over_classes,
-)
+from fairaudit.metrics import Comparison, Disparity, find_comparison, find_metric, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult, ComparisonRow, FailOn, LatticeEntry, Verdict
@@ -219,10 +213,7 @@ def averages_classes(finding: Finding) -> bool:
 
 
 def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """`attaining_parts` for printing: of a ratio, the numerator comes first.
-
-    For `min_ratio` that is the lower side.
-    """
+    """`attaining_parts`, of a ratio with the numerator first: for `min_ratio` the lower side."""
     parts, comparison = attaining_parts(finding), comparison_of(finding)
     if comparison is None or comparison.highest_first:
         return parts

@@ -97,7 +97,6 @@ class _File(NamedTuple):
 
     @property
     def every_table(self) -> list[Cells]:
-        """The cells, and the extra tables."""
         return [self.cells, *self.tables]
 
     def counted(self, plan: Plan) -> PartialCounts:

@@ -134,10 +134,7 @@ class Reader(Protocol):
 
 
 def reader_of(form: InputFormat | None) -> Reader:
-    """The module that reads files of a format, imported when it is asked for the first time.
-
-    A data frame has no format, and no reader.
-    """
+    """The module that reads files of a format, imported at its first use."""
     assert form is not None
     module: Any = import_module(f"fairaudit.counting.sources.{form.reader}")
     reader: Reader = module
