@@ -119,13 +119,11 @@ class _Node(Frozen):
         return cls(_find_kind(column.dtype), text=text, texts=texts)
 
     def walk(self) -> Iterator[_Node]:
-        """The node, and all nodes within it."""
         yield self
         for node in self.inner:
             yield from node.walk()
 
     def columns(self) -> set[str]:
-        """The names of all columns in it."""
         return {node.name for node in self.walk() if node.kind is _Kind.COLUMN}
 
 

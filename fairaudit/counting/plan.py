@@ -30,10 +30,8 @@ MASKED = -2
 MOST_CELLS = 10_000_000
 """Maximum number of combinations of levels that a pass may count."""
 
-
 MOST_TABLED = 2**24
 """Maximum total number of cells in extra tables: 128 MB of counts in each thread."""
-
 
 MOST_LEVELS = 10_000
 """Maximum number of levels of a column. A column with more does not describe groups of people."""

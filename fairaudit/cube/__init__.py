@@ -99,9 +99,6 @@ class Cube(Frozen, eq=False, dict=True):
         def gather_counts(counts: Ints) -> Ints:
             return add_up(counts, index, size)
 
-        def gather_sums(sums: Sum) -> Sum:
-            return sums.gather_lowest(index, size)
-
         mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
         return cls(
             tuple(keys),
@@ -112,7 +109,7 @@ class Cube(Frozen, eq=False, dict=True):
             weight and weight.gather(index, size),
             squares and squares.gather(index, size),
             {
-                name: amount.transform(gather_counts, gather_sums)
+                name: amount.transform(gather_counts, lambda sums: sums.gather_lowest(index, size))
                 for name, amount in (amounts or {}).items()
             },
             None if cluster is None else Clusters.gather(index, cluster, mass, strata),
@@ -297,7 +294,6 @@ class _Selection(Frozen, eq=False):
         return add_up(values[self.marks], self.place, int(np.prod(self.shape))).reshape(self.shape)
 
     def add_sum(self, total: Sum) -> Sum:
-        """The same for values in fixed point."""
         return Sum(self.add(total.values), total.scale)
 
 
@@ -336,12 +332,10 @@ class _TableLayout(Frozen, eq=False):
 
     @property
     def group_keys(self) -> list[KeyColumn]:
-        """The columns that name the groups."""
         return [self.cube.keys[column] for column in self.columns[0]]
 
     @property
     def stratum_keys(self) -> list[KeyColumn]:
-        """The columns that name the strata."""
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:

@@ -204,10 +204,7 @@ def find_possible_ends(evaluation: Evaluation) -> Ends | None:
 
 
 def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
-    """Whether people of unknown outcome or group may put a value beyond a limit.
-
-    True without bounds.
-    """
+    """Whether missing outcomes or groups may put a value beyond a limit; true without bounds."""
     bounds = find_possible_ends(evaluation)
     if bounds is None:
         return True

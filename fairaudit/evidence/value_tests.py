@@ -224,7 +224,6 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
 
 
 def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: GroupValues) -> Tests:
-    """The test of two sides, by their kind of value."""
     inference, key = evaluation.terms.inference, find_test_key(first, evaluation)
     if first.fit is not None:
         t, df = first.fit.value / first.fit.error, first.fit.df

@@ -55,7 +55,6 @@ _MOST_UNDERWEIGHTED = 1000
 _MOST_OFF = 0.5
 """Maximum share of people who are not compared. Above it a value cannot be judged."""
 
-
 _ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
 """The α of an interval that reaches one standard error to either side."""
 

@@ -82,10 +82,7 @@ class LeftOutGroup(Frozen):
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The share of its people, or of their weight, that is left out: the larger of the two.
-
-        People left out for the reason `but` do not count.
-        """
+        """The larger of the shares of its people and weight that are left out, except for `but`."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -151,10 +148,7 @@ class LeftOutPeople(Frozen):
 def _find_share(
     reasons: Iterable[LeftOutPart], of_people: int, but: LeftOutReason | None
 ) -> Fraction:
-    """The share of people or of weight that is left out, without those of the reason `but`.
-
-    It is the larger of the two.
-    """
+    """The larger of the shares of people and of weight that are left out, except for `but`."""
     parts = [part for part in reasons if part.reason is not but]
     return max(
         Fraction(sum(part.people for part in parts), max(of_people, 1)),

@@ -350,7 +350,6 @@ def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]
 
 
 def _value_of(estimate: Estimate | None) -> float | None:
-    """The value; None if it is undefined."""
     return None if estimate is None or math.isnan(estimate.value) else estimate.value
 
 

@@ -41,10 +41,7 @@ class Format(Frozen):
     def render(
         self, answers: Sequence[Answer], *, all_rows: bool, full: bool = False
     ) -> str | bytes:
-        """The report of answers; long tables are cut unless `all_rows`.
-
-        With `full` the appendix of the report is printed, too.
-        """
+        """The report of answers; `all_rows` prints long tables in full, `full` the appendix."""
         more = {"full": full} if self.has_appendix else {}
         rendered: str | bytes = _function(self.renderer)(answers, all_rows=all_rows, **more)
         return rendered

@@ -38,7 +38,6 @@ LONGEST_TITLE = 255
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_DATA, **str.maketrans({":": "%3A", ",": "%2C"})}
 
-
 _KIND: dict[Level | None, str] = {Level.WARN: "warning", Level.NOTE: "notice"}
 _OLD = {
     WaiverState.EXPIRED: Level.WARN,

@@ -111,7 +111,6 @@ class Node(Frozen):
 
 Picture: TypeAlias = Intervals | Lines
 
-
 MOST_ROWS = 40
 """The number of rows in a picture."""
 MOST_CHECKED = 24

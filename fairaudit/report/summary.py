@@ -112,7 +112,7 @@ def document(
         blocks.append(Entries(errors))
     if notices := [*_list_notices(answers)]:
         blocks.append(Entries([(Cell("notice", Tone.WARN), text) for text in notices]))
-    trends = sorted(_trends(answers, called), key=lambda trend: trend.worst_first)
+    trends = sorted(_trends(answers, called), key=lambda trend: trend.rank)
     changes = [*_changes(trends)]
     if changes:
         blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
@@ -120,10 +120,7 @@ def document(
 
 
 def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
-    """The notices on the data of all audits; then the most frequent ones of audits that pass.
-
-    A notice may say why a pass proves less.
-    """
+    """The notices on the data of all audits; then the most frequent ones of audits that pass."""
     yield from map(names.line, list_notices(answers))
     results = (answer.result for answer in answers)
     passed = [
@@ -162,7 +159,6 @@ def told_apart(paths: Sequence[str]) -> list[str]:
 
 
 def _verdict_cell(answer: Answer) -> Cell:
-    """The verdict of an answer, in its tone."""
     if isinstance(answer.result, AuditResult):
         return checks.verdict_cell(answer.result)
     return Cell(str(answer.result.verdict).upper(), Tone.BAD)
@@ -206,7 +202,6 @@ class _Audit(Frozen):
         return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
 
     def count(self, status: Status) -> str:
-        """The number of checks with a status."""
         return self.number(lambda result: result.tally[status])
 
 
@@ -273,11 +268,9 @@ class _Trend(Frozen):
 
     @property
     def counted(self) -> Counter[Status]:
-        """The number of files with each status."""
         return Counter(finding.status for finding in self.findings.values())
 
     def count(self, status: Status) -> Cell:
-        """The number of files with a status."""
         times = self.counted[status]
         is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
         return Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN)
@@ -336,7 +329,7 @@ class _Trend(Frozen):
         )
 
     @property
-    def worst_first(self) -> tuple[int, ...]:
+    def rank(self) -> tuple[int, ...]:
         """A key that sorts the check that fails most often first."""
         return tuple(-self.counted[status] for status in checks.WORST_FIRST)
 

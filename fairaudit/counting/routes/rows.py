@@ -30,10 +30,8 @@ from fairaudit.cube.rows import Features
 _LEAST_HELD = 200_000
 """Number of rows in memory before they are grouped for the first time."""
 
-
 _SLACK = 4
 """Between two groupings, memory may hold a fourth more entries than the budget."""
-
 
 _PARTS = 16
 """Number of parts that entries are split into, by profile. Grouping copies a single part."""
@@ -116,7 +114,6 @@ class RowGroups:
         self.limit = max(min(2 * self.held, most + most // _SLACK), _LEAST_HELD)
 
     def _list_profiles(self) -> Hashes:
-        """The profiles of all entries in memory."""
         hashes = (frame[own("profile")].to_numpy() for frames in self.parts for frame in frames)
         return np.concatenate([*hashes])
 

@@ -66,7 +66,6 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
 
 
 def _open(path: Path) -> ParquetReader:
-    """Arrow's reader of a file."""
     try:
         # Importing `pyarrow.parquet` takes ten times as long as reading a footer.
         from pyarrow._parquet import ParquetReader

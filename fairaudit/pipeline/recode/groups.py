@@ -223,7 +223,6 @@ class _Levels(Frozen):
         return level.strip() if level is not None and self.attribute.trim else level
 
     def _missing_words(self, known: Sequence[str]) -> set[str]:
-        """The levels that mean unknown."""
         levels = _Known(known)
         words = {*map(levels.find, self.attribute.unknown)}
         by_label = {

@@ -331,10 +331,7 @@ class Tables:
         against: str | None = None,
         exclusion: Exclusion = NO_EXCLUSION,
     ) -> Evaluation:
-        """A metric on the table of a place, minus its value for the outcome `against` if given.
-
-        Excluded groups are not compared.
-        """
+        """A metric on the table of a place, minus its value for the outcome `against` if given."""
         key = (metric, place, against, terms, exclusion.groups)
         known = self._evaluations.get(key)
         if known is None:
