@@ -414,3 +414,22 @@ def test_people_of_unknown_stratum_are_in_doubt(policy: str) -> None:
     finding = _audit([*known, *[_Person("f", None, 0)] * 8], columns, entry, {"strata": policy})
     assert finding.is_in_doubt
     assert finding.people_without_bounds == 8
+
+
+def test_a_threshold_is_averaged_over_strata() -> None:
+    """The gap is .1 among people of one label and .3 among the others, who are as many."""
+    known = [_Person(g, s, y) for g, y, k in (("f", 0, 40), ("m", 0, 50), ("f", 1, 40), ("m", 1, 70))
+             for s in [0.9] * k + [0.1] * (100 - k)]  # fmt: skip
+    columns = {"strata": {"q": {"column": "y"}}, "score": "s"}
+    entry = {
+        "metric": "selection_rate", "compare": "gap", "at": [0.5], "given": "q",
+        "average": "pooled", "fail": {"above": 0.15},
+    }  # fmt: skip
+    finding = _audit(known, columns, entry, {})
+    assert finding.value == pytest.approx((0.1 + 0.3) / 2)
+    assert finding.status is Status.FAIL
+    limit = {**entry, "fail": {"above": 0.25}}
+    assert _is_plain(_audit(known, columns, limit, {}))
+    missing = _audit([*known, *[_Person("f", None, 1)] * 40], columns, limit, {"score": "aside"})
+    assert missing.missing is not None
+    assert missing.missing.may_turn
