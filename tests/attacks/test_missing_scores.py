@@ -418,8 +418,10 @@ def test_people_of_unknown_stratum_are_in_doubt(policy: str) -> None:
 
 def test_a_threshold_is_averaged_over_strata() -> None:
     """The gap is .1 among people of one label and .3 among the others, who are as many."""
-    known = [_Person(g, s, y) for g, y, k in (("f", 0, 40), ("m", 0, 50), ("f", 1, 40), ("m", 1, 70))
-             for s in [0.9] * k + [0.1] * (100 - k)]  # fmt: skip
+    reaching = ("f", 0, 40), ("m", 0, 50), ("f", 1, 40), ("m", 1, 70)
+    known = [
+        _Person(g, s, y) for g, y, k in reaching for s in [0.9] * k + [0.1] * (100 - k)
+    ]  # fmt: skip
     columns = {"strata": {"q": {"column": "y"}}, "score": "s"}
     entry = {
         "metric": "selection_rate", "compare": "gap", "at": [0.5], "given": "q",
