@@ -302,6 +302,8 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
         raise NoBounds("the rates are averaged over strata")
     if evaluation.strata is not None:
         raise NoBounds("the value is adjusted for controls")
+    if evaluation.table.moving:
+        raise NoBounds("missing numbers could move the quantiles that cut the column")
     if evaluation.error is not None and np.nan_to_num(evaluation.error).any():
         raise NoBounds("scores are known only as ranges (bins)")
     if isinstance(metric, Disparity) and metric.over_groups is not None:
