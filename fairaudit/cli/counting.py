@@ -50,7 +50,7 @@ def count(  # the options of the command
     suppress: _Suppress = None,
     debug: Debug = False,
 ) -> None:
-    """Count the data of a spec and write a counts file, without rows."""
+    """Count the data of a spec and write a counts file, which has no rows of people."""
     from fairaudit.counting import counts_file
     from fairaudit.counting.counts_file import hide_small_cells, refuse_single_people
     from fairaudit.counting.sources.files import Files, find_files

@@ -205,7 +205,9 @@ def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
 _Before = Annotated[Path, typer.Argument(help="The earlier JSON report.")]
 _After = Annotated[
     Path | None,
-    typer.Argument(help="The later JSON report; default: compare two models of the first."),
+    typer.Argument(
+        help="The later JSON report. Without it, two models of the first report are compared."
+    ),
 ]
 _Models = Annotated[
     tuple[str, str] | None,
@@ -336,8 +338,8 @@ def _changes(
     if len(pairs) == 1:
         return comparing.compare_models(first, *pairs[0])
     names = [*dict.fromkeys(name for pair in pairs for name in pair)]
-    there = list_known(names) if names else "it does not have two levels of them"
-    what = f"{before}: name a second result or two models to compare"
+    there = list_known(names) if names else "this report does not have two models"
+    what = f"{before}: there is nothing to compare it with"
     raise UsageError(what, f"name a second report, or --models FIRST SECOND; {there}")
 
 

@@ -121,7 +121,7 @@ def _name_disparity_test(metric: Disparity) -> str:
     return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test
 
 
-_SIDE_TEST = ". If only {} is significant, a value over its limit is inconclusive"
+_SIDE_TEST = ". If only {} is significant, a check over its limit is inconclusive"
 _CORRECTED = "The p-value is corrected for the {} (Šidák)."
 _TO_EXTREME = (
     "Each group is tested against every group with a higher rate (with a lower rate, if the "
@@ -217,12 +217,12 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER). The interval of a difference or ratio "
-        "is made wider if exact intervals of both shares at other confidence levels, combined, "
-        "reach farther. A wide interval can include parity (no disparity) although p is below "
-        ".05. If several intervals hold at the same time, the threshold is 13 · (z/1.96)⁵ instead "
-        "of 13; over all pairs, it is 13, or 2/3 · z² if that is larger. z is the critical value: "
-        "1.96 for a single 95 % interval.",
+        "intervals of its shares (method: MOVER). For a difference or ratio, intervals with "
+        "different confidences for the two shares (one higher, one lower) are combined, too; the "
+        "widest result counts. A wide interval can include parity (no disparity) although p is "
+        "below .05. If several intervals hold at the same time, the threshold is 13 · (z/1.96)⁵; "
+        "for all pairs, it is 2/3 · z² if that is above 13. z is the critical value: 1.96 for a "
+        "single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -266,7 +266,7 @@ METHODS = (
         "DeLong, moderated",
         "A Wilson interval, calculated as if the metric were a share with DeLong's variance. Each "
         "of two sides (positive and negative labels, or two groups) adds a part to this variance. "
-        "In a small side, this part has a minimum, which is a fraction of its expected size.",
+        "The part of a small side has a minimum: a fraction of the part that is expected.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -277,9 +277,9 @@ METHODS = (
     ),
     Method(
         "concentration of all bins",
-        "The interval of a calibration error. On each side, it is as wide as the error that chance "
-        "can cause in the shares of all bins together. So the interval allows for the bias of the "
-        "error in small groups.",
+        "The interval of a calibration error. Its ends are as far from the error as chance, which "
+        "acts on the shares of all bins together, can move it. So the interval allows for the bias "
+        "of the error in small groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(

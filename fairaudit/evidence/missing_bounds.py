@@ -112,7 +112,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
     unknown_outcomes = count_unknown_outcomes(evaluation)
     has_strangers = table.outsiders or (~table.known & (table.n.sum(axis=0) > 0)).any()
-    if not has_strangers and not unknown_outcomes[:, table.known].any():
+    if not (has_strangers or table.moving or unknown_outcomes[:, table.known].any()):
         return None
     ranges, reason = list[Ends](), None
     try:
@@ -144,7 +144,8 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
         0 if people is None else count(people.groups, people.people)
         for people in (table.ungrouped, table.possible)
     )
-    missing = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
+    outcomes, strangers = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
+    missing = max(outcomes, table.moving - strangers), strangers
     if reason is not None:
         return MissingBounds(*missing, reason=reason, possible=possible)
     anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)

@@ -307,10 +307,10 @@ def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) 
         return estimate
     is_of_table = evaluation.averaged is None and evaluation.strata is None
     ranges = find_rate_ranges(evaluation.table, values.metric) if is_of_table else []
-    return _write_masked_ranges(estimate, ranges, z, g)
+    return _write_all_ranges(estimate, ranges, z, g)
 
 
-def _write_masked_ranges(estimate: Estimate, ranges: Sequence[Ends], z: int, g: int) -> Estimate:
+def _write_all_ranges(estimate: Estimate, ranges: Sequence[Ends], z: int, g: int) -> Estimate:
     """The estimate with the ranges of its value, its numerator and its denominator."""
     estimate = write_masked_range(estimate, ranges[0] if ranges else None, z, g)
     counts = ((int(low[z, g]), int(high[z, g])) for low, high in ranges[1:])
@@ -445,7 +445,7 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
                 ranges: Sequence[Ends] = ()
                 if name == DIFFERENTIAL_FAIRNESS.id:
                     ranges = find_class_ranges(evaluation.table, [y], Placement.ANYWHERE)
-                share = _write_masked_ranges(share, ranges[: 3 if is_counted else 1], z, g)
+                share = _write_all_ranges(share, ranges[: 3 if is_counted else 1], z, g)
             sides.append(Side(evaluation.table.groups[g], share))
         highest, lowest = sides
         parts.append(ComparisonPart(name, value, highest, lowest, table_value.outcomes[y]))

@@ -12,13 +12,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import ComparisonPart
 from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
-from fairaudit.metrics import (
-    Comparison,
-    Disparity,
-    find_comparison,
-    find_metric,
-    is_over_classes,
-)
+from fairaudit.metrics import Comparison, Disparity, find_comparison, find_metric, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult, ComparisonRow, FailOn, LatticeEntry, Verdict
@@ -189,11 +183,20 @@ def comparison_of(value: ComparedValue) -> Comparison | None:
     return metric.comparison if isinstance(metric, Disparity) else None
 
 
+def named_pair(value: ComparedValue) -> tuple[Group, Group]:
+    """Both groups of a value; empty for a side that is not the same in all parts that count."""
+    first, second = value.first, value.second
+    for part in value.parts if value.decided_by is None else ():
+        first = first if part.first is None or part.first.group == first else ()
+        second = second if part.second is None or part.second.group == second else ()
+    return first, second
+
+
 def pair_of(value: ComparedValue) -> tuple[Group, Group]:
     """Both groups of a value; of a ratio, first the numerator (`min_ratio`: the lowest group)."""
-    comparison = comparison_of(value)
+    comparison, (first, second) = comparison_of(value), named_pair(value)
     is_turned = value.spread and comparison is not None and not comparison.highest_first
-    return (value.second, value.first) if is_turned else (value.first, value.second)
+    return (second, first) if is_turned else (first, second)
 
 
 def worst_pair(value: ComparedValue, between: str = " / ") -> str:

@@ -481,7 +481,8 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
                 "model has the larger disparity is uncertain"
             )
     if not parts:
-        parts.append(f"no interval, no test: {estimate.no_interval or 'how sure it is is unknown'}")
+        why = (estimate.no_interval or "how sure the value is, is unknown").removeprefix("none: ")
+        parts.append(f"no interval and no test: {why}")
     return [*parts, _missing(finding)]
 
 
@@ -499,14 +500,15 @@ def _missing(finding: Finding) -> str:
     if not who:
         return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
-        return f"{who}: their effect on the value has no bounds, so the verdict could change"
+        return f"{who}: their effect on the value is not calculated; it could change the verdict"
     value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
     if finding.status is Status.INCONCLUSIVE and not bounds.turns:
         return value  # other people who are left out may change the verdict together with these
     # People of unknown group may form another group, which can make a verdict worse.
     worst = Status.WARN if finding.check.fail is None else Status.FAIL
     is_open = bounds.missing_group and finding.status is not worst
-    turn = "could change" if bounds.turns else f"is the same{' in these groups' * bool(is_open)}"
+    compared = " for the compared groups" * bool(is_open)
+    turn = "could change" if bounds.turns else f"is the same{compared}"
     return f"{value}, and the verdict {turn}"
 
 

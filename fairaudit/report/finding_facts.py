@@ -46,16 +46,16 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
             if (second := test.beside) is not None:
                 hypothesis = _SECOND_TESTS.get(second.hypothesis, second.hypothesis)
                 p = numbers.probability(second.p, finding.check.inference.alpha)
-                texts.append(f"that {hypothesis}: p {p} ({second.test})")
+                texts.append(f"a second test, that {hypothesis}: p {p} ({second.test})")
             yield from labelled("test", texts)
         yield from labelled("missing", [*_missing(finding)])
         affected = finding.practice
         if affected is not None and affected.shortfall:
-            # The people between the worse group's rate and the joint rate of both groups.
+            # The people between the worse group's rate and the rate of both groups together.
             worse, _ = map(headlines.side, sides_of_gap(finding))
             people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'}"
             people += f" {people_of_gap(finding, affected.shortfall)}"
-            text = f"{people} than at the joint rate of both groups"
+            text = f"{people} than at the rate of both groups together"
             yield "people", f"{worse}: {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
@@ -91,7 +91,7 @@ def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
     if isinstance(check, Check) and isinstance(check.metric, GroupMetric):
         # The counts behind the value of a single group.
         counts = numbers.counts(estimate)
-        own = f"{counts} of {numbers.people(finding.first)}" if counts else ""
+        own = f"{numbers.people(finding.first)}: {counts}" if counts else ""
     value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
     yield from labelled("value", [value, own, _difference(finding)])
 
@@ -148,7 +148,7 @@ def _missing(finding: Finding) -> Iterator[str]:
     if bounds is None:
         return
     if bounds.low is None or bounds.high is None:
-        yield f"no bounds: {bounds.reason}"
+        yield f"the effect of missing values is not calculated, because {bounds.reason}"
         return
     others = [numbers.group_in(other.group, other.stratum) for other in bounds.others]
     groups = numbers.first_few([group for group in others if group], separator="; ")
@@ -220,7 +220,8 @@ def answer_by_interval(finding: Finding, interval: str) -> str:
     answer = f"{'Yes' if is_shown else 'Not shown'}: {interval}"
     answer += "" if is_shown else ", which includes the limit"
     if not (is_shown or limit.conclusive):
-        answer += f"; this check decides by the value{' and p' if limit.significant else ''}"
+        by = "value and p" if limit.significant else "value"
+        answer += f"; this check decides by the {by}, not by the interval"
     return f"Is the true value {beyond or 'within the limit'}? {answer}"
 
 
@@ -247,8 +248,8 @@ def few_people(finding: Finding) -> str:
     if gap is None:
         return ""
     sides = [
-        f"{numbers.gap(distance)} {side}"
-        for distance, side in ((gap.down, "below"), (gap.up, "above"))
+        f"{numbers.gap(distance)} (if its rate is {side})"
+        for distance, side in ((gap.down, "lower"), (gap.up, "higher"))
         if not math.isnan(distance)
     ]
     groups = numbers.group_in(gap.group, gap.stratum)
@@ -261,8 +262,8 @@ def few_people(finding: Finding) -> str:
         if sides
         else "even the widest possible gap to the other rate"
     )
-    power = f"would be found in fewer than {100 * gap.power:g} % of samples of this size"
-    return f"{groups} ({size}): {gap_words} {power}{level}"
+    power = f"which it finds in fewer than {100 * gap.power:g} % of samples of this size"
+    return f"{groups} ({size}): the test may miss {gap_words}, {power}{level}"
 
 
 def not_judged(finding: Finding) -> Iterator[str]:

@@ -413,7 +413,9 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap of two groups in a rate, and how wide it is within strata."""
     first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
     overall = f"{reversals.gap(reversal.crude)} than" if reversal.crude else "the same as"
-    return f"{title} of {first} is {overall} that of {second}, but {reversals.within(reversal)}"
+    all_people = " overall" * (reversal.kind is ReversalKind.OPPOSITE)
+    text = f"{title} of {first} is {overall} that of {second}{all_people}"
+    return f"{text}{':' if all_people else ', but'} {reversals.within(reversal)}"
 
 
 def symbol(finding: Finding) -> str:

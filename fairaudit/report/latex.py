@@ -7,15 +7,7 @@ from collections.abc import Sequence
 
 from fairaudit.base.names import printable
 from fairaudit.report import checks, numbers, rates, summary
-from fairaudit.report.blocks import (
-    FEW_ROWS,
-    Cell,
-    Column,
-    Document,
-    Table,
-    tabulate,
-    text_column,
-)
+from fairaudit.report.blocks import FEW_ROWS, Cell, Column, Document, Table, tabulate, text_column
 from fairaudit.report.diagnostics import Diagnostic, diagnose
 from fairaudit.result import Answer, AuditResult
 

@@ -22,14 +22,7 @@ from fairaudit.report import (
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.provenance import name_spec
-from fairaudit.result import (
-    AuditResult,
-    ComparisonRow,
-    LatticeEntry,
-    LatticeRow,
-    RateRow,
-    Verdict,
-)
+from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow, Verdict
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -180,20 +173,31 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = "A measure can have a limit by each combination of columns. This spec sets "
-    text += f"{len(limited) - len(open_)} of {len(limited)} such limits"
+    text = f"This spec sets limits in {len(limited) - len(open_)} of {len(limited)} cases "
+    text += "(a measure by a combination of columns)"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
-    if known:
-        row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
-        is_hidden = any(entry.estimate.suppressed for _, entry in open_)
-        word = "The worst published" if is_hidden else "The worst"
-        pair = checks.worst_pair(worst, " compared with ")
-        value, by = numbers.number(worst.estimate.value, 3), numbers.subset(row.by)
-        text += f". {word} {worst.title} without a limit is {value}, by {by}"
-        text += (f": {pair}" if pair else "") + describe_set_aside(open_)
+    if worst := describe_worst(of_urgent or known, open_, "{} without a limit", 3):
+        text += f". T{worst.removeprefix('t')}"
     yield text
+
+
+def describe_worst(
+    known: Sequence[tuple[LatticeRow, LatticeEntry]],
+    every: Sequence[tuple[LatticeRow, LatticeEntry]],
+    what: str,
+    digits: int = 4,
+) -> str:
+    """The value farthest from parity among known ones, and where it is; empty without any."""
+    if not known:
+        return ""
+    row, worst = max(known, key=lambda pair: pair[1].departure)
+    published = "published " * any(entry.estimate.suppressed for _, entry in every)
+    value, pair = worst.estimate.value, checks.worst_pair(worst, " compared with ")
+    text = f"the worst {published}{what.format(metric_titles.entry(worst))} is "
+    text += f"{numbers.number(value, digits)}, by {numbers.subset(row.by)}"
+    return text + (f": {pair}" if pair else "") + describe_set_aside(every)
 
 
 def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> str:

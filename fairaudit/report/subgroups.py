@@ -29,8 +29,8 @@ from fairaudit.result import AuditResult
 
 _ABOUT = (
     "of all: share of all people in the denominator, including people with an unknown group; "
-    f"diff.: points above or below the rate of all people, including the subgroup; {{p}}: of the "
-    f"test against all others (z, or Fisher's test, F, {FEW_EXPECTED}), {{corrected}}. "
+    "diff.: points above or below the rate of all people, including the subgroup; {p}: z tests the "
+    f"subgroup against all others; Fisher's test (F) replaces z {FEW_EXPECTED}; {{corrected}}. "
     "Ordered by the end of the interval that is closest to no difference. Below a subgroup are "
     "the groups with one condition less, with their own differences: a larger group may explain "
     "the subgroup if it differs by as much in the same direction, or if the subgroup does not "
@@ -132,10 +132,7 @@ def _table(search: SearchedRate, inference: Inference) -> Table:
         Column("count", _counts),
         Column("rate", lambda row: numbers.percent(row.value, digits)),
         Column("diff.", lambda row: numbers.points(row.divergence)),
-        Column(
-            inference.percent,
-            lambda row: numbers.bounds(row.low, row.high, numbers.per_cent),
-        ),
+        Column(inference.percent, lambda row: numbers.bounds(row.low, row.high, numbers.per_cent)),
         Column(_p_of(inference), write_p),
     )
     title = metric_titles.title(search.rate, search.of)

@@ -112,7 +112,7 @@ def document(
         blocks.append(Entries(errors))
     if notices := [*_list_notices(answers)]:
         blocks.append(Entries([(Cell("notice", Tone.WARN), text) for text in notices]))
-    trends = sorted(_trends(answers, called), key=lambda trend: trend.worst_first)
+    trends = sorted(_trends(answers, called), key=lambda trend: trend.rank)
     changes = [*_changes(trends)]
     if changes:
         blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
@@ -120,10 +120,7 @@ def document(
 
 
 def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
-    """The notices on the data of all audits; then the most frequent ones of audits that pass.
-
-    A notice may say why a pass proves less.
-    """
+    """The notices on the data of all audits; then the most frequent ones of audits that pass."""
     yield from map(names.line, list_notices(answers))
     results = (answer.result for answer in answers)
     passed = [
@@ -332,7 +329,7 @@ class _Trend(Frozen):
         )
 
     @property
-    def worst_first(self) -> tuple[int, ...]:
+    def rank(self) -> tuple[int, ...]:
         """A key that sorts the check that fails most often first."""
         return tuple(-self.counted[status] for status in checks.WORST_FIRST)
 

@@ -485,7 +485,7 @@ def _read_model(
 
 def _refuse_number(reader: SpecReader, number: int) -> None:
     if not 2 <= number <= _MOST_STRATA:
-        reader.fault((), f"from 2 to {_MOST_STRATA} strata can be compared")
+        reader.fault((), f"expected a number of strata from 2 to {_MOST_STRATA}")
 
 
 def _read_features(

@@ -27,7 +27,7 @@ _Pairs: TypeAlias = tuple[Ints, Ints]
 _Sides: TypeAlias = tuple[Floats, Floats]
 """A number of both groups of each pair."""
 
-_NEVER = -39.0
+_ROUNDED_AWAY = -39.0
 """Logarithm of a probability that is so small that 1 plus it is rounded to 1."""
 
 _FEW, _SOME = 1000, 500
@@ -114,7 +114,7 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
             z, m = np.asarray(normal_critical(p[near])), k[near]
             # For the others, the chance is 1 after rounding: Bonferroni's p-value, 1, is kept.
             most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
-            near[near], z = most > _NEVER, z[most > _NEVER]
+            near[near], z = most > _ROUNDED_AWAY, z[most > _ROUNDED_AWAY]
             beyond = _pass_range(np.sqrt(2) * z, k[near].astype(np.float64))
             result[near] = np.minimum(result[near], beyond)
     return np.asarray(result)

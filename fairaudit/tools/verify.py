@@ -201,11 +201,11 @@ class ColumnNames(Frozen):
             if is_second or (None in {taken["n"], taken["selected"]} and cells and all(numbers)):
                 what = (
                     f"{path}: the column {names.quoted(name)} contains numbers, and it is not "
-                    "clear what they are"
+                    "clear whether these are people, rates, ratios or groups"
                 )
                 raise UsageError(
                     what,
-                    "--n, --selected, --rate or --ratio COLUMN, or each column of groups by --by",
+                    "name it with --n, --selected, --rate or --ratio; for groups, name all: --by",
                 )
         return ColumnNames(**taken, by=by)
 

@@ -140,7 +140,7 @@ _REJECTED = [row for s in "uv" for row in _group("b", 0, 100, s=s)]
     [
         (
             "y",
-            "200 people with unknown outcome: their effect on the value has no bounds",
+            "200 people with unknown outcome: their effect on the value is not calculated",
         ),
         ("s", "left out: with unknown stratum (g=b), and the verdict could change"),
     ],

@@ -63,10 +63,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 def read_bytes(file: int, start: int, stop: int) -> bytes:
-    """The bytes of a file from `start` to `stop`.
-
-    The file is not memory-mapped: if it became shorter meanwhile, a signal would end the process.
-    """
+    """The bytes from `start` to `stop`; a memory map would crash if the file became shorter."""
     parts = []
     while start < stop:
         part = read_at(file, stop - start, start)
@@ -235,9 +232,9 @@ class Numbers(Frozen):
 
 def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     """The levels of a key; raises `NotServed` if the metadata of the file do not give them all."""
-    stored = _stored(reading, key.column)
+    stored = _find_stored(reading, key.column)
     if key.edges is not None:
-        return _intervals(reading, stored, key, plan)
+        return _cut_levels(reading, stored, key, plan)
     if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
     number, chunks, _, plain_kind = stored
@@ -264,7 +261,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     return KeyLevels(number, levels, dictionaries, plain_kind, plain, null, base)
 
 
-def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
+def _cut_levels(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
     """The intervals of a column that is cut, as levels; the last level is of missing numbers."""
     assert key.edges is not None
     number, chunks, _, plain_kind = stored
@@ -284,7 +281,7 @@ def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLe
 
 def numbers(reading: Reading, column: str) -> Numbers:
     """A column of numbers; raises `NotServed` if the kernel cannot read it as numbers."""
-    stored = _stored(reading, column)
+    stored = _find_stored(reading, column)
     if stored.plain_kind not in _NUMBERS:
         raise NotServed
     dictionaries = [
@@ -294,7 +291,7 @@ def numbers(reading: Reading, column: str) -> Numbers:
     return Numbers(stored.number, dictionaries, stored.plain_kind)
 
 
-def _stored(reading: Reading, column: str) -> _Stored:
+def _find_stored(reading: Reading, column: str) -> _Stored:
     """How a column is stored; raises `NotServed` if the kernel cannot read that."""
     first = reading.groups[0].chunks
     (number, *others) = [

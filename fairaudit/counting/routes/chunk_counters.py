@@ -165,13 +165,10 @@ class ScoreCounter:
         self._base = 0
         self._low = np.empty(0)
         self._high = np.empty(0)
-        self._fits = True
+        self._sums_fit = True
 
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
-        """Counts a batch: codes, scores (NaN: none) and people of each row.
-
-        The score of a row with 0 people is ignored.
-        """
+        """Counts a batch: codes, scores (NaN: none) and people of each row (0: ignored)."""
         known = ~np.isnan(scores)
         if people is not None:
             known &= people > 0
@@ -183,24 +180,24 @@ class ScoreCounter:
             return
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
-        # `terms` are added to the sums, `load` bounds what they add. `_fits`: no sum overflows.
+        # `terms` are added to the sums, `load` bounds what they add. `_sums_fit`: no sum overflows.
         largest, times = float(np.abs(scores).max()), 1 if people is None else people
         largest_count = 1 if people is None else int(people.max())
         load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
-        self._fits = self._fits and largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST
+        self._sums_fit = self._sums_fit and largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST
         terms: tuple[Ints, ...] = ()
-        if self._fits:
+        if self._sums_fit:
             roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
             squares = roots * roots
             total = np.rint(scores * SCORE_SCALE).astype(np.int64)
             # The upper and the lower bits of squares have separate sums.
             parts = (total, roots, squares >> _HALF, squares & (2**_HALF - 1))
             terms = tuple(part * times for part in parts)
-        load = load if self._fits else 0.0
+        load = load if self._sums_fit else 0.0
         for number, keys in enumerate(self._groupings):
             of_keys = tuple(columns[key][1] for key in keys)
             table = self._dense[number]
-            if table is None or table.load + load >= _MOST or not table.follow(of_keys):
+            if table is None or table.load + load >= _MOST or not table.match_levels(of_keys):
                 self._close(number)
                 table = self._dense[number] = _Dense(of_keys, len(self._low))
             table.load += load
@@ -240,7 +237,7 @@ class ScoreCounter:
             ]
             parts = [piece.histogram for piece in pieces]
             histogram = RawHistogram.join(numbers, parts, lookups, of_pieces)
-            histograms.append(histogram if self._fits else replace(histogram, sums=None))
+            histograms.append(histogram if self._sums_fit else replace(histogram, sums=None))
         return RawScores(tuple(histograms), bins, self._shift)
 
     def _close(self, number: int) -> None:
@@ -302,7 +299,7 @@ class _Dense:
         self.size = math.prod(map(len, levels))
         self.load = 0.0
         self.places = np.arange(self.size)
-        self._followed = levels
+        self._matched = levels
         self._counts = np.zeros((self.size, width), dtype=np.int64)
         self._sums = np.zeros((5, self.size), dtype=np.int64)
         self._low = np.full(self.size, np.inf)
@@ -324,15 +321,15 @@ class _Dense:
         for total, term in zip(self._sums[1:], terms, strict=False):
             np.add.at(total, cell, term)
 
-    def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
+    def match_levels(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
         """Sets `places` for levels in another order; False if some are not among `levels`."""
-        if levels == self._followed:
+        if levels == self._matched:
             return True
         if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):
             return False
         cells = np.ix_(*(places(new, own) for new, own in zip(levels, self.levels, strict=True)))
         self.places = np.arange(self.size).reshape([*map(len, self.levels)])[cells].reshape(-1)
-        self._followed = levels
+        self._matched = levels
         return True
 
     def resize(self, width: int, offset: int) -> None:

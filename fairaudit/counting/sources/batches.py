@@ -12,7 +12,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources import SourceFile, reader_of
 
-DATE_HINT = "correct it, or leave it empty where it stands for no date"
+DATE_HINT = "correct the date; if it means that no date is known, leave it empty"
 
 
 def own(name: str) -> str:

@@ -67,7 +67,7 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
     notices: list[Notice] = []
     for entry in entries:
         try:
-            named = _named_by(entry, base, notices)
+            named = _find_named(entry, base, notices)
             for path in named:
                 if not is_spooled(path):
                     refuse_path(path)
@@ -95,7 +95,7 @@ def name_file(path: Path) -> str:
     return os.fsencode(plain).decode(errors="backslashreplace")
 
 
-def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
+def _find_named(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     """The files that one entry of `data` names; `-` is stdin."""
     if entry == STDIN:
         return [spool_stdin()]
@@ -132,7 +132,7 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
             notices.append(Notice(what, Subjects.NOBODY))
         files = [entry for entry in matches if entry not in folders]
         _refuse_table_files(f"the glob {entry} finds files of", files)
-        return _some(files, f"the glob {entry} matches no file", "check the pattern")
+        return _require_files(files, f"the glob {entry} matches no file", "check the pattern")
     try:
         path.stat()
     except FileNotFoundError as error:
@@ -171,7 +171,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
         else:
             others.append(name)
     notices += note_unread(entry, others)
-    return _some(known, f"the folder {entry} holds no file to audit", list_formats())
+    return _require_files(known, f"the folder {entry} holds no file to audit", list_formats())
 
 
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
@@ -226,7 +226,7 @@ def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
     return sorted(shown, key=lambda entry: entry.name)
 
 
-def _some(files: list[Path], message: str, hint: str) -> list[Path]:
+def _require_files(files: list[Path], message: str, hint: str) -> list[Path]:
     if not files:
         raise NothingToAudit(message, hint)
     return files

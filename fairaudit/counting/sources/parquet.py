@@ -267,10 +267,7 @@ def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str])
 
 
 def read_at(file: int, size: int, offset: int) -> bytes:
-    """Up to `size` bytes of a file from `offset` on; no other thread may use the descriptor.
-
-    It is moved and read, since Windows has no `pread`.
-    """
+    """Up to `size` bytes from `offset` on; it moves the descriptor, as Windows has no `pread`."""
     os.lseek(file, offset, os.SEEK_SET)
     return os.read(file, size)
 
@@ -436,7 +433,7 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
         offset += 1
         if size == _LARGE:
             size, offset = _number(data, offset)
-        _has(data, offset, size)
+        _require_bytes(data, offset, size)
         values: list[Value] = []
         for _ in range(size):
             value, offset = _value(kind, data, offset, depth + 1)
@@ -458,7 +455,7 @@ def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
     size, offset = _number(data, offset)
     if size:
         kinds, offset = data[offset], offset + 1
-        _has(data, offset, size)
+        _require_bytes(data, offset, size)
         for _ in range(size):
             _, offset = _value(kinds >> 4, data, offset, depth + 1)
             _, offset = _value(kinds & 15, data, offset, depth + 1)
@@ -466,11 +463,11 @@ def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
 
 
 def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
-    _has(data, offset, size)
+    _require_bytes(data, offset, size)
     return data[offset : offset + size], offset + size
 
 
-def _has(data: bytes, offset: int, size: int) -> None:
+def _require_bytes(data: bytes, offset: int, size: int) -> None:
     """Raises `Malformed` if `size` bytes, or elements (at least one byte each), are not left."""
     if size > len(data) - offset:
         raise Malformed

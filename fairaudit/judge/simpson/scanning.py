@@ -284,8 +284,8 @@ class _PairScan:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair of groups is" if skipped == 1 else "pairs of groups are"
             why = (
-                f"{skipped} {pairs} not compared by {attribute} given {given}: both groups of a "
-                f"pair occur together for fewer than two values of {given}"
+                f"{skipped} {pairs} not compared by {attribute} given {given}: fewer than two "
+                f"values of {given} have people of both groups"
             )
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 

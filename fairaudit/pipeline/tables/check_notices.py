@@ -367,8 +367,8 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
                 for g in few
             ]
             yield Notice(
-                f"{check.id}: these groups are too small to show a gap as wide as the limit "
-                f"({limit}), and can be the highest or the lowest by chance: "
+                f"{check.id}: these groups are small: chance alone can cause a gap as wide as the "
+                f"limit ({limit}), so they can have the highest or the lowest rate by chance: "
                 f"{_list_some(smallest)}",
                 Subjects.ANYBODY,
             )

@@ -420,10 +420,7 @@ _KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
 _LIMIT = "limit: where a check fails or warns, set in the spec"
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
-_SECTIONS: dict[type, str] = {
-    ReversalCheck: reversals.HEADING,
-    SubgroupCheck: subgroups.HEADING,
-}
+_SECTIONS: dict[type, str] = {ReversalCheck: reversals.HEADING, SubgroupCheck: subgroups.HEADING}
 """The section below with the numbers of a check that compares no two groups."""
 _CURVES = ("Calibration", "Distribution")
 _PICTURES = 24
