@@ -17,7 +17,7 @@ from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import list_possible_breaches, may_take_part
 from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
 from fairaudit.judge.judging import worst_status
-from fairaudit.judge.left_out import LeftOutReason, Outsiders
+from fairaudit.judge.left_out import Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Evaluation, Requirement, find_metric
 from fairaudit.metrics.reasons import describe_groups
@@ -97,11 +97,7 @@ class LeftOutRows:
         self._is_published = audit.spec.suppress_below is not None
         self._is_weighted = audit.spec.weight is not None
         self._wide: dict[tuple[Grouping, Grouping, frozenset[str], bytes, bool], Tables] = {}
-        self._cubes = [
-            (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
-            for is_undecided, cube in self._rows.uncounted()
-        ]
-        self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
+        self._outsiders: dict[tuple[Grouping, Grouping, str], list[Outsiders]] = {}
 
     def find_gone(
         self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
@@ -130,14 +126,14 @@ class LeftOutRows:
             missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
         return missing
 
-    def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
+    def list_outsiders(self, by: Grouping, strata: Grouping, of: str) -> list[Outsiders]:
         """The people of dropped rows and of undecided rows, in the tables of a grouping."""
-        if (by, of) not in self._outsiders:
-            self._outsiders[by, of] = [
+        if (by, strata, of) not in self._outsiders:
+            self._outsiders[by, strata, of] = [
                 Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
-                for reason, cube in self._cubes
+                for reason, cube in self._rows.uncounted(strata)
             ]
-        return self._outsiders[by, of]
+        return self._outsiders[by, strata, of]
 
     def list_doubts(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
