@@ -59,10 +59,7 @@ if TYPE_CHECKING:
 
 
 def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[CountsOrError]:
-    """The counts for several plans of the same data and format, in as few passes as it takes.
-
-    Each holds the plan that it was counted by: what is finer is rolled up by recoding.
-    """
+    """The counts for several plans of the same data and format, in as few passes as possible."""
     if isinstance(data, Frame):
         return [_count_frame(plan, data, plans) for plan in plans]
     if isinstance(data, Database):
@@ -181,10 +178,10 @@ def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
 ) -> SourceFile:
-    """A file once all is proven that the passes of these plans rely on.
+    """The file after it was checked for the passes of these plans.
 
-    The kernel checks CSV, and counts it in the same reading; what it does not serve, the reader of
-    the format checks.
+    The kernel checks CSV files, and counts them at the same time. The reader of the format checks
+    all other files.
     """
     if file.form == CSV:
         from fairaudit.counting.native import native_csv
@@ -233,9 +230,9 @@ def count_by_route(
 
 
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
-    """The file with those columns unproven that the native route checks while it counts them.
+    """The file with the columns marked as `unproven` that the native route checks as it counts.
 
-    For a pass of this plan alone: any other reader needs them proven.
+    Only for a pass of a single plan: another reader needs columns that are checked before.
     """
     if file.layout is None or load_kernel() is None:
         return file

@@ -355,7 +355,8 @@ def find_opposite_strata(
         if metric.fitted:  # the strata are the levels of the controls
             metric = build_disparity(rate, DIFFERENCE)
         in_stratum = rate if is_alone else replace(metric, averages=())
-        within = evaluate(in_stratum, table, replace(leaf.terms, average=None))
+        # The table is cut at a threshold already.
+        within = evaluate(in_stratum, table, replace(leaf.terms, average=None, at=None))
         own, other = within.group_values, within.reference_values
         pairs = _list_pairs(leaf, is_alone=is_alone)
         if own is None or not pairs or (other is None and not leaf.spread and not is_alone):

@@ -275,9 +275,7 @@ def count_left_out(
         reason, groups = LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups
         lost[reason] += losses.name(reason, groups, both.sum(axis=1))
     everybody, by_group = counted
-    has_cut = evaluation.terms.at is not None
-    reason = LeftOutReason.UNKNOWN_OUTCOME if has_cut else LeftOutReason.UNKNOWN_GROUP
-    reason = LeftOutReason.UNKNOWN_STRATUM if table.given else reason
+    reason = LeftOutReason.UNKNOWN_STRATUM if table.given else LeftOutReason.UNKNOWN_GROUP
     absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
     lost[reason] += _raise(absent[:, None], threshold)[:, 0]
     inside += absent

@@ -56,9 +56,9 @@ def heading(metric: str, of: str, title: str) -> str:
 
 
 def of_outcome(metric: str, of: str) -> str:
-    """Whose number it is, behind its name; empty of what is made of the features alone.
+    """The words behind the name of a metric, such as ` of the label`; empty without an outcome.
 
-    What reads a score is of the score, unless it is of one of several models, which has a name.
+    A metric of a score gets ` of the score`, unless the outcome is a model with a name.
     """
     record = find_metric(metric)
     if record is None:

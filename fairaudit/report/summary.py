@@ -120,10 +120,7 @@ def document(
 
 
 def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
-    """The notices on the data of all audits; then the most frequent ones of audits that pass.
-
-    A notice may say why a pass proves less.
-    """
+    """The notices on the data of all audits; then the most frequent ones of audits that pass."""
     yield from map(names.line, list_notices(answers))
     results = (answer.result for answer in answers)
     passed = [

@@ -63,10 +63,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 def read_bytes(file: int, start: int, stop: int) -> bytes:
-    """The bytes of a file from `start` to `stop`.
-
-    The file is not memory-mapped: if it became shorter meanwhile, a signal would end the process.
-    """
+    """The bytes from `start` to `stop`; a memory map would crash if the file became shorter."""
     parts = []
     while start < stop:
         part = read_at(file, stop - start, start)

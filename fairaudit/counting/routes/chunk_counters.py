@@ -168,10 +168,7 @@ class ScoreCounter:
         self._sums_fit = True
 
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
-        """Counts a batch: codes, scores (NaN: none) and people of each row.
-
-        The score of a row with 0 people is ignored.
-        """
+        """Counts a batch: codes, scores (NaN: none) and people of each row (0: ignored)."""
         known = ~np.isnan(scores)
         if people is not None:
             known &= people > 0

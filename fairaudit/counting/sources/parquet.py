@@ -267,10 +267,7 @@ def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str])
 
 
 def read_at(file: int, size: int, offset: int) -> bytes:
-    """Up to `size` bytes of a file from `offset` on; no other thread may use the descriptor.
-
-    It is moved and read, since Windows has no `pread`.
-    """
+    """Up to `size` bytes from `offset` on; it moves the descriptor, as Windows has no `pread`."""
     os.lseek(file, offset, os.SEEK_SET)
     return os.read(file, size)
 

@@ -22,7 +22,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import is_like_total, listing, quoted
 from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.plan import MASKED
+from fairaudit.counting.plan import MASKED, MISSING
 from fairaudit.cube import Cube, Ints, Role, Rows, add_up, distinct_rows
 from fairaudit.pipeline.recode.cells import Cells, notice_left_out
 from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
@@ -48,7 +48,7 @@ from fairaudit.pipeline.recode.scores import (
     notice_odd_scores,
     table_cubes,
 )
-from fairaudit.spec import Expected, Spec
+from fairaudit.spec import Expected, Outcome, Protected, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")
 _COMPARED = re.compile(
@@ -80,7 +80,8 @@ class Cubes(Frozen):
     `tables` are the extra cubes in which subgroups are searched. `left_out` are the rows that the
     filter keeps and the cube does not hold, if any. `rows` are the people of the cube one by one,
     if a metric needs them. `alike` is the cube in which levels with similar spelling are joined, if
-    there are such levels.
+    there are such levels. `moving` are the columns cut at quantiles that missing numbers could
+    move, with the number of people who lack one.
     """
 
     cube: Cube
@@ -92,6 +93,7 @@ class Cubes(Frozen):
     alike: Alike | None
     described: tuple[Described, ...]
     attributes: tuple[AttributeNumbers, ...]
+    moving: Mapping[str, int]
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
@@ -153,7 +155,21 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         alike=None if spec.suppress_below is not None else cells.joined(),
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
+        moving=dict(_count_moving(counts, spec)),
     )
+
+
+def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:
+    """The columns cut at quantiles that missing numbers could move, and how many are missing."""
+    columns: list[Protected | Outcome] = [*spec.groupable, *spec.outcomes]
+    for one in columns:
+        edges = one.bins if isinstance(one, Protected) else [one.threshold and one.threshold.above]
+        for (column, share), cut in counts.plan.cuts.items():
+            if column == one.column.value and cut.edge in edges:
+                missing = counts.cut_key(column).codes == MISSING
+                people = int(counts.people[missing & (counts.kept == 1)].sum())
+                if cut.may_move(share, people):
+                    yield one.name, people
 
 
 def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
