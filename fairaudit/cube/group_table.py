@@ -196,7 +196,8 @@ class GroupTable(Frozen, eq=False, dict=True):
     the people one by one, if a metric needs them, `draws` [D, P, G] given probabilities of classes.
     `masked`: masked counts hide outcomes of people, or whether people exist. `weightless` are the
     people of almost no weight, in the axes of `people`; None without weights. `moving` is the
-    number of people who lack a number, if these numbers could move the quantiles that cut its columns.
+    number of people who lack a number, if these numbers could move the quantiles that cut its
+    columns.
     """
 
     by: Grouping
