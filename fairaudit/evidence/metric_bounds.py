@@ -336,12 +336,12 @@ def _bound_comparison(
     comparison, takes_part = metric.comparison, evaluation.takes_part
     if comparison.is_max_min:
         if comparison.scale is None:
-            raise NoBounds(f"there is no method for the {comparison.id}")
+            raise NoBounds(f"no method exists for the {comparison.id}")
         low, high = _bound_spread(own, takes_part, is_ratio=comparison.is_ratio)
         apply = comparison.rescaling.apply
         return apply(low)[:, None], apply(high)[:, None]
     if comparison.contrast is not None:
-        raise NoBounds(f"there is no method for a comparison by {comparison.id.replace('_', ' ')}")
+        raise NoBounds(f"no method exists for a comparison by {comparison.id.replace('_', ' ')}")
     # The reference is at its lowest when the group is at its highest, and vice versa.
     policy, (group, rest, _) = find_policy(evaluation), sides
     match policy:

@@ -263,11 +263,12 @@ class Finding(Frozen):
 
     @property
     def people_without_bounds(self) -> int:
-        """The missing people of a check that passes, whose effect no bounds show.
+        """The missing people of a check that does not fail, whose effect no bounds show.
 
         They are those of unknown stratum; for a search, everybody with a missing value.
         """
-        if self.left_out is None or self.status not in {Status.PASS, Status.WAIVED}:
+        could_be_worse = {Status.PASS, Status.WAIVED, *([Status.WARN] if self.check.fail else [])}
+        if self.left_out is None or self.status not in could_be_worse:
             return 0
         without = {LeftOutReason.UNKNOWN_STRATUM}
         if not isinstance(self.check, Check):

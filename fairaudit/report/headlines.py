@@ -51,7 +51,7 @@ _LEFT_OUT = {
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "with unknown outcome",
     LeftOutReason.NOT_REACHED: "groups to which the outcome does not apply",
-    LeftOutReason.WEIGHTLESS: "of weight 0",
+    LeftOutReason.WEIGHTLESS: "of almost no weight",
     LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",
     LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
