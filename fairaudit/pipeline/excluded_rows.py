@@ -17,7 +17,7 @@ from fairaudit.cube import Group, Grouping, Marks
 from fairaudit.evidence.missing_bounds import list_possible_breaches, may_take_part
 from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
 from fairaudit.judge.judging import worst_status
-from fairaudit.judge.left_out import LeftOutReason, Outsiders
+from fairaudit.judge.left_out import Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Evaluation, Requirement, find_metric
 from fairaudit.metrics.reasons import describe_groups
@@ -97,11 +97,7 @@ class LeftOutRows:
         self._is_published = audit.spec.suppress_below is not None
         self._is_weighted = audit.spec.weight is not None
         self._wide: dict[tuple[Grouping, Grouping, frozenset[str], bytes, bool], Tables] = {}
-        self._cubes = [
-            (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
-            for is_undecided, cube in self._rows.uncounted()
-        ]
-        self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
+        self._outsiders: dict[tuple[Grouping, Grouping, str], list[Outsiders]] = {}
 
     def find_gone(
         self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
@@ -130,14 +126,14 @@ class LeftOutRows:
             missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
         return missing
 
-    def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
+    def list_outsiders(self, by: Grouping, strata: Grouping, of: str) -> list[Outsiders]:
         """The people of dropped rows and of undecided rows, in the tables of a grouping."""
-        if (by, of) not in self._outsiders:
-            self._outsiders[by, of] = [
+        if (by, strata, of) not in self._outsiders:
+            self._outsiders[by, strata, of] = [
                 Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
-                for reason, cube in self._cubes
+                for reason, cube in self._rows.uncounted(strata)
             ]
-        return self._outsiders[by, of]
+        return self._outsiders[by, strata, of]
 
     def list_doubts(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
@@ -273,16 +269,18 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles among `roles` whose columns a check does not need.
 
-    The role `prediction` stands for the predictions of all `models` together. With several models,
-    no check needs all of them, so the role is always idle.
+    The roles `prediction` and `score` stand for those of all `models` together. With several
+    models, no check needs all of them, so these roles are always idle.
     """
     metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
     assert metric is not None
-    needs, is_cut = metric.requirements, isinstance(check, Check) and check.terms.at is not None
+    needs, is_alone = metric.requirements, [check.of] == [*models]
+    needs_score = isinstance(check, Check) and _needs_score(check)
+    is_cut = isinstance(check, Check) and check.terms.at is not None
     needed = {
         "label": check.of == "label" or bool(needs & _LABEL),
-        "prediction": [check.of] == [*models] and bool(needs & _PREDICTION) and not is_cut,
-        "score": isinstance(check, Check) and _needs_score(check),
+        "prediction": is_alone and bool(needs & _PREDICTION) and not is_cut,
+        "score": is_alone and needs_score,
     }
     return frozenset(role for role in roles if not needed.get(role))
 

@@ -367,13 +367,14 @@ class Judge:
         waived = [waiver.group for waiver in self._list_waivers(check)]
         found = []
         for evaluation, passed_over in evaluations:
-            by = evaluation.table.by
+            by, rows = evaluation.table.by, self._left_out
+            strata = (evaluation.strata or evaluation.table).given
             found.append(
                 count_left_out(
                     evaluation,
                     passed_over,
                     (self._tables.table((), (), check.of), self._tables.table(by, (), check.of)),
-                    [] if self._left_out is None else self._left_out.list_outsiders(by, check.of),
+                    [] if rows is None else rows.list_outsiders(by, strata, check.of),
                     self._audit.hidden_people,
                     self._spec.suppress_below or 0,
                     excludes=self._spec.exclude_below is not None,
