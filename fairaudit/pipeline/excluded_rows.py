@@ -301,8 +301,6 @@ def downgrade_if_worse(
     """
     if kept.missing is not None and kept.missing.may_turn:
         finding = replace(finding, missing=kept.missing)
-    if kept.people_without_bounds:
-        finding = replace(finding, left_out=kept.left_out)
     if (
         not rules
         or kept.status not in _WORSE
