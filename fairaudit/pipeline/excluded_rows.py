@@ -269,16 +269,18 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles among `roles` whose columns a check does not need.
 
-    The role `prediction` stands for the predictions of all `models` together. With several models,
-    no check needs all of them, so the role is always idle.
+    The roles `prediction` and `score` stand for those of all `models` together. With several
+    models, no check needs all of them, so these roles are always idle.
     """
     metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
     assert metric is not None
-    needs, is_cut = metric.requirements, isinstance(check, Check) and check.terms.at is not None
+    needs, is_alone = metric.requirements, [check.of] == [*models]
+    needs_score = isinstance(check, Check) and _needs_score(check)
+    is_cut = isinstance(check, Check) and check.terms.at is not None
     needed = {
         "label": check.of == "label" or bool(needs & _LABEL),
-        "prediction": [check.of] == [*models] and bool(needs & _PREDICTION) and not is_cut,
-        "score": isinstance(check, Check) and _needs_score(check),
+        "prediction": is_alone and bool(needs & _PREDICTION) and not is_cut,
+        "score": is_alone and needs_score,
     }
     return frozenset(role for role in roles if not needed.get(role))
 
@@ -299,8 +301,6 @@ def downgrade_if_worse(
     """
     if kept.missing is not None and kept.missing.may_turn:
         finding = replace(finding, missing=kept.missing)
-    if kept.people_without_bounds:
-        finding = replace(finding, left_out=kept.left_out)
     if (
         not rules
         or kept.status not in _WORSE
