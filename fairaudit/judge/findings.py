@@ -253,13 +253,14 @@ class Finding(Frozen):
     @property
     def is_in_doubt(self) -> bool:
         """Whether a pass is doubtful: evidence, values, or people are missing."""
-        may_turn = self.missing is not None and self.missing.may_turn
-        return (
-            self.not_enough_evidence
-            or may_turn
-            or self.people_without_bounds > 0
-            or (self.left_out is not None and self.left_out.is_notable)
-        )
+        is_notable = self.left_out is not None and self.left_out.is_notable
+        return self.not_enough_evidence or self.may_turn or is_notable
+
+    @property
+    def may_turn(self) -> bool:
+        """Whether missing values could change the status, as far as it is known."""
+        bounds = self.missing
+        return self.people_without_bounds > 0 or (bounds is not None and bounds.may_turn)
 
     @property
     def people_without_bounds(self) -> int:
