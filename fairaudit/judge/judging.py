@@ -241,9 +241,8 @@ def judge(
     if chosen is None:
         return finding
     finding = _add_values(finding, check, evaluation, chosen, outcome.breaches, evidence)
-    is_maximum = isinstance(evaluation.metric, Disparity) and (
-        evaluation.metric.fold.rank is not None and len(evaluation.metric.parts) > 1
-    )
+    metric = evaluation.metric
+    is_maximum = isinstance(metric, Disparity) and metric.fold.rank and len(metric.parts) > 1
     if outcome.status is Status.FAIL and (evaluation.spread or is_maximum) and check.fail:
         finding = replace(finding, departures=list_departures(evaluation, check.fail))
     return _add_people_affected(finding, evaluation, evidence.family)

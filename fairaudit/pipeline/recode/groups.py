@@ -27,10 +27,8 @@ def group_axis(
 ) -> Axis:
     """The axis of a protected attribute or a stratum."""
     rule = "protected" if role is Role.PROTECTED else "strata"
-    policy: MissingPolicy = getattr(spec.missing, rule)
-    if attribute.model is not None:
-        # People without a counterpart are in no stratum, and they stay in the audit.
-        policy = MissingPolicy.SHOW
+    # People without a counterpart are in no stratum of a model, and they stay in the audit.
+    policy = MissingPolicy.SHOW if attribute.model is not None else getattr(spec.missing, rule)
     names: list[str | None]
     joined_names, alike = list[str | None](), list[list[str]]()
     if attribute.bins:
@@ -57,10 +55,8 @@ def group_axis(
             problems.note(attribute.name, f"{what}, {remedy}")
         if len(levels) > MOST_LEVELS:
             what = f"{quoted(attribute.column.value)} has {len(levels):,} levels, and at most"
-            hint = (
-                "if it is an id, remove it; otherwise reduce the levels with `keep`, "
-                "`merge` or `bins`"
-            )
+            hint = "if it is an id, remove it; otherwise reduce the levels with `keep`, `merge` or "
+            hint += "`bins`"
             problems.fault(attribute.column, f"{what} {MOST_LEVELS:,} can be audited: {hint}")
     missing = np.array([name is None for name in names], dtype=np.bool_)[raw]
     nobody = NO_COUNTERPART if isinstance(attribute.model, PropensityStrata) else UNKNOWN
