@@ -122,6 +122,7 @@ def _answer_levels(
             spec,
             filter=LocatedText(text, "filter", None, None),
             title=f"{spec.title} ({name})" if spec.title else name,
+            is_level=True,
         )
         for name, text in zip(parts, filters, strict=True)
     ]

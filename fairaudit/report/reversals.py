@@ -230,7 +230,7 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
         "two shares (its share of one group, and its share of the other). The overall gap of "
         f"{numbers.points(reversal.crude)} points is the sum of these {within} points and of "
         f"{numbers.points(reversal.composition)} points that result from the different spread of "
-        "the two groups over the strata. None of these numbers shows a cause"
+        "the two groups over the strata. These numbers do not show a cause"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:

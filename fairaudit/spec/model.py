@@ -121,7 +121,8 @@ class Spec(Frozen):
     numeric outcomes. `features` are columns for `subgroups`, and `similarity` the columns that
     define similar people. `suppress_below` is the minimum count of people in reports. `stages` are
     those of a process, in their order. `may_repeat_files` allows files with identical content.
-    `pooled` is the stratum whose small levels `--for-each` audits together.
+    `pooled` is the stratum whose small levels `--for-each` audits together; `is_level` says that
+    the filter chooses a level of `--for-each`.
     `references` are the levels that entries compare with, and the attributes that may have them.
     `places` are the places of each column name in the spec.
     """
@@ -166,6 +167,7 @@ class Spec(Frozen):
     references: tuple[tuple[tuple[str, ...], LocatedText], ...] = ()
     settings: tuple[str, ...] = ()
     pooled: str | None = None
+    is_level: bool = False
     places: Mapping[str, tuple[LocatedText, ...]] = field(default_factory=dict)
 
     def locate(self, error: FairauditError) -> FairauditError:

@@ -176,6 +176,28 @@ def test_each_audit_accounts_for_the_rows_of_its_level(tmp_path: Path) -> None:
         assert (ledger["read"], ledger["filtered"], read) == (len(own), of_2023, len(own))
 
 
+@pytest.mark.parametrize("filtered", [False, True])
+def test_other_levels_are_not_what_the_filter_of_a_spec_removes(
+    tmp_path: Path, *, filtered: bool
+) -> None:
+    """No one of job a is selected and everybody of job b: neither level is a choice by outcome."""
+    rows = [
+        f"{g},{d},{job},{d}" for job, d in (("a", 0), ("b", 1)) for g in "xy" for _ in range(400)
+    ]
+    rows += [f"{g},{d},{job},0" for job in "ab" for d in (0, 1) for g in "xy"]
+    (tmp_path / "data.csv").write_text("\n".join(["g,d,job,kept", *rows, ""]))
+    filter_of = "filter: d >= 0\n" * filtered
+    (tmp_path / "spec.yaml").write_text(
+        "columns: {protected: [g], decision: {column: d, positive: 1, negative: 0}}\n"
+        f"data: data.csv\n{filter_of}metrics: [selection_rate]\nsimpson: false\n"
+    )
+    shown = run("run", tmp_path / "spec.yaml", "--for-each", "job", "-v")
+    text = " ".join((shown.stdout + shown.stderr).split())
+    assert "of the people whom the filter keeps" not in text
+    assert "rows: rates and gaps describe only" not in text
+    assert ("the filter uses the column of 'decision':" in text) == filtered
+
+
 @pytest.mark.parametrize(("metric", "turned", "code"), [
     ("impact_ratio", True, 3),
     ("demographic_parity_ratio", True, 3),

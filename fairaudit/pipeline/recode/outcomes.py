@@ -212,18 +212,17 @@ def notice_per_cent(column: str, fractions: int, to_2: int, to_100: int) -> Iter
 def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -> Iterator[Notice]:
     """Notices if the filter selects by an outcome, because rates then describe selected people.
 
-    It does if it reads the column, or if it keeps or removes hardly anybody with one outcome.
+    It does if it reads the column, or if it keeps or removes hardly anybody with one outcome. The
+    filter of a level of `--for-each` removes all other levels: their people say nothing about it.
     """
     why = "rates and gaps describe only people whose outcome it keeps"
     read, removed = filter_columns(counts.plan), int(counts.file_rows[counts.kept == 0].sum())
     outcomes = [one.name for one in spec.outcomes if one.column.value in read]
     if outcomes and removed:
-        yield Notice(
-            f"the filter uses the column of {listing(outcomes)} and removes {removed:,} "
-            f"{'row' if removed == 1 else 'rows'}: {why}",
-            Subjects.NEVER,
-        )
-    for axis in axes:
+        count = f" and removes {removed:,} {'row' if removed == 1 else 'rows'}"
+        what = f"the filter uses the column of {listing(outcomes)}{'' if spec.is_level else count}"
+        yield Notice(f"{what}: {why}", Subjects.NEVER)
+    for axis in () if spec.is_level else axes:
         if axis.key.positive is None or axis.key.name in outcomes:
             continue
         # A value that only removed rows hold is not a class, and counts as not positive.

@@ -11,13 +11,15 @@ from typing import Annotated
 from fairaudit.base.frozen import RARE, WRITTEN, Frozen, field, replace
 from fairaudit.cube import Group, Grouping
 from fairaudit.judge import AnyCheck, Breach, Check, EvidenceStatus, Finding, Status
-from fairaudit.judge.left_out import NOTABLE
 from fairaudit.judge.simpson import ReversalKind
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate, Significance, State
 from fairaudit.metrics.terms import Inference
 from fairaudit.result import Provenance, Verdict
 from fairaudit.result.rows import group_key
+
+_MUCH_MORE = Fraction(1, 10)
+"""A check leaves out more people if the share of them or of groups grew by more than this."""
 
 
 class Direction(StrEnum):
@@ -254,7 +256,7 @@ class CheckChange(Frozen):
     def leaves_out_more(self) -> bool:
         """Whether it leaves out notably more people than before."""
         then, now = self.shares_left_out
-        return now - then > NOTABLE
+        return now - then > _MUCH_MORE
 
     @property
     def verdict(self) -> Annotated[str, WRITTEN]:
