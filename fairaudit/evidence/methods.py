@@ -264,9 +264,9 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "A Wilson interval, calculated as if the metric were a share with DeLong's variance. Each "
-        "of two sides (positive and negative labels, or two groups) adds a part to this variance. "
-        "In a small side, this part has a minimum, which is a fraction of its expected size.",
+        "The interval of a share of as many people as give DeLong's variance (the smaller side, if "
+        "that is 0). Each side (positive and negative labels, or two groups) adds a part to this "
+        "variance. In a small side, this part has a minimum, a fraction of its expected size.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
