@@ -250,9 +250,9 @@ METHODS = (
     Method(
         "HC2",
         "The interval and the t test of a coefficient of a least-squares regression. The variance "
-        "may differ between groups and between levels of the controls. It is estimated from the "
-        "squared residuals; each is divided by 1 minus the leverage of the person (the influence "
-        "on the fit).",
+        "may differ between groups and levels of the controls. It is estimated from the squared "
+        "residuals; each is divided by 1 minus the leverage of the person (the influence on the "
+        "fit). For a yes/no outcome, a small group counts up to two more hits and misses in it.",
         Citation("MacKinnon & White, J Econometrics 29:305", 1985),
         ("least squares t",),
     ),
