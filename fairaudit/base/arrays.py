@@ -119,7 +119,6 @@ LARGEST_COUNT = float(LARGEST_WHOLE)
 MOST_PEOPLE = 2**62
 """What counts may add up to."""
 
-
 SEED = 0
 """The seed of the sample of people that the memory holds."""
 
@@ -179,10 +178,7 @@ def are_small(counts: Ints, threshold: int) -> Marks:
 
 
 def raise_small(counts: Ints, threshold: int) -> Ints:
-    """The counts, each small one as the largest small one: no status shows which it was.
-
-    A `threshold` of 0 raises none.
-    """
+    """The counts; each small one becomes `threshold - 1`, which hides how small it is."""
     return np.where(are_small(counts, threshold), threshold - 1, counts)
 
 

@@ -160,7 +160,6 @@ class _Masker:
 
 
 def _mask_within(value: Any, known: _Masker) -> Any:  # noqa: ANN401  # any part of a record
-    """A part of a record, masked."""
     if type(value) is str:
         if value not in known.texts:
             # The masked text, distinct from earlier masked texts.
@@ -195,7 +194,6 @@ def _mask_within(value: Any, known: _Masker) -> Any:  # noqa: ANN401  # any part
 
 
 def _replace_parts(value: Any, parts: Sequence[Any], changed: Mapping[int, Any]) -> Any:  # noqa: ANN401  # any part
-    """The value with other parts at some places."""
     if isinstance(value, Frozen):
         names = field_names(value)
         return replace(value, **{names[place]: part for place, part in changed.items()})

@@ -61,9 +61,9 @@ def has_room_for_engine(mapped: int = 0) -> bool:
 
 
 def leave_by(code: int) -> None:
-    """Makes it the code of a process that a library ends by C's `exit`, for want of memory say.
+    """Sets the exit code of this process if a library calls C's `exit`, for example out of memory.
 
-    If memory has no limit, nothing is done: it takes time, and libraries have what they need.
+    Does nothing if memory has no limit, since it takes time.
     """
     if not is_limited():
         return

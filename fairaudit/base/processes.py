@@ -28,7 +28,6 @@ _WORTH = 16
 _AHEAD = 4
 """Most finished results of a process that wait, so that no batch is in memory as a whole."""
 
-
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
 """The file in which Linux states the quota of a container: time on a core, and the period."""
 

@@ -1,9 +1,7 @@
 """The command line: runs a command, catches errors, returns the exit code.
 
-That of a result is its own (`result.AuditResult.exit_code`), that of an error its class's
-(`errors`); here only an interrupt or a report that did not arrive takes the place of either.
-0 every check passed, or nothing was judged; 1 a check failed or some could not be evaluated; 2 no
-verdict; 3 nothing could be evaluated; 130 interrupted.
+A result has an exit code (`AuditResult.exit_code`); each class of errors has one (`base.errors`).
+An interrupt (130) or a report that was not delivered (2) replaces it.
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ _COMPLETION = "_FAIRAUDIT_COMPLETE"
 
 
 def main(arguments: list[str]) -> int:
-    """Carries out a command line of this process; the code to exit with."""
+    """Prepares the process and runs a command line; returns the exit code."""
     if not memory.has_room(memory.START, memory.START_WRITTEN):
-        # NumPy and SciPy cannot be loaded, and the report of this would load NumPy, too.
+        # NumPy does not fit into memory, and a regular error report would load it.
         raise OutOfMemory
     memory.leave_by(OutOfMemory.exit_code)
-    # No matrix is multiplied by several processors: that is a twentieth of a small audit.
+    # The threads of OpenBLAS would take a twentieth of the time of a small audit.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    # Set to nothing it fixes no date, and NumPy trips over it.
+    # NumPy fails if this is set to an empty text.
     if not os.environ.get("SOURCE_DATE_EPOCH", "0").strip():
         del os.environ["SOURCE_DATE_EPOCH"]
     streams.open_all()
@@ -59,7 +57,7 @@ def run_line(arguments: list[str]) -> int:
             request = read_request(arguments)
             code = _call(arguments, request)
             sys.stdout.flush()
-        except BaseException as error:  # noqa: BLE001  # our own crash gives no verdict: Python's 1 would lie
+        except BaseException as error:  # noqa: BLE001  # Python exits with 1 on a crash, which would mean a failed check
             if request.debug:
                 import traceback
 
@@ -86,8 +84,8 @@ def run_line(arguments: list[str]) -> int:
 def _call(arguments: list[str], request: Request) -> int:
     """The exit code of a command.
 
-    Typer's own `main` would return 1 for a broken pipe. It would also answer every request of a
-    shell for completions, so that an audit could exit with 0 without being run.
+    It replaces Typer's `main`, which returns 1 for a broken pipe and answers a request of a shell
+    for completions even if the line has arguments: an audit would exit with 0 without being run.
     """
     for name in request.repeated:
         hint = "use a folder or a glob for several files" if name == "--data" else request.help
@@ -101,7 +99,7 @@ def _call(arguments: list[str], request: Request) -> int:
             command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
-    except SystemExit:  # how completions are installed and shown
+    except SystemExit:  # Typer has installed or shown completions
         return 0
     return 0
 
@@ -142,19 +140,16 @@ _MODULES = {
     "init": "scaffolding",
     "verify": "checking",
 }
-"""The module of each command, in the order of `--help`: it is loaded for its own commands alone."""
+"""The module of each command, in the order of `--help`; only the given one is loaded."""
 
 
 @functools.cache
 def command_line(first_word: str = "") -> typer.core.TyperGroup:
-    """The commands with their options; one alone where the first word of the line names it.
-
-    To load them all, and Typer to make them, takes more than a hundredth of a second.
-    """
+    """The commands with their options; only `first_word`, if it is a command, to save time."""
     names = [first_word] if first_word in _MODULES else [*_MODULES]
     for name in names:
         import_module(f"fairaudit.cli.{_MODULES[name]}")
-    # The name of a command, as Typer would have it.
+    # Typer names a command without a name after its function.
     registered = {
         info.name or (info.callback and info.callback.__name__): info
         for info in app.registered_commands
@@ -170,7 +165,7 @@ def command_line(first_word: str = "") -> typer.core.TyperGroup:
 
 
 def _keep_plain_values(command: Any) -> None:  # noqa: ANN401  # Typer's types leave this open
-    """Typer loads pydantic to make a text of a text, a fifth of a small audit: these stay."""
+    """Makes Typer use `_Conversion`: its own loads pydantic, a fifth of the time of an audit."""
     context = command.context_class(command, help_option_names=HELP)
     for parameter in command.get_params(context):
         convert = getattr(parameter, "get_runtime_param", None)
@@ -179,13 +174,13 @@ def _keep_plain_values(command: Any) -> None:  # noqa: ANN401  # Typer's types l
 
 
 class _Conversion:
-    """How Typer gets the value of a parameter: by its own conversion, if it needs one."""
+    """Converts the value of a parameter; calls the conversion of Typer only if necessary."""
 
     def __init__(self, convert: Callable[[], Any]) -> None:
         self._convert = convert
 
     def coerce(self, value: Any, param: Any, ctx: typer.Context) -> Any:  # noqa: ANN401  # of any type
-        """The value as the annotation of its parameter has it."""
+        """The value as the type that its parameter is annotated with."""
         annotation = param.type_descriptor.annotation
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
@@ -201,7 +196,7 @@ class _Conversion:
 def read_request(words: Sequence[str]) -> Request:
     """The request of a command line; unknown parts are ignored.
 
-    Without the name of a command it is a request of `run`.
+    If no command is named, the options are read as those of `run`.
     """
     commands = command_line(*words[:1]).commands
     name = next((word for word in words if not word.startswith("-")), "")
@@ -240,5 +235,5 @@ def read_request(words: Sequence[str]) -> Request:
 
 
 def _listed(value: str | Sequence[str] | None) -> Sequence[str]:
-    """The words of an option, or of an argument, that may be repeated."""
+    """The values of an option or argument as a list: one, several or none."""
     return [value] if isinstance(value, str) else value or ()

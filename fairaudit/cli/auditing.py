@@ -82,7 +82,9 @@ _Format = Annotated[
         help=f"What to print: {_FORMATS}.",
     ),
 ]
-_FailFrom = Annotated[FailOn, typer.Option(help="The lowest status that gives exit code 1.")]
+_FailFrom = Annotated[
+    FailOn, typer.Option(help="Exit with code 1 if a check has this status or a worse one.")
+]
 _ExitZero = Annotated[bool, typer.Option("--exit-zero", help="The same as `--fail-on never`.")]
 _Only = Annotated[
     list[str] | None,
@@ -99,8 +101,8 @@ _ForEach = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
-        help="Make one audit for each value of this column, and one for all values with few people "
-        "together.",
+        help="Make one audit for each value of this column. Values with few people share one "
+        "audit.",
     ),
 ]
 _Jobs = Annotated[
@@ -120,7 +122,6 @@ DrawsOption = Annotated[
         help="File of random draws of the groups' rates from your own model, for `model: draws`."
     ),
 ]
-
 
 _EXAMPLES = show_examples(
     "run spec.yaml",

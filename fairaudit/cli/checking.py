@@ -168,8 +168,8 @@ _By = Annotated[
 _Excluded = Annotated[
     str | None,
     typer.Option(
-        help="The share of the people below which a group may be left without a ratio, such as "
-        "2%. Every larger group without a ratio is reported."
+        help="A group with less than this share of the people, such as 2%, needs no ratio. Every "
+        "larger group without a ratio is reported."
     ),
 ]
 

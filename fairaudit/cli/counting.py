@@ -1,4 +1,4 @@
-"""`fairaudit count` (least N of `--suppress`), `merge`: their options; files of counts."""
+"""The commands `fairaudit count` and `merge`, which write counts files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def count(  # the options of the command
     suppress: _Suppress = None,
     debug: Debug = False,
 ) -> None:
-    """Count the data of a spec and write a counts file, without rows."""
+    """Count the data of a spec and write a counts file, which has no rows of people."""
     from fairaudit.counting import counts_file
     from fairaudit.counting.counts_file import hide_small_cells, refuse_single_people
     from fairaudit.counting.sources.files import Files, find_files
@@ -93,7 +93,7 @@ def merge(
     try:
         paths, _ = find_files(parts, Path())
     except FairauditError:
-        # There will be no new sum: an earlier one must not pass for it.
+        # Remove the file of an earlier run: it must not be taken for the new sum.
         there: list[Path] = []
         for part in parts:
             with contextlib.suppress(FairauditError):
@@ -105,7 +105,7 @@ def merge(
 
 
 def _clear(output: str, inputs: Callable[[], Iterable[Path]]) -> Outputs:
-    """The output, without the file of an earlier run; refuses names of other files than counts."""
+    """Removes the output of an earlier run; raises `UsageError` for a wrong suffix."""
     if not output.lower().endswith(COUNTS_SUFFIX):
         what = f"-o {names.copied(output)}: the name of a counts file must end with {COUNTS_SUFFIX}"
         raise UsageError(what, f"-o part{COUNTS_SUFFIX}")

@@ -155,7 +155,7 @@ def publish(
 
 
 def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
-    """The answers in a JSON report, once the outputs of the command are cleared."""
+    """Removes the outputs of an earlier run, and reads the answers in a JSON report."""
     request.outputs = clear_outputs(paths, lambda: [] if result == STDIN else [Path(result)])
     from fairaudit import codec
 
@@ -163,7 +163,7 @@ def _open(request: Request, paths: Sequence[Path], result: str) -> list[Answer]:
 
 
 def read_result(path: str) -> AuditResult:
-    """The one result that a JSON report holds; raises the error that it holds instead."""
+    """The only result in a JSON report; if the report holds an error, raises it."""
     from fairaudit import codec
 
     answers = codec.load(path)
@@ -181,7 +181,7 @@ def _result_of(answer: Answer) -> AuditResult:
 
 
 def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
-    """The result of a data file or a spec; raises the error that there is in its place."""
+    """The result that `--data` selects, by data file or spec; raises its error if it has one."""
     chosen = []
     for answer in answers:
         paths = [path for path in (answer.data, answer.spec) if path is not None]
@@ -205,7 +205,9 @@ def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
 _Before = Annotated[Path, typer.Argument(help="The earlier JSON report.")]
 _After = Annotated[
     Path | None,
-    typer.Argument(help="The later JSON report; default: compare two models of the first."),
+    typer.Argument(
+        help="The later JSON report. Without it, two models of the first report are compared."
+    ),
 ]
 _Models = Annotated[
     tuple[str, str] | None,
@@ -270,12 +272,12 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     paths = check_page_outputs(format_name, output or [], "a comparison")
     request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
     first = read_result(str(before))
-    # The measures of all models of a result.
+    # If a single result is given, the measures of all its models as a table.
     grid = (
         () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
     )
     if grid and models is None and len(_pairs(first)) > 1 and fail_on == "never":
-        # In the formats for people; JSON is of two of the models.
+        # JSON has no such table: it compares two models.
         page = Page(lambda: grid, _refuse_json_of_grid)
         page.write(request.outputs)
         page.show(format_named(format_name), color)
@@ -336,8 +338,8 @@ def _changes(
     if len(pairs) == 1:
         return comparing.compare_models(first, *pairs[0])
     names = [*dict.fromkeys(name for pair in pairs for name in pair)]
-    there = list_known(names) if names else "it does not have two levels of them"
-    what = f"{before}: name a second result or two models to compare"
+    there = list_known(names) if names else "this report does not have two models"
+    what = f"{before}: there is nothing to compare it with"
     raise UsageError(what, f"name a second report, or --models FIRST SECOND; {there}")
 
 
@@ -347,7 +349,7 @@ def _pairs(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
-    """The changes, and below them the measures of all models where there is a grid of them."""
+    """The page of the changes, followed by the table of all models if there is one."""
     from fairaudit.report import changes as pages
     from fairaudit.tools.compare import Comparison
 

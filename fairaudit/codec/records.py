@@ -321,10 +321,7 @@ def _check(value: Any, *place: str | int) -> None:
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:
-    """Raises `Unreadable` for the first written member that differs in the tree.
-
-    Other members of the tree are ignored.
-    """
+    """Raises `Unreadable` for the first member of `written` that differs in the tree."""
     if written == tree:
         return
     if isinstance(written, dict) and isinstance(tree, dict):

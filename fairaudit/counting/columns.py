@@ -5,6 +5,7 @@ Columns are named by plain strings; where a spec names them is the business of `
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Mapping, Sequence
 from datetime import date
@@ -51,6 +52,11 @@ class Cut(Frozen):
     def edge(self) -> Decimal:
         """The value, exactly as it is written."""
         return Decimal(repr(self.value).removesuffix(".0"))
+
+    def may_move(self, share: Fraction, missing: int) -> bool:
+        """Whether the quantile of this share could change if missing numbers were known."""
+        wanted = math.ceil(share * (self.above + self.at + self.below + missing))
+        return not self.below + missing < wanted <= self.below + self.at
 
 
 class CsvFormat(Frozen):

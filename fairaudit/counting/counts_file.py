@@ -87,7 +87,6 @@ _SHARE = re.compile(r"\d{1,400}(/0*[1-9]\d{0,400})?", re.ASCII)
 
 
 def _spell_stored(value: Frozen) -> bytes:
-    """The JSON form of the stored values."""
     return msgspec.json.encode(value, enc_hook=str)  # a fraction
 
 
@@ -462,7 +461,7 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         rows=counts.rows[stays],
         people=counts.people[stays],
         weights=counts.weights and _choose_weights(counts.weights, stays),
-        amounts={name: _choose(sums, stays) for name, sums in counts.amounts.items()},
+        amounts={name: [*compress(sums, stays.tolist())] for name, sums in counts.amounts.items()},
         # A few rows that repeat people are not mentioned at all.
         read=counts.read - few,
         repeated=counts.repeated - few,
@@ -492,12 +491,7 @@ def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
     is_tiny = 0 < weights.largest < TINY
     largest = TINY / 2 if is_tiny else float(weights.largest > 0)
     sums = (
-        _choose(values if is_tiny or not is_fine else [0] * len(values), stays)
+        [*compress(values if is_tiny or not is_fine else [0] * len(values), stays.tolist())]
         for values, is_fine in zip(weights.sums, (False, True, False, True), strict=True)
     )
     return RawWeights(tuple(sums), largest, MOST_ROUNDING)
-
-
-def _choose(values: Sequence[Value], stays: Marks) -> list[Value]:
-    """The values of the cells that stay; none of nothing."""
-    return [*compress(values, stays.tolist())]

@@ -24,6 +24,11 @@ from fairaudit.base.names import copied, quoted
 _ORDER = {"Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
 _EQUAL = {"Eq": "=", "NotEq": "<>", "EqValidity": "is not distinct from"}
 _EQUAL |= {"NotEqValidity": "is distinct from"}
+_DECIDE_BLANKS = {
+    "EqValidity": ("Eq", "IsNotNull", "And"),
+    "NotEqValidity": ("NotEq", "IsNull", "Or"),
+}
+"""Comparisons that decide blanks: the comparison that does not, a test for blanks, and the join."""
 _SIGNS = _ORDER | _EQUAL
 _COMPARE = {*_SIGNS, "IsIn", "IsBetween"}
 _ARITHMETIC = {
@@ -114,13 +119,11 @@ class _Node(Frozen):
         return cls(_find_kind(column.dtype), text=text, texts=texts)
 
     def walk(self) -> Iterator[_Node]:
-        """The node, and all nodes within it."""
         yield self
         for node in self.inner:
             yield from node.walk()
 
     def columns(self) -> set[str]:
-        """The names of all columns in it."""
         return {node.name for node in self.walk() if node.kind is _Kind.COLUMN}
 
 
@@ -291,7 +294,7 @@ def _set_apart_in(
     comparison = tree.get("BinaryExpr", {}).get("op")
     if "Function" in tree:
         comparison = _find_function(tree["Function"]["function"])
-    if comparison in {"Eq", "NotEq", "IsIn"}:
+    if comparison in {*_EQUAL, "IsIn"}:
         node, written = _convert(tree), json.dumps(tree)
         compared = [text for side in node.inner for text in side.texts]
         compared += [side.text for side in node.inner if side.kind is _Kind.BOOLEAN]
@@ -302,8 +305,14 @@ def _set_apart_in(
                 texts[name, letters] = (*texts.get((name, letters), ()), *compared)
                 old, new = ({"Column": one} for one in (name, name_apart(name, letters)))
                 written = written.replace(json.dumps(old), json.dumps(new))
+        own = json.loads(written)
+        if comparison in _DECIDE_BLANKS and compared:
+            own["BinaryExpr"]["op"], test, join = _DECIDE_BLANKS[comparison]
+            (name,) = node.columns()
+            blank = {"Function": {"input": [{"Column": name}], "function": {"Boolean": test}}}
+            own = {"BinaryExpr": {"left": blank, "op": join, "right": own}}
         if sides:
-            return json.loads(written)
+            return own
     return {key: _set_apart_in(part, others, texts) for key, part in tree.items()}
 
 
@@ -360,7 +369,7 @@ def _list_mismatches(node: _Node) -> Iterator[str]:
 
 def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]:
     equality = node.name in _EQUAL
-    if _Kind.COMPARISON in kinds and not (equality and _Kind.BOOLEAN in kinds):
+    if _Kind.COMPARISON in kinds and not (node.name in _JOINS and _Kind.BOOLEAN in kinds):
         meaning = "the inner one is true or false; write x > 1 and x < 5, or x between 1 and 5"
         inner = node.inner[0]
         if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
@@ -376,6 +385,8 @@ def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]
         yield f"comparisons do not chain: {meaning}"
     elif _Kind.NULL in kinds and not node.name.endswith("Validity"):
         yield "nothing is equal to null, or less or more; write `is null` or `is not null`"
+    elif any("" in side.texts for side in node.inner):
+        yield "'' is never equal or different: an empty cell is null; write `x is not null`"
     elif _Kind.BOOLEAN in kinds and not equality:
         yield "true and false have no order; write `x` or `not x`"
     elif len(kinds - {_Kind.COLUMN}) > 1 and _Kind.COMPARISON not in kinds:

@@ -30,10 +30,8 @@ MASKED = -2
 MOST_CELLS = 10_000_000
 """Maximum number of combinations of levels that a pass may count."""
 
-
 MOST_TABLED = 2**24
 """Maximum total number of cells in extra tables: 128 MB of counts in each thread."""
-
 
 MOST_LEVELS = 10_000
 """Maximum number of levels of a column. A column with more does not describe groups of people."""
@@ -62,7 +60,7 @@ class Key(Frozen):
 
 
 SumName: TypeAlias = tuple[str, ...]
-"""A sum: its kind, which says what the engine adds, and its columns."""
+"""What to add up: `sum` and a column, or `product` and two columns."""
 
 
 class CellSums(Frozen):
@@ -86,7 +84,7 @@ NO_SUMS = CellSums()
 
 
 class RowPlan(Frozen):
-    """The columns that are read for each person: features that measure similarity, and scores.
+    """The columns that are read person by person: features that define similarity, and scores.
 
     If there are more than `most` people, a sample is read.
     """

@@ -1,4 +1,4 @@
-"""The engine (entry point): shared passes, routes, counts, quantiles, error locations.
+"""The engine (entry point): shared passes, routes, joined counts, quantiles, error locations.
 
 The native kernel checks and counts each file that it serves, Polars and Arrow all others. To add a
 route, write a module next to `polars_route`, and name it in `count_by_route`.
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from fairaudit.base.arrays import MOST_PEOPLE
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, FairauditError, SpecError, UsageError
 from fairaudit.base.frozen import replace
@@ -23,9 +24,15 @@ from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting import load_kernel, refuse_other_routes
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
-from fairaudit.counting.counts import Counts, PartialCounts, add_notices
+from fairaudit.counting.counts import (
+    CountedFile,
+    Counts,
+    PartialCounts,
+    add_notices,
+    check_people,
+)
 from fairaudit.counting.plan import MOST_CELLS, Plan, merge_plans
-from fairaudit.counting.routes.merging import merge_counts
+from fairaudit.counting.raw_counts import unite_keys
 from fairaudit.counting.sources import (
     FRAME_NAME,
     Copies,
@@ -52,10 +59,7 @@ if TYPE_CHECKING:
 
 
 def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> list[CountsOrError]:
-    """The counts for several plans of the same data and format, in as few passes as it takes.
-
-    Each holds the plan that it was counted by: what is finer is rolled up by recoding.
-    """
+    """The counts for several plans of the same data and format, in as few passes as possible."""
     if isinstance(data, Frame):
         return [_count_frame(plan, data, plans) for plan in plans]
     if isinstance(data, Database):
@@ -174,10 +178,10 @@ def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
 ) -> SourceFile:
-    """A file once all is proven that the passes of these plans rely on.
+    """The file after it was checked for the passes of these plans.
 
-    The kernel checks CSV, and counts it in the same reading; what it does not serve, the reader of
-    the format checks.
+    The kernel checks CSV files, and counts them at the same time. The reader of the format checks
+    all other files.
     """
     if file.form == CSV:
         from fairaudit.counting.native import native_csv
@@ -226,9 +230,9 @@ def count_by_route(
 
 
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
-    """The file with those columns unproven that the native route checks while it counts them.
+    """The file with the columns marked as `unproven` that the native route checks as it counts.
 
-    For a pass of this plan alone: any other reader needs them proven.
+    Only for a pass of a single plan: another reader needs columns that are checked before.
     """
     if file.layout is None or load_kernel() is None:
         return file
@@ -247,7 +251,7 @@ def _merge(
 ) -> Counts:
     """The counts of all parts, with what further passes find."""
     data = [*ready] if batch is None else batch
-    counts = merge_counts(plan, parts, ready, route)
+    counts = _join_parts(plan, parts, ready, route)
     medians = {}
     for column in plan.medians:
         scores = counts.scores.get(column)
@@ -444,3 +448,51 @@ def _find_cuts(
         cuts = quantiles.cuts(data_of(column), plan, column, shares)
         cuts_found |= {(column, share): cut for share, cut in zip(shares, cuts, strict=True)}
     return cuts_found
+
+
+def _join_parts(
+    plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[SourceFile], route: str
+) -> Counts:
+    """The counts of several files as one `Counts`; equal texts are the same level.
+
+    Raises `DataError` if the rows differ from the control total, or if there are too many cells.
+    """
+    rows = sum(int(part.rows.sum()) for part in parts)
+    read = sum(file.records for file in ready) * plan.counts_per_row
+    repeated = sum(len(file.repeated or ()) for file in ready)
+    if rows != read - repeated:
+        raise DataError(
+            f"the pass counted {rows:,} rows, the control total is {read - repeated:,}",
+            "the data changed while it was read, or is damaged: run again",
+            uncounted="the pass did not count as many rows as the control total",
+        )
+    check_people(sum(int(part.people.sum()) for part in parts))
+    cells = sum(len(part.rows) for part in parts)
+    if cells > MOST_CELLS and plan.cluster is not None:
+        raise DataError(
+            f"there are {cells:,} combinations of levels and clusters, at most {MOST_CELLS:,} are "
+            "allowed",
+            "audit fewer columns at a time, or remove `cluster`",
+        )
+    if cells > MOST_CELLS:
+        keys = map(unite_keys, zip(*(part.keys for part in parts), strict=True))
+        widest = max(keys, key=lambda key: len(key.levels))
+        raise DataError(
+            f"there are {cells:,} combinations of levels, at most {MOST_CELLS:,} are allowed: the "
+            f"column {quoted(widest.key.column)} alone has {len(widest.levels):,} levels",
+            "if the column is an id, remove it; otherwise bin or merge its levels",
+        )
+    counts = Counts(
+        **PartialCounts.join(plan, parts),
+        plan=plan,
+        read=read,
+        repeated=repeated,
+        sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),
+        route=route,
+    )
+    weight = counts.weight
+    if weight is not None and sum(weight.values.tolist()) // weight.scale >= MOST_PEOPLE:
+        what = "the sum of the weights does not fit into 64 bits"
+        hint = "check the weight column, or divide all weights by the same number"
+        raise DataError(what, hint)
+    return counts

@@ -1,9 +1,9 @@
 """Row metrics: people as counted, equal ones as one entry, sampled within a memory budget.
 
-An entry are the people of a raw cell who are equal in every feature and score. Where there are more
-entries than the memory holds, a share of the *profiles* is kept, each with all its people: those
-whose hash of the features lies below a power of two. Who that is depends on the features alone,
-neither on the order of the rows nor on the files they came in.
+An entry has all people of a raw cell who are equal in every feature and score. If the memory is too
+small for all entries, a share of the *profiles* (combinations of features) is kept, each with all
+people: those whose hash is below a power of two. The sample depends on the features alone, not on
+the order of rows or on the files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Hashes = NDArray[np.uint64]
 
 
 def most_entries(people: int | None, features: int) -> int:
-    """The number of entries that are held for the wanted people, at most what fits."""
+    """The number of entries to keep for the wanted people, at most as many as fit."""
     most = most_people(features)
     return most if people is None else min(most, _SPARE * people)
 
@@ -88,7 +88,7 @@ class RawRows(Frozen, eq=False):
 
     @property
     def capacity(self) -> int:
-        """How many people one by one the memory holds, or the plan wants."""
+        """The number of people that fit into memory, at most as many as the plan wants."""
         most = most_people(len(self.features.names))
         return min(most, self.most or most)
 
@@ -117,7 +117,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The same among more raw cells, and with `rows` more rows before."""
+        """The rows after raw cells are added `before` and `after` them, and `rows` rows before."""
         pad = (before, after)
         missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
         return replace(

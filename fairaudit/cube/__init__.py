@@ -47,13 +47,17 @@ from fairaudit.cube.keys import (
 )
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
+_MOST_WEIGHTED = 10_000
+"""People count as weightless if their mean weight is this many times below that of all people."""
+
 
 class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. The `possible`
     people may belong to the cube or not, or may not exist; tables count them apart. `masked`:
-    masked counts hide people or their outcomes. `weightless` are the people of weight 0.
+    masked counts hide people or their outcomes. `weightless` are the people of weight 0 or of
+    a negligible weight.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -99,10 +103,8 @@ class Cube(Frozen, eq=False, dict=True):
         def gather_counts(counts: Ints) -> Ints:
             return add_up(counts, index, size)
 
-        def gather_sums(sums: Sum) -> Sum:
-            return sums.gather_lowest(index, size)
-
         mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
+        least = mass.sum() / _MOST_WEIGHTED
         return cls(
             tuple(keys),
             cells,
@@ -112,14 +114,14 @@ class Cube(Frozen, eq=False, dict=True):
             weight and weight.gather(index, size),
             squares and squares.gather(index, size),
             {
-                name: amount.transform(gather_counts, gather_sums)
+                name: amount.transform(gather_counts, lambda sums: sums.gather_lowest(index, size))
                 for name, amount in (amounts or {}).items()
             },
             None if cluster is None else Clusters.gather(index, cluster, mass, strata),
             masked,
             weightless=None
             if weight is None
-            else gather_counts(np.where(weight.values == 0, people, 0)),
+            else gather_counts(np.where(mass * people.sum() <= people * least, people, 0)),
         )
 
     def with_unknown(self, people: int) -> Cube:
@@ -149,6 +151,11 @@ class Cube(Frozen, eq=False, dict=True):
         key = self.key(name) if name in self._places else None
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
+    def mark_applicable(self, outcomes: Sequence[str]) -> Marks:
+        """The cells of people to whom these outcomes apply."""
+        places = self.places([name for name in outcomes if self.outcome(name) is not None])
+        return np.asarray(np.all(self.codes[:, places] != OUTSIDE, axis=1))
+
     @property
     def protected(self) -> Grouping:
         """All protected attributes."""
@@ -165,7 +172,7 @@ class Cube(Frozen, eq=False, dict=True):
 
         Rows that are set aside in one of these columns are left out, and groups without people are
         not listed. The counts of a group are 0 if the outcome applies to none of its people. If
-        `against` names a second outcome, only people who have both outcomes count.
+        `against` names a second outcome, people who lack either have an unknown outcome.
         """
         layout = _TableLayout.of_columns(self, by, given, of, against)
         label, audited = self.outcome("label"), self.outcome(of)
@@ -264,17 +271,25 @@ class _Selection(Frozen, eq=False):
 
     @classmethod
     def of(
-        cls, cube: Cube, of: str, marks: Marks, axes: tuple[Ints, Ints], sizes: tuple[int, int]
+        cls,
+        cube: Cube,
+        outcomes: Sequence[str],
+        marks: Marks,
+        axes: tuple[Ints, Ints],
+        sizes: tuple[int, int],
     ) -> _Selection:
-        """The marked cells, by their stratum and group and by their label and outcome `of`."""
+        """The marked cells, by their stratum and group and by their label and first outcome."""
         codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
         # The class of each cell for an outcome, unknown ones last.
-        keys = [cube.outcome(name) for name in ("label", of)]
-        y, p = (
+        keys = [cube.outcome(name) for name in ("label", *outcomes)]
+        slots = [
             key.slots(codes[:, cube.places([key.name])[0]]) if key else np.zeros_like(z)
             for key in keys
-        )
-        labels, classes = (len(key.levels) + 1 if key else 1 for key in keys)
+        ]
+        labels, classes, *others = (len(key.levels) + 1 if key else 1 for key in keys)
+        y, p = slots[:2]
+        for other, size in zip(slots[2:], others, strict=True):
+            p = np.where((other == size - 1) & (size > 1), classes - 1, p)
         shape = (strata, labels, classes, groups)
         empty = np.zeros(0, dtype=np.int64)
         return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
@@ -284,7 +299,6 @@ class _Selection(Frozen, eq=False):
         return add_up(values[self.marks], self.place, int(np.prod(self.shape))).reshape(self.shape)
 
     def add_sum(self, total: Sum) -> Sum:
-        """The same for values in fixed point."""
         return Sum(self.add(total.values), total.scale)
 
 
@@ -296,9 +310,7 @@ class _TableLayout(Frozen, eq=False):
 
     cube: Cube
     columns: tuple[list[int], list[int]]
-    of: str
-    outcomes: list[int]
-    known_outcomes: list[int]
+    outcomes: list[str]
     groups: NDArray[np.int32]
     strata: NDArray[np.int32]
     inside: _Selection
@@ -307,40 +319,35 @@ class _TableLayout(Frozen, eq=False):
     def of_columns(
         cls, cube: Cube, by: Grouping, given: Grouping, of: str, against: str | None
     ) -> _TableLayout:
-        """The cells of people whose group and stratum are known, and both outcomes if paired."""
+        """The cells of people whose group and stratum are known."""
         columns, conditions = cube.places(by), cube.places(given)
-        names = [of] if against is None else [of, against]
-        outcomes = cube.places([name for name in names if cube.outcome(name) is not None])
-        known = [] if against is None else outcomes
-        needed = cube.codes[:, [*columns, *conditions, *known]]
+        outcomes = [of] if against is None else [of, against]
+        needed = cube.codes[:, [*columns, *conditions]]
         marks = np.all(needed != NO_LEVEL, axis=1) & (cube.people > 0)
-        applies = np.all(cube.codes[:, outcomes] != OUTSIDE, axis=1)
+        applies = cube.mark_applicable(outcomes)
         codes = cube.codes[marks]
         groups, g = distinct_rows(codes[:, columns])
         strata, z = distinct_rows(codes[:, conditions])
         # With no conditions, `distinct_rows` returns one stratum even if no cell is marked.
         strata = strata[: len(codes)]
         axes, sizes = (z[applies[marks]], g[applies[marks]]), (len(strata), len(groups))
-        inside = _Selection.of(cube, of, marks & applies, axes, sizes)
+        inside = _Selection.of(cube, outcomes, marks & applies, axes, sizes)
         places = (columns, conditions)
-        return cls(cube, places, of, outcomes, known, groups, strata, inside)
+        return cls(cube, places, outcomes, groups, strata, inside)
 
     @property
     def group_keys(self) -> list[KeyColumn]:
-        """The columns that name the groups."""
         return [self.cube.keys[column] for column in self.columns[0]]
 
     @property
     def stratum_keys(self) -> list[KeyColumn]:
-        """The columns that name the strata."""
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
         """The marked people of a cube in the strata, who are in no group of the table."""
         columns, conditions = self.columns
-        needed = cube.codes[:, [*conditions, *self.known_outcomes]]
-        applies = np.all(cube.codes[:, self.outcomes] != OUTSIDE, axis=1)
-        marks = marks & applies & (cube.people > 0) & np.all(needed != NO_LEVEL, axis=1)
+        marks = marks & cube.mark_applicable(self.outcomes) & (cube.people > 0)
+        marks &= np.all(cube.codes[:, conditions] != NO_LEVEL, axis=1)
         if not marks.any() or not len(self.strata):
             return None
         z = self.find_strata(cube.codes[marks][:, conditions])
@@ -350,7 +357,7 @@ class _TableLayout(Frozen, eq=False):
         if not len(groups):
             return None
         axes, sizes = (z[z != NO_LEVEL], u), (len(self.strata), len(groups))
-        ungrouped = _Selection.of(cube, self.of, marks, axes, sizes)
+        ungrouped = _Selection.of(cube, self.outcomes, marks, axes, sizes)
         people = ungrouped.add(cube.people)
         mass = ungrouped.add(cube.weight.values) if cube.weight else people
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
@@ -370,7 +377,8 @@ class _TableLayout(Frozen, eq=False):
         if other is None or positive is None or not marks.any():
             return None
         (column,), classes = self.cube.places([other.name]), len(other.levels)
-        q = self.cube.codes[marks, column].astype(np.int64)
+        # People who lack the second outcome are unknown in the first.
+        q = np.maximum(self.cube.codes[marks, column].astype(np.int64), 0)
         mass = (self.cube.weight.values if self.cube.weight else self.cube.people)[marks]
         size = int(np.prod(self.inside.shape)) * classes
         counts = add_up(mass, self.inside.place * classes + q, size)

@@ -57,7 +57,6 @@ class _People(Frozen, eq=False):
 
     @property
     def sample(self) -> Sample:
-        """The shares as samples."""
         return Sample.of(self.values).at(0)
 
     def at(self, index: Ints | Marks) -> _People:

@@ -1,8 +1,8 @@
 """Names of the interval and the test of each metric; the glossary of methods for `explain`.
 
-The interval of a metric is that of its worked example: no name is chosen here. To add a name, add
-an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric shows the
-entries of its interval and its test.
+The name of the interval of a metric comes from evaluating its worked example. To explain a new
+name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric
+shows the entries of its interval and its test.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def has_direct_test(disparity: Disparity) -> bool:
 
 @cache
 def _find_intervals(metric: Metric) -> list[Intervals]:
-    """Its intervals on the worked example: of a number or score, and of a decision."""
+    """The intervals of the worked example; two if numbers or scores differ from decisions."""
     if isinstance(metric, Disparity) and metric.per_class is not None:
         return _find_intervals(metric.per_class)
     parts = metric.parts if isinstance(metric, Disparity) else ()
@@ -44,7 +44,7 @@ def _find_intervals(metric: Metric) -> list[Intervals]:
 
 
 def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
-    """Why a metric has no interval for any data, or for a score or number; None if it has."""
+    """Why a metric has no interval (`scored`: of a score or number); None if it has one."""
     if isinstance(metric, TableMetric) and metric.interval is None:
         return f"none: {metric.no_interval}"
     found = _find_intervals(metric)[0 if scored else -1]
@@ -121,7 +121,7 @@ def _name_disparity_test(metric: Disparity) -> str:
     return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test
 
 
-_SIDE_TEST = ". If only {} is significant, a value over its limit is inconclusive"
+_SIDE_TEST = ". If only {} is significant, a check over its limit is inconclusive"
 _CORRECTED = "The p-value is corrected for the {} (Šidák)."
 _TO_EXTREME = (
     "Each group is tested against every group with a higher rate (with a lower rate, if the "
@@ -130,7 +130,7 @@ _TO_EXTREME = (
 
 
 def _add(test: str, sentence: str) -> str:
-    """The name of a test, as a sentence, and a sentence after it."""
+    """The name of a test with a full stop, followed by a sentence."""
     return f"{test.removesuffix('.')}. {sentence}"
 
 
@@ -217,12 +217,12 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER). The interval of a difference or ratio "
-        "is made wider if exact intervals of both shares at other confidence levels, combined, "
-        "reach farther. A wide interval can include parity (no disparity) although p is below "
-        ".05. If several intervals hold at the same time, the threshold is 13 · (z/1.96)⁵ instead "
-        "of 13; over all pairs, it is 13, or 2/3 · z² if that is larger. z is the critical value: "
-        "1.96 for a single 95 % interval.",
+        "intervals of its shares (method: MOVER). For a difference or ratio, intervals with "
+        "different confidences for the two shares (one higher, one lower) are combined, too; the "
+        "widest result counts. A wide interval can include parity (no disparity) although p is "
+        "below .05. If several intervals hold at the same time, the threshold is 13 · (z/1.96)⁵; "
+        "for all pairs, it is 2/3 · z² if that is above 13. z is the critical value: 1.96 for a "
+        "single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -277,9 +277,9 @@ METHODS = (
     ),
     Method(
         "concentration of all bins",
-        "The interval of a calibration error. On each side, it is as wide as the error that chance "
-        "can cause in the shares of all bins together. So the interval allows for the bias of the "
-        "error in small groups.",
+        "The interval of a calibration error. Its ends are as far from the error as chance, which "
+        "acts on the shares of all bins together, can move it. So the interval allows for the bias "
+        "of the error in small groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(
@@ -532,24 +532,24 @@ METHODS = (
 )
 """All entries, each once; names in reports come first."""
 
+_BY_NAME = {word: method for method in METHODS for word in (method.name, *method.also)}
+
 
 def find_method(name: str) -> Method | None:
     """The entry of a name, without regard to case and punctuation: `chi-square`, `sidak`."""
-    named = {_plain(word): method for method in METHODS for word in (method.name, *method.also)}
-    return named.get(_plain(name))
+    return {_plain(word): method for word, method in _BY_NAME.items()}.get(_plain(name))
 
 
 def suggest_method(name: str) -> str:
     """The name that is most similar to a text; empty if none is similar."""
-    return did_you_mean(name, [word for method in METHODS for word in (method.name, *method.also)])
+    return did_you_mean(name, _BY_NAME)
 
 
 def find_methods(text: str) -> Iterator[Method]:
     """The entries that a text names, in order; the longest matching name at each position."""
-    names = {word: method for method in METHODS for word in (method.name, *method.also)}
-    longest = sorted(names, key=len, reverse=True)
+    longest = sorted(_BY_NAME, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
-    found = (names[match.group()] for match in re.finditer(pattern, text))
+    found = (_BY_NAME[match.group()] for match in re.finditer(pattern, text))
     yield from {method.name: method for method in found}.values()
 
 

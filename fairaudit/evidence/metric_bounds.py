@@ -250,7 +250,7 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
         return low, high
     adds = find_contributions(metric)
     if adds is None:
-        raise NoBounds("it is not a rate of people")
+        raise NoBounds("the value is not a rate of people")
     low, high = adds.sum(people)
     return divide(low, 0.0), divide(high, np.inf if metric.bounds[1] is None else metric.bounds[1])
 
@@ -299,13 +299,15 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of each value. Raises `NoBounds` with the reason if it has none."""
     metric = evaluation.metric
     if evaluation.averaged is not None:
-        raise NoBounds("rates are averaged over strata")
+        raise NoBounds("the rates are averaged over strata")
     if evaluation.strata is not None:
-        raise NoBounds("it is adjusted for controls")
+        raise NoBounds("the value is adjusted for controls")
+    if evaluation.table.moving:
+        raise NoBounds("missing numbers could move the quantiles that cut the column")
     if evaluation.error is not None and np.nan_to_num(evaluation.error).any():
-        raise NoBounds("the bins of the score hide some of it")
+        raise NoBounds("scores are known only as ranges (bins)")
     if isinstance(metric, Disparity) and metric.over_groups is not None:
-        raise NoBounds("it is one number over groups")
+        raise NoBounds("the value combines all groups")
     if evaluation.parts:
         parts = [find_bounds(part, placement) for part in evaluation.parts]
         lows, highs = (np.stack([ends[side] for ends in parts]) for side in (0, 1))
@@ -326,7 +328,7 @@ def _bound_comparison(
     """The bounds of a rate, or of one comparison of a rate."""
     values = evaluation.group_values
     if values is None:
-        raise NoBounds("it is not a rate of people")
+        raise NoBounds("the value is not a rate of people")
     sides = count_incomplete(evaluation.table).place(placement)
     own = bound_rate(values.metric, sides[0])
     if isinstance(metric, GroupMetric):
@@ -334,12 +336,12 @@ def _bound_comparison(
     comparison, takes_part = metric.comparison, evaluation.takes_part
     if comparison.is_max_min:
         if comparison.scale is None:
-            raise NoBounds(f"no bounds are known for the {comparison.id}")
+            raise NoBounds(f"no method exists for the {comparison.id}")
         low, high = _bound_spread(own, takes_part, is_ratio=comparison.is_ratio)
         apply = comparison.rescaling.apply
         return apply(low)[:, None], apply(high)[:, None]
     if comparison.contrast is not None:
-        raise NoBounds(f"no bounds are known for a comparison by {comparison.id.replace('_', ' ')}")
+        raise NoBounds(f"no method exists for a comparison by {comparison.id.replace('_', ' ')}")
     # The reference is at its lowest when the group is at its highest, and vice versa.
     policy, (group, rest, _) = find_policy(evaluation), sides
     match policy:
@@ -478,10 +480,10 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
     table, parameters = evaluation.table, evaluation.terms.parameters
     is_epsilon, outcomes = metric is DIFFERENTIAL_FAIRNESS, len(table.classes)
     if not is_epsilon and metric is not TOTAL_VARIATION:
-        raise NoBounds("it is not a comparison of rates")
+        raise NoBounds("the value is not a comparison of rates")
     smoothing = parameters.per_outcome(outcomes)
     if smoothing and (table.squares is not None or parameters.towards is not None):
-        raise NoBounds("it is a smoothed ε of a weighted sample, or smoothed towards all people")
+        raise NoBounds("ε is smoothed, and either the sample is weighted or `towards` is set")
     sets = [[y] for y in range(outcomes)] if is_epsilon else list_class_sets(outcomes)
     gaps = []
     for chosen in (chosen for chosen in sets if len(chosen) < outcomes or is_epsilon):

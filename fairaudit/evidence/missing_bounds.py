@@ -7,7 +7,7 @@ values allow, or to none of the compared groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Annotated, Protocol
 
@@ -112,7 +112,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
     unknown_outcomes = count_unknown_outcomes(evaluation)
     has_strangers = table.outsiders or (~table.known & (table.n.sum(axis=0) > 0)).any()
-    if not has_strangers and not unknown_outcomes[:, table.known].any():
+    if not (has_strangers or table.moving or unknown_outcomes[:, table.known].any()):
         return None
     ranges, reason = list[Ends](), None
     try:
@@ -144,7 +144,8 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
         0 if people is None else count(people.groups, people.people)
         for people in (table.ungrouped, table.possible)
     )
-    missing = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
+    outcomes, strangers = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
+    missing = max(outcomes, table.moving - strangers), strangers
     if reason is not None:
         return MissingBounds(*missing, reason=reason, possible=possible)
     anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)
@@ -170,18 +171,9 @@ def judge_missing(
         np.stack([_is_beyond(least, most, limit) for limit in (warn, fail)])
         for least, most in ((value, value), ends, (high, low))
     )
-    swayed = (may & ~now).any(axis=0)
-    table = evaluation.table
-    others = tuple(
-        UncertainValue(
-            () if evaluation.spread else table.groups[g],
-            table.strata[y],
-            float(ends[0][y, g]),
-            float(ends[1][y, g]),
-        )
-        for y, g in np.argwhere(swayed).tolist()
-        if (y, g) != (z, w)
-    )
+    swayed = np.asarray((may & ~now).any(axis=0))
+    swayed[z, w] = False
+    others = tuple(_list_uncertain(evaluation, ends, swayed))
     # The last of the limits that a value crosses, or -1.
     severest = {
         max(np.flatnonzero(beyond.any(axis=(1, 2))).tolist(), default=-1)
@@ -202,17 +194,20 @@ def find_possible_ends(evaluation: Evaluation) -> Ends | None:
         return None
 
 
-def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
-    """Whether people of unknown outcome or group may put a value beyond a limit.
+def list_possible_breaches(evaluation: Evaluation, limit: _Limited) -> list[UncertainValue] | None:
+    """The values that missing outcomes or groups may put beyond a limit; None without bounds."""
+    ends = find_possible_ends(evaluation)
+    if ends is None:
+        return None
+    beyond = _find_entries(evaluation) & _is_beyond(*ends, limit)
+    return [*_list_uncertain(evaluation, ends, beyond)]
 
-    True without bounds.
-    """
-    bounds = find_possible_ends(evaluation)
-    if bounds is None:
-        return True
-    entries = _find_entries(evaluation)
-    low, high = (end[entries] for end in bounds)
-    return bool(_is_beyond(low, high, limit).any())
+
+def _list_uncertain(evaluation: Evaluation, ends: Ends, places: Marks) -> Iterator[UncertainValue]:
+    table, (low, high) = evaluation.table, ends
+    for z, w in np.argwhere(places).tolist():
+        group = () if evaluation.spread else table.groups[w]
+        yield UncertainValue(group, table.strata[z], float(low[z, w]), float(high[z, w]))
 
 
 def may_take_part(evaluation: Evaluation) -> bool:
@@ -302,13 +297,15 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if Requirement.FEATURES in needs and table.rows is not None:
         return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        # People who lack one of the added numbers, the score, or its label.
-        needs_label = Requirement.LABEL in needs
-        labels = slice(len(table.labels) if needs_label else None)
-        known = [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in table.amounts.values()]
-        if table.histogram is not None:
-            labels = slice(2 if needs_label else None)
-            known.append(table.histogram.people[:, labels].sum(axis=(1, 3)))
+        # People who lack one of the added numbers, the score, or its label, by either outcome.
+        needs_label, known = Requirement.LABEL in needs, list[Ints]()
+        for part in evaluation.parts if evaluation.subtracts else (evaluation,):
+            side = part.strata or part.table
+            labels = slice(len(side.labels) if needs_label else None)
+            known += [amounts.n[:, labels].sum(axis=(1, 2)) for amounts in side.amounts.values()]
+            if side.histogram is not None:
+                labels = slice(2 if needs_label else None)
+                known.append(side.histogram.people[:, labels].sum(axis=(1, 3)))
         return np.asarray(table.n - np.min(known, axis=0)) if known else np.zeros_like(table.n)
     unknown = np.zeros(table.people.shape[1:3], dtype=np.bool_)
     unknown[:, -1] = bool(table.classes)

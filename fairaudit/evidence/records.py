@@ -1,6 +1,6 @@
-"""Tests as arrays (`Tests`, `SideTest`, `JointTest`), their keys; the two sides of a comparison.
+"""Records of evidence: `Tests`, `SideTest` and `JointTest`; `ComparisonPart` with its two `Side`s.
 
-Also the reasons why a value has no interval or no test: few people or clusters, no variation.
+Also the reasons why a value has no interval or no test, such as few people or clusters.
 """
 
 from __future__ import annotations
@@ -67,7 +67,6 @@ TestKey: TypeAlias = tuple[object, ...]
 IsBeyond: TypeAlias = Callable[[Floats], Marks]
 """A function that marks the values of a metric beyond a limit."""
 
-
 PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
 """A function that marks the pairs of values that may decide: those beyond a limit."""
 
@@ -79,7 +78,7 @@ StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 
 
 class Statistic(Frozen, eq=False):
-    """The statistics before their p-values, [Z, W]: letter, values, degrees of freedom."""
+    """The test statistic of each value, [Z, W], with its letter and its degrees of freedom."""
 
     letter: str
     value: Floats
@@ -87,10 +86,10 @@ class Statistic(Frozen, eq=False):
 
 
 class SideTest(Frozen, eq=False):
-    """A test of another hypothesis than the printed number: its name and p-values.
+    """A second test, of another hypothesis than the test of the printed number.
 
-    For example, that groups are equal in each stratum, in addition to an average over strata. If it
-    is significant, and the average is beyond a limit without significance, the check `stays_open`.
+    For example, that groups are equal in each stratum, in addition to an average over strata. With
+    `stays_open`, a check is inconclusive if this test is significant and only the first one is not.
     """
 
     name: str
@@ -104,8 +103,8 @@ class Tests(Frozen, eq=False):
 
     `index` is the place in `names` of each test. `key` identifies the hypothesis: tests with the
     same key and groups are the same. `joint` tests already account for each other: a family counts
-    them as one test, with the smallest p-value. `beyond` computes p-values of the values beyond a
-    limit, if a value is the largest of many.
+    them as one test, with the smallest p-value. If a value is the largest of several, `beyond`
+    computes the p-values of those of them that are beyond a limit.
     """
 
     p: Floats
@@ -125,7 +124,7 @@ class Tests(Frozen, eq=False):
 
     @property
     def name_index(self) -> Ints:
-        """The place in the names of each value."""
+        """The place in `names` of the test of each value."""
         return np.zeros(self.p.shape, dtype=np.int64) if self.index is None else self.index
 
     def p_beyond(self, value: Floats, is_beyond: IsBeyond) -> Floats:
@@ -170,9 +169,9 @@ class Tests(Frozen, eq=False):
 class JointTest(Frozen):
     """The test of one stratum that all groups are equal.
 
-    `beyond` computes the p-value of values beyond a limit, from the pairs of such values; the large
-    groups are used if their extremes are such a pair. None if a single joint test covers all
-    groups.
+    `beyond` computes the p-value of the pairs of groups that are beyond a limit; the joint test of
+    the large groups counts if their extremes are such a pair. It is None if one joint test covers
+    all groups.
     """
 
     p: float
@@ -242,7 +241,7 @@ def _column(values: Sequence[float]) -> Floats:
 
 
 def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
-    """The key of a share: true positive and false negative rates are tested by the same table."""
+    """The key of a test: shares of the same cells, such as TPR and FNR, have the same test."""
     metric = values.metric
     if values.binomial:
         return (frozenset(getattr(metric, "cells", ())),)
@@ -280,7 +279,7 @@ class ComparisonPart(Frozen):
 
 @memoize
 def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimate:
-    """One value of a reading with its counts and interval."""
+    """The value of a group in a stratum, with its counts and interval."""
     place = (z, g)
     low, high = (float(end[place]) for end in values.interval(alpha))
     value, why = float(values.value[place]), ""
@@ -309,10 +308,10 @@ def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) 
         return estimate
     is_of_table = evaluation.averaged is None and evaluation.strata is None
     ranges = find_rate_ranges(evaluation.table, values.metric) if is_of_table else []
-    return _write_masked_ranges(estimate, ranges, z, g)
+    return _write_all_ranges(estimate, ranges, z, g)
 
 
-def _write_masked_ranges(estimate: Estimate, ranges: Sequence[Ends], z: int, g: int) -> Estimate:
+def _write_all_ranges(estimate: Estimate, ranges: Sequence[Ends], z: int, g: int) -> Estimate:
     """The estimate with the ranges of its value, its numerator and its denominator."""
     estimate = write_masked_range(estimate, ranges[0] if ranges else None, z, g)
     counts = ((int(low[z, g]), int(high[z, g])) for low, high in ranges[1:])
@@ -363,7 +362,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
         return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
-    # The metric of the catalogue, not its option for this data.
+    # The rate as the catalogue lists it: `values.metric` may be a variant for this data.
     listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(
@@ -447,7 +446,7 @@ def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart,
                 ranges: Sequence[Ends] = ()
                 if name == DIFFERENTIAL_FAIRNESS.id:
                     ranges = find_class_ranges(evaluation.table, [y], Placement.ANYWHERE)
-                share = _write_masked_ranges(share, ranges[: 3 if is_counted else 1], z, g)
+                share = _write_all_ranges(share, ranges[: 3 if is_counted else 1], z, g)
             sides.append(Side(evaluation.table.groups[g], share))
         highest, lowest = sides
         parts.append(ComparisonPart(name, value, highest, lowest, table_value.outcomes[y]))

@@ -75,7 +75,7 @@ def run_tests(evaluation: Evaluation) -> Tests:
 def _choose_tests(evaluation: Evaluation) -> Tests:
     metric = evaluation.metric
     if evaluation.subtracts:
-        # Two outcomes have the same value, by the people whose outcome differs.
+        # Test that both outcomes have the same value, from people whose outcomes differ.
         rates, of_ratio = list_paired_rates(evaluation)
         found = [count_pairs(rate, evaluation.table) for rate in rates]
         pairs = [one for one in found if one is not None]
@@ -100,7 +100,7 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
 
 
 def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
-    """The test that a metric defines; for test statistics, named by the title of the metric."""
+    """The test that a metric defines; if the metric is a test statistic, its title is the name."""
     statistic = None
     if test.statistic is not None:
         statistic = Statistic(test.letter, test.statistic, test.freedom)
@@ -136,9 +136,9 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
 
 
 def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
-    """The test of a value that is as far from parity as one of several: their smallest p-value.
+    """The test of a value that is the largest of several: their smallest p-value, corrected.
 
-    For a mean of differences, which may cancel each other, it is an additional test.
+    For a mean of differences, which may cancel each other, it is only the `side_test`.
     """
     parts, size = [_choose_tests(part) for part in evaluation.parts], disparity.fold.size
 
@@ -173,7 +173,7 @@ def _compare_to_reference(
     tests = _compare_two_sides(evaluation, values, reference)
     if not to_extreme:
         return tests
-    # The values of other pairs are unknown, so all groups are tested jointly.
+    # Such a metric has no values of other pairs, so a side test compares all groups.
     side_test = None
     if values.binomial or values.deviation is not None:
         joint = run_joint_tests(evaluation, values)
@@ -184,10 +184,10 @@ def _compare_to_reference(
 
 
 def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The tests of each group against all groups farther out, since the extreme may be tiny."""
+    """Tests each group against all with a more extreme rate: the most extreme may be tiny."""
     among, policy = evaluation.takes_part, evaluation.terms.policy
     if clusters.is_clustered_pair(evaluation) and evaluation.reference_values is not None:
-        # The pair of two groups is fixed, and so are the clusters that it shares.
+        # Two groups are one pair, whose shared clusters can be taken into account.
         return _compare_two_sides(evaluation, values, evaluation.reference_values)
     values = clusters.adjust_for_pairs(values, among)
     inference = evaluation.terms.inference
@@ -210,7 +210,7 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
     p, exact = smallest(None)
     method, robust = find_pair_method(values), clusters.is_clustered(evaluation)
     assert method is not None
-    # With small expected counts it is exact, at sizes for which clusters are independent.
+    # Fisher's test uses the effective sizes, at which people of a cluster are independent.
     names = method.names(inference, robust or values.weight_sum is not None)
     names = tuple(f"{name}, {CLUSTER_ROBUST}" for name in names) if robust else names
     return Tests(
@@ -224,7 +224,6 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
 
 
 def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: GroupValues) -> Tests:
-    """The test of two sides, by their kind of value."""
     inference, key = evaluation.terms.inference, find_test_key(first, evaluation)
     if first.fit is not None:
         t, df = first.fit.value / first.fit.error, first.fit.df
@@ -275,10 +274,10 @@ def _test_equal_changes(
 ) -> Tests:
     """The test that rates change equally in all groups, so that gaps do not change: [Z, 1].
 
-    It is z of the two groups whose changes differ most, over all pairs and rates (Šidák). Each
-    change, or its logarithm, has McNemar's variance: that of the people hit by one outcome alone.
-    If an outcome hits no one, the logarithm is infinite, and the change is at least that to one
-    hit.
+    It is the z test of the two groups whose changes differ most, corrected over all pairs and rates
+    (Šidák). The variance of a change, or of its logarithm, is McNemar's: from the people who are
+    hits by one outcome only. If an outcome has no hits, the logarithm would be infinite: one hit is
+    assumed.
     """
 
     def find_gaps(rate: Floats) -> Floats:
@@ -301,7 +300,7 @@ def _test_equal_changes(
             moved = one - first + other - second
             variance = (pairs.first + pairs.second - moved) / (one * other)
             change = np.log(one / other)
-            # An infinite change is at least this large: it is not evidence of a smaller change.
+            # An infinite increase is never the smaller of two changes, a decrease never the larger.
             high = np.where(one_of_none & (first < second), -np.inf, change)
             low = np.where(one_of_none & (first > second), np.inf, change)
         for stratum, row in enumerate(takes_part & (n > 0)):
@@ -338,7 +337,7 @@ _CLOSE = 1e-9
 
 
 def invert_intervals(evaluation: Evaluation) -> Tests:
-    """The level at which the interval reaches parity, on the scale of z."""
+    """Tests by the interval: p is the level at which the interval just reaches parity."""
     metric = evaluation.metric
     ideal = 0.0 if isinstance(metric, GroupMetric) or evaluation.subtracts else float(metric.ideal)
     intervals = find_intervals(evaluation)
@@ -356,7 +355,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
         if isinstance(metric, TableMetric):
             alpha = alpha[:, 0]  # one per stratum, since there is one value
         if to_extreme:
-            # All hold simultaneously, at one level in a stratum: each group has a separate level.
+            # One call has one level for all groups of a stratum, but each group needs its own.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
             for group in judged:
                 ends = find_intervals(evaluation, alpha[:, group : group + 1])
@@ -381,7 +380,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
 
 
 def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
-    """The z at which the margin, `distance` at 0 and falling, is 0: by secants and halving."""
+    """The z at which a falling margin (`distance` at z = 0) is 0, by secants and halving."""
     low, at_low = np.zeros_like(distance), np.array(distance)
     high, at_high = np.full_like(distance, _FARTHEST), np.full_like(distance, np.nan)
     z = np.full_like(distance, 2.0)
@@ -390,17 +389,17 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
-        # Bounds that are cut off at parity are 0 beyond that point, and never below 0.
+        # An interval that is cut off at parity has a margin of 0 from some z on: find the first.
         is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
         settled |= is_root & ((here != 0) | (at_high < 0))
-        # A bound that stays a second time counts half, so that it also moves (Illinois).
+        # If an end stays twice, its margin is halved, so that it also moves (Illinois method).
         stayed = np.where((outside == was_outside) & (step > 0), 0.5, 1.0)
         at_high = np.where(outside, at_high * stayed, here)
         at_low = np.where(outside, here, at_low * stayed)
         was_outside = outside
         low, high = np.where(outside, z, low), np.where(outside, high, z)
         secant = low + (high - low) * at_low / (at_low - at_high)
-        # Bounds that are cut off at parity, or infinite, have no slope.
+        # The secant is not used for margins that are 0 or infinite.
         usable = np.isfinite(secant) & (at_high < 0) & (secant > low) & (secant < high)
         middle = np.where(np.isnan(at_high), np.minimum(2 * z, _FARTHEST), (low + high) / 2)
         z = np.where(settled, z, np.where(usable, secant, middle))

@@ -55,7 +55,6 @@ _MOST_UNDERWEIGHTED = 1000
 _MOST_OFF = 0.5
 """Maximum share of people who are not compared. Above it a value cannot be judged."""
 
-
 _ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
 """The α of an interval that reaches one standard error to either side."""
 
@@ -356,7 +355,8 @@ def find_opposite_strata(
         if metric.fitted:  # the strata are the levels of the controls
             metric = build_disparity(rate, DIFFERENCE)
         in_stratum = rate if is_alone else replace(metric, averages=())
-        within = evaluate(in_stratum, table, replace(leaf.terms, average=None))
+        # The table is cut at a threshold already.
+        within = evaluate(in_stratum, table, replace(leaf.terms, average=None, at=None))
         own, other = within.group_values, within.reference_values
         pairs = _list_pairs(leaf, is_alone=is_alone)
         if own is None or not pairs or (other is None and not leaf.spread and not is_alone):
@@ -415,9 +415,12 @@ def explain_unsearched(check: Check) -> str:
     return ""
 
 
+UNSEARCHED = "not searched for opposite directions"
+
+
 def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
     """A remark on strata that are not searched for gaps in opposite directions."""
-    what = f"not searched for opposite directions within {' × '.join(given)}: {reason}"
+    what = f"{UNSEARCHED} within {' × '.join(given)}: {reason}"
     return NotEvaluated((), (), what, blocks=False)
 
 

@@ -320,7 +320,6 @@ def worst_status(*statuses: Status) -> Status:
 
 
 def _find_pair(evaluation: Evaluation, entry: JudgedValue) -> tuple[Group, Group]:
-    """The groups that a value compares."""
     sides = (side[entry.z, entry.w] for side in (evaluation.first, evaluation.second))
     first, second = (group_at(evaluation.table, side) for side in sides)
     return first, second
@@ -481,10 +480,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
 
 
 def _find_worse_off(evaluation: Evaluation, entry: JudgedValue) -> Group:
-    """The group at a disadvantage by the direction of the deciding rate; () if unknown.
-
-    The rule is `PREFERENCES` in `metrics/definitions.py`.
-    """
+    """The group for which the deciding rate is worse (see `PREFERENCES`); () if unknown."""
     metric = evaluation.metric
     if not isinstance(metric, Disparity):
         return ()

@@ -82,10 +82,7 @@ class LeftOutGroup(Frozen):
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The share of its people, or of their weight, that is left out: the larger of the two.
-
-        People left out for the reason `but` do not count.
-        """
+        """The larger of the shares of its people and weight that are left out, except for `but`."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -151,10 +148,7 @@ class LeftOutPeople(Frozen):
 def _find_share(
     reasons: Iterable[LeftOutPart], of_people: int, but: LeftOutReason | None
 ) -> Fraction:
-    """The share of people or of weight that is left out, without those of the reason `but`.
-
-    It is the larger of the two.
-    """
+    """The larger of the shares of people and of weight that are left out, except for `but`."""
     parts = [part for part in reasons if part.reason is not but]
     return max(
         Fraction(sum(part.people for part in parts), max(of_people, 1)),
@@ -281,9 +275,7 @@ def count_left_out(
         reason, groups = LeftOutReason.UNKNOWN_GROUP, table.ungrouped.groups
         lost[reason] += losses.name(reason, groups, both.sum(axis=1))
     everybody, by_group = counted
-    needs_more = evaluation.subtracts or evaluation.terms.at is not None
-    reason = LeftOutReason.UNKNOWN_OUTCOME if needs_more else LeftOutReason.UNKNOWN_GROUP
-    reason = LeftOutReason.UNKNOWN_STRATUM if table.given else reason
+    reason = LeftOutReason.UNKNOWN_STRATUM if table.given else LeftOutReason.UNKNOWN_GROUP
     absent = np.maximum(count(everybody).sum(axis=(1, 2)) - inside, 0)
     lost[reason] += _raise(absent[:, None], threshold)[:, 0]
     inside += absent

@@ -180,11 +180,9 @@ class _Columns:
         self._counts: dict[str, tuple[Ints, Ints]] = {}
 
     def has(self, names: Grouping) -> bool:
-        """Whether it has all these columns."""
         return all(name in self._columns for name in names)
 
     def everybody(self, rate: Rate) -> Everybody:
-        """All people of the cube by a rate."""
         over, under = self._count_rate(rate)
         known = np.ones(len(self._cube.people), dtype=np.bool_)
         for requirement in rate.requirements:

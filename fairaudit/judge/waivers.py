@@ -53,10 +53,7 @@ class Waiver(Frozen):
         return today <= self.expires
 
     def covers(self, breach: Breach) -> bool:
-        """Whether a value belongs to its group, or to a pair with its group.
-
-        Subgroups of its group are covered, too.
-        """
+        """Whether a value is of its group or of a subgroup of it, also as a side of a pair."""
         levels = set(self.group)
         return bool(levels) and any(levels <= set(group) for group in breach.between)
 
@@ -132,7 +129,8 @@ def exclude_groups(table: GroupTable, exclusion: Exclusion) -> GroupTable:
     """The table in which the excluded groups take no part in comparisons."""
     if not exclusion.groups:
         return table
-    excluded = [any(_is_same(group, other) for other in exclusion.groups) for group in table.groups]
+    waived = [dict(group) for group in exclusion.groups]  # in any order of columns
+    excluded = [dict(group) in waived for group in table.groups]
     return replace(table, known=table.known & ~np.array(excluded, dtype=np.bool_))
 
 
@@ -163,7 +161,7 @@ def report_waivers(
             why = f"the spec has no such check{did_you_mean(waiver.check, checks)}"
         elif finding is None:
             state, why = WaiverState.NOT_JUDGED, "the check was not judged"
-        elif any(_is_same(waived.group, waiver.group) for waived in finding.waived):
+        elif any(dict(waived.group) == dict(waiver.group) for waived in finding.waived):
             state = WaiverState.APPLIED
         elif finding.status is Status.PASS:
             why = "the check passes without it"
@@ -181,10 +179,7 @@ def report_waivers(
 
 
 def write_notices(outcomes: Sequence[WaiverOutcome], created: date) -> Iterator[Notice]:
-    """Notices on the waivers that have expired or will soon, and on those that no check needs.
-
-    `created` is the day of the report.
-    """
+    """Notices on waivers that no check needs, or that have expired by `created` or will soon."""
     for outcome in outcomes:
         waiver, state = outcome.waiver, outcome.state
         place = f" ({waiver.place.file}:{waiver.place.line})" if waiver.place else ""
@@ -257,8 +252,3 @@ def bound_others(bounds: MissingBounds | None, remaining: Finding | None) -> Mis
             group = () if remaining.spread else remaining.first
             others.insert(0, UncertainValue(group, remaining.stratum, *ends))
     return replace(bounds, turns=turns, others=tuple(others))
-
-
-def _is_same(group: Group, other: Group) -> bool:
-    """Whether two groups are the same, in any order of columns."""
-    return dict(group) == dict(other)

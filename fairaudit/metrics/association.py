@@ -33,7 +33,6 @@ _BIASED = (
     "1)(classes - 1) / (2 · people · ln 2) bits."
 )
 
-
 _Read: TypeAlias = Callable[[GroupTable, Minimum], tuple[Floats, Marks, Ints, Ints]]
 """Returns a table [Z, K, G] of the groups that take part, marks for them, people and mass."""
 
@@ -340,7 +339,6 @@ TOTAL_VARIATION = TableMetric(
     method=f"{GAP_INTERVAL}, simultaneous over pairs",
     **_OF_CLASSES,
 )
-
 
 _UNDEFINED = "a number that never varies, in the protected column or the outcome"
 _OF_THE_NUMBER = (

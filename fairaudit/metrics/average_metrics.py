@@ -210,7 +210,6 @@ class _SidesInStrata(Frozen, eq=False):
         return cls((counts[0], counts[0]), (own, own), table.known_strata, settled)
 
     def average(self, average: Average, table: GroupTable) -> StratifiedAverages:
-        """Both averages, [1, G]."""
         first, second = self.values
         values, people = (first.value, second.value), (first.weighted_n, second.weighted_n)
         everyone = (self.counts[0].everyone / table.scale, self.counts[1].everyone / table.scale)
@@ -222,7 +221,6 @@ class _SidesInStrata(Frozen, eq=False):
     def average_exactly(
         self, average: Average, table: GroupTable, terms: MetricOptions, g: int
     ) -> tuple[Fraction, Fraction] | None:
-        """Both averages of one group as fractions."""
         first, second = self.values
         own, other = (
             exact_values(first.metric, counts, terms.parameters) for counts in self.counts

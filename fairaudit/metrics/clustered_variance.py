@@ -298,7 +298,7 @@ class StrataOfRows(Frozen, eq=False):
         return np.asarray(products.T @ self.weights)
 
     def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # sparse
-        """Those of columns of cluster sizes, [columns]: effective clusters less 1.
+        """The degrees of freedom of columns of cluster sizes, [columns]: effective clusters - 1.
 
         In strata they are Satterthwaite's, if residuals were as large as these: the number of
         clusters less that of strata where all have one size.

@@ -284,9 +284,9 @@ SHORTFALL = Comparison(
 NORMALIZED = Comparison(
     id="normalized",
     title="Difference to the reference, normalized",
-    description="The difference divided by the largest that the same number of positives allows.",
-    caution="1 is full separation at this share of positives, -1 the reverse; not a number of "
-    "people.",
+    description="The difference divided by the largest possible difference with as many positives.",
+    caution="1 or -1: one of the two groups has as many of the positives as possible. The value is "
+    "not a number of people.",
     source=citations.ZLIOBAITE,
     formula="(reference - group) / the largest such difference, in the two groups compared",
     apply=sub,

@@ -12,14 +12,13 @@ from fairaudit.metrics import citations
 from fairaudit.metrics import rates as r
 from fairaudit.metrics.comparisons import COMMON_ODDS_RATIO, DIFFERENCE, ITSELF, RATIO, SHORTFALL
 from fairaudit.metrics.confusion_counts import GroupCounts
-from fairaudit.metrics.definitions import Better, Requirement
+from fairaudit.metrics.definitions import FACTOR, Better, Requirement
 from fairaudit.metrics.disparities import REMAINDER, Disparity
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import count_effective_of_share, sum_cells
 from fairaudit.metrics.terms import MIDDLE, OWN, POOLED, UNIFORM, Parameters, ReferencePolicy
 from fairaudit.stats import proportions, sample_sizes
 
-_FACTOR = "Strata that are themselves a result of the disparity hide the disparity."
 _PREDICTION = frozenset({Requirement.PREDICTION})
 _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 
@@ -147,7 +146,7 @@ PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(
     "people with similar propensity. The propensity is the probability that a person with these "
     "features belongs to the group. People with similar propensity form a stratum, and both rates "
     "are averaged over the same strata.",
-    caution=_FACTOR + " A person without a comparable person in the other group is left out; the "
+    caution=FACTOR + " A person without a comparable person in the other group is left out; the "
     "report says how many people this concerns. People with equal propensity need not have equal "
     "merit: check which features the propensity uses.",
     source=citations.CALDERS,
@@ -170,7 +169,7 @@ DISPARITIES = (
         description="The false positive rate of the group minus the false positive rate of the "
         "reference. Both rates are averaged over the same strata with the same weights (equal "
         "weights unless `average` is set).",
-        caution=_FACTOR + " With equal weights, a small stratum counts as much as a large one.",
+        caution=FACTOR + " With equal weights, a small stratum counts as much as a large one.",
         source=citations.BEUTEL,
         other_tools="With `average: group`, the weight of a stratum is the number of people of the "
         "group with a negative label in the stratum, P(a | s, y-). With `average: group_people`, "
@@ -189,7 +188,7 @@ DISPARITIES = (
         description="The false positive rate of the group divided by the false positive rate of "
         "the reference. Both rates are averaged over the same strata with the same weights (equal "
         "weights unless `average` is set).",
-        caution=_FACTOR + " The value is a ratio of averages, not an average of ratios.",
+        caution=FACTOR + " The value is a ratio of averages, not an average of ratios.",
         source=citations.BEUTEL,
         parts=((r.FALSE_POSITIVE_RATE, RATIO),),
         averages=(UNIFORM,),
@@ -200,7 +199,7 @@ DISPARITIES = (
         short="d unexplained",
         description="The part of `mean_difference` that remains if both groups are distributed "
         "over the strata in the same way.",
-        caution=_FACTOR + " Only strata with people of both groups count: check how many people "
+        caution=FACTOR + " Only strata with people of both groups count: check how many people "
         "are in other strata.",
         source=citations.KAMIRAN,
         other_tools="Žliobaitė (§3.3) calls this difference d_u: the mean difference minus the "
@@ -214,7 +213,7 @@ DISPARITIES = (
         short="d explained",
         description="The part of `mean_difference` that exists because the two groups are "
         "distributed differently over the strata.",
-        caution=_FACTOR + " An explained difference is not a justified difference: that depends on "
+        caution=FACTOR + " An explained difference is not a justified difference: that depends on "
         "the factor.",
         source=citations.KAMIRAN,
         other_tools="Žliobaitė (§3.3) calls this difference d_e. As in her p*(+|z), the rate of a "
@@ -232,7 +231,7 @@ DISPARITIES = (
         aliases=("common_odds_ratio", "cochran_mantel_haenszel"),
         description="The odds of being selected in the group divided by the odds in the reference, "
         "among people in the same stratum; 1 at parity.",
-        caution=_FACTOR + " The value is one number for all strata: if the odds ratios of the "
+        caution=FACTOR + " The value is one number for all strata: if the odds ratios of the "
         "strata differ, it describes no single stratum, and if they have opposite directions, it "
         "can be 1. The report also prints the two rates with the same mix of strata; the odds "
         "ratio of these rates is a different number.",
@@ -247,10 +246,10 @@ DISPARITIES = (
     Disparity(
         id="conditional_demographic_disparity",
         short="CDD",
-        description="In each stratum, the group has a share of the rejected people and a share of "
-        "the selected people. The value is the mean over the strata of the first share minus the "
-        "second, weighted by people. Strata with only one group are left out.",
-        caution=_FACTOR + " Strata in which no one or everyone is selected contain no information.",
+        description="In each stratum: the group's share of all rejected people minus its share of "
+        "all selected people. The value is the mean of these differences over the strata, weighted "
+        "by people. Strata with only one group are left out.",
+        caution=FACTOR + " Strata in which no one or everyone is selected contain no information.",
         source=citations.WACHTER,
         other_tools="SageMaker Clarify prints the same number if every stratum has both outcomes. "
         "If a stratum has only rejected or only selected people, one share is 0 of 0. Clarify "
@@ -268,7 +267,7 @@ DISPARITIES = (
         aliases=("bayesian_elift",),
         description="The selection rate of the group in the stratum divided by the selection rate "
         "of all people in the stratum.",
-        caution=_FACTOR
+        caution=FACTOR
         + " A large group pulls the overall rate towards its own. A variable that correlates with "
         "the group explains nothing here unless it defines the strata.",
         source=citations.MANCUHAN,

@@ -470,7 +470,7 @@ def collapse_strata(table: GroupTable) -> GroupTable:
 
 
 def cut_at(table: GroupTable, threshold: Decimal) -> tuple[GroupTable, GroupTable]:
-    """The table whose positive class is a score of at least the threshold.
+    """The table whose positive class is a score of at least the threshold; "not known" without one.
 
     A bin with values on both sides of the threshold is above it in the first table, and below it
     in the second; without such a bin both tables are the same.
@@ -489,6 +489,13 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
     people = np.zeros((len(counts), 3, 3, counts.shape[2]), dtype=np.int64)
     people[:, :, 0] = counts[..., ~is_above].sum(axis=-1)
     people[:, :, 1] = counts[..., is_above].sum(axis=-1)
+    # All people by label; those without a score have an unknown outcome.
+    kinds = np.full(table.people.shape[1], 2)
+    if table.positive_label is not None:
+        kinds[:-1] = table.positive_label[:-1]
+    for label, kind in enumerate(kinds.tolist()):
+        people[:, kind, 2] += table.people[:, label].sum(axis=1)
+    people[:, :, 2] = np.maximum(people[:, :, 2] - counts.sum(axis=-1), 0)
     yes, ungrouped = np.array([False, True, False]), table.ungrouped
     if ungrouped is not None:
         # Labels and scores of ungrouped people are not used: they are on either side.

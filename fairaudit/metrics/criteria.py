@@ -28,6 +28,7 @@ from fairaudit.metrics.comparisons import (
 from fairaudit.metrics.confusion_counts import GroupCounts
 from fairaudit.metrics.definitions import (
     BIASED_BY_CHANCE,
+    FACTOR,
     IGNORES_THE_LABEL,
     NARROW,
     TRUSTS_THE_LABEL,
@@ -49,10 +50,10 @@ from fairaudit.metrics.terms import Parameters, ReferencePolicy
 from fairaudit.stats import sample_sizes
 
 _FEW_CASES = (
-    "The value is undefined if one of its rates counts no people in a group, for example "
-    "if no one in the group is selected: check these numbers of people."
+    "The value is undefined if a rate has no people in a group, for example if no one in the group "
+    "is selected: look at the numbers of selected people."
 )
-_PREDICTIVE = r.BASE_RATES.format("predictive value") + " " + _FEW_CASES
+_PREDICTIVE = r.BASE_RATES.format("positive predictive value", "positive") + " " + _FEW_CASES
 
 
 def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
@@ -191,8 +192,7 @@ CRITERIA = (
         description="Within each stratum, the highest selection rate of any group minus the "
         "lowest. A stratum holds the people with the same value of a factor that the spec "
         "declares.",
-        caution="Strata that are themselves a result of the disparity hide the disparity. Small "
-        "strata have wide gaps by chance.",
+        caution=FACTOR + " Small strata have wide gaps by chance.",
         source=citations.CORBETT,
         parts=((r.SELECTION_RATE, GAP),),
         conditional=True,
@@ -310,7 +310,7 @@ CRITERIA = (
         "alone is not evidence, and the ratio of a small group varies a lot by chance.",
         source=citations.UGESP,
         other_tools="New York City's Local Law 144 requires this ratio. If the positive outcome is "
-        "a burden, the rates of not being selected are compared.",
+        "a burden, the non-selection rates are compared.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
         four_fifths=True,
@@ -492,10 +492,10 @@ DISPARITIES = (
         description="The selection rate of the group divided by the selection rate of all people.",
         caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
         source=citations.PEDRESCHI,
-        other_tools="In the survey of Žliobaitė (2015), the formula has all people in the "
-        "numerator, but the limits in her Table 4 are right only with the group there. The largest "
-        "value that a group can have is 1 / p(group), with p(group) the group's share of all "
-        "people; Table 4 has ∞.",
+        other_tools="The formula in the survey of Žliobaitė (2015) has the rate of all people in "
+        "the numerator, but the limits in her Table 4 are right only with the rate of the group "
+        "there. The largest value that a group can have is 1 / p(group), where p(group) is the "
+        "group's share of all people; Table 4 has ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.OVERALL,
     ),
@@ -572,9 +572,9 @@ DISPARITIES = (
         description="The mean of the group minus the mean of the reference, among people with the "
         "same values in the columns of `controls`. Means of a score, a numeric column or the "
         "decision can be compared, by one least-squares regression of all groups.",
-        caution="A control that is itself a result of the disparity hides it. The regression "
-        "assumes that the effects of the controls add up, so it misses an effect that only a "
-        "combination of controls has. People with a missing value in a control are left out.",
+        caution="A control that the disparity changes hides the disparity. The regression assumes "
+        "that the effects of the controls add up, so it misses an effect that only a combination "
+        "of controls has. People with a missing value in a control are left out.",
         source=citations.ZLIOBAITE,
         other_tools="The value is the group's coefficient in R's `lm(y ~ group + factor(control))` "
         "and in statsmodels' OLS. Without controls, it is the plain difference.",

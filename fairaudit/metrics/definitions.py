@@ -84,7 +84,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
     }
 )
 
-
 NARROW = 16
 """Most letters of a short name, which is the header of a column."""
 
@@ -96,6 +95,7 @@ IS_TEST = "it is the test itself"
 
 IGNORES_THE_LABEL = "Does not consider who is qualified."
 TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this measure."
+FACTOR = "If the strata are a result of the disparity, comparing within strata hides the disparity."
 """Cautions of many records."""
 
 BIASED_BY_CHANCE = (
@@ -103,7 +103,7 @@ BIASED_BY_CHANCE = (
     "here takes that into account"
 )
 """The reason why a metric that is never below parity has no interval."""
-HIGHER_POWERS = "fairaudit does not collect the sums that its variance needs"
+HIGHER_POWERS = "its variance needs sums of higher powers, which fairaudit does not collect"
 """The reason why a measure of squares, or in standard deviations, has no interval."""
 
 

@@ -413,15 +413,15 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     other_tools="ε limits three things. If the benefit of a person depends only on the outcome "
     "and is never negative, the average benefits of two groups differ at most by the factor e^ε "
     "(Eq. 5). Suppose that the outcome of a person becomes known. The odds that the person belongs "
-    "to one group rather than the other then change at most by the factor e^ε (Eq. 4). This holds "
-    "for every plausible distribution of the data (the set Θ). If groups are formed by only some "
-    "of the protected columns, their ε is at most twice the ε of all columns (Theorem 3.2). If Θ "
-    "is a single distribution, such as the observed shares, it is at most the ε of all columns. "
-    "Smoothing: AIF360's "
-    "`smoothed_empirical_differential_fairness` adds 1, divided by the number of outcomes, to "
-    "each outcome; `smoothing: 1` adds α = 1 to each outcome (Eq. 7). `towards: overall` "
-    "adds the same total, but divides it like the outcomes of all groups together: a frequent "
-    "outcome gets more. Groups of different sizes with equal rates then keep equal rates.",
+    "to one group rather than the other then change at most by the factor e^ε (Eq. 4). Both hold "
+    "for every distribution in Θ, the set of plausible distributions. If groups are "
+    "formed by only some of the protected columns, their ε is at most twice the ε of all columns "
+    "(Theorem 3.2). If Θ is a single distribution, such as the observed shares, the ε of fewer "
+    "columns is at most the ε of all columns. Smoothing: `smoothing: 1` adds α = 1 to the count of "
+    "each outcome (Eq. 7). AIF360's `smoothed_empirical_differential_fairness` adds 1 divided by "
+    "the number of outcomes. `towards: overall` adds the same total, but in the proportions of "
+    "the outcomes of all groups together: more to a frequent outcome. Groups of different sizes "
+    "with equal rates then keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,
@@ -442,8 +442,8 @@ BIAS_AMPLIFICATION = TableMetric(
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
     description="ε of the prediction minus ε of the label. ε is the largest log-ratio of the "
-    "probability of an outcome between two groups. The group that is worse off by the prediction "
-    "need not be worse off by the label.",
+    "probability of an outcome between two groups. The prediction and the label may disagree on "
+    "which group is worse off.",
     caution="The value is 0 for a model that repeats the disparity of the label, and also for a "
     "model that reverses it.",
     source=citations.FOULDS,
@@ -451,7 +451,8 @@ BIAS_AMPLIFICATION = TableMetric(
     "AIF360 smooths. If the value is Δε, the largest possible disparity of expected utility is "
     "e^Δε times as large for the prediction as for the label (§4.1).",
     value_of=_bias_amplification,
-    formula="`differential_fairness` of the prediction - that of the label, on rows with both",
+    formula="(`differential_fairness` of the prediction) - (`differential_fairness` of the label), "
+    "on rows that have both",
     bounds=(None, None),
     requirements=_BOTH_OUTCOMES,
     parameters=_SMOOTHING,

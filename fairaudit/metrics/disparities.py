@@ -93,7 +93,6 @@ class OverGroups(StrEnum):
 Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
 
-
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
 """The numbers that are compared: one of the group, and one of its reference."""
 
@@ -411,8 +410,13 @@ class Disparity(CatalogueEntry, kw_only=True):
             self.parts
         )
         terms = [
+            # The value of the group needs no comparison.
             f"{compare.id}({metric.id}{average})"
+            if compare.formula != "group"
+            else f"{metric.id}{average}"
             for (metric, compare), average in zip(self.parts, averages, strict=True)
         ]
         to = f" to {self.reference}" if self.reference and self.has_other_side else ""
+        if self.fold is REMAINDER:
+            return " - ".join(terms) + to
         return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to

@@ -7,7 +7,6 @@ value, and 1 for a spread. `z`, `g` and `w` are their indices. `Evaluation` desc
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
 from operator import mul
 
@@ -40,36 +39,10 @@ from fairaudit.metrics.regression import regress_on_reference
 from fairaudit.metrics.terms import NO_GROUP, MetricOptions, Minimum, Reference, ReferencePolicy
 
 
-def _combine_exactly(
-    over: OverGroups,
-    pairs: Sequence[tuple[int, Fraction]],
-    ideal: Fraction,
-    *,
-    is_ratio: bool,
-) -> Fraction | None:
-    """Combines the exact values of groups, each with its number of people, into one number.
-
-    None for means and sums of ratios, because logarithms are not rational.
-    """
-    if is_ratio:
-        if over in {OverGroups.MEAN, OverGroups.SUM} or any(value <= 0 for _, value in pairs):
-            return None
-        farthest = max(max(value, 1 / value) for _, value in pairs if value)
-        return farthest if over is OverGroups.MAX else 1 / farthest
-    apart = [abs(value - ideal) for _, value in pairs]
-    if over is OverGroups.MEAN:
-        people = [n for n, _ in pairs]
-        return sum(map(mul, people, apart), Fraction(0)) / sum(people)
-    if over is OverGroups.SUM:
-        return sum(apart, Fraction(0))
-    return max(apart) if over is OverGroups.MAX else min(apart)
-
-
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
     """Combines the departures from parity [Z, G] into one number for each stratum.
 
-    Only judged groups with people count. Departures of ratios are taken on the log scale, above and
-    below parity.
+    Only judged groups with people count. Ratios depart on the log scale, in both directions.
     """
     values, judged = by_group.value, by_group.judged
     part_values = [part.group_values for part in by_group.parts or (by_group,)]
@@ -97,7 +70,18 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
         exact = [(people, value) for people, value in pairs if value is not None]
         if len(exact) < len(pairs) or not sum(people for people, _ in pairs):
             return None
-        return _combine_exactly(over, exact, Fraction(metric.ideal), is_ratio=is_ratio)
+        if is_ratio:
+            if over in {OverGroups.MEAN, OverGroups.SUM} or any(value <= 0 for _, value in exact):
+                return None  # logarithms are not rational
+            farthest = max(max(value, 1 / value) for _, value in exact if value)
+            return farthest if over is OverGroups.MAX else 1 / farthest
+        apart = [abs(value - Fraction(metric.ideal)) for _, value in exact]
+        if over is OverGroups.MEAN:
+            people = [n for n, _ in exact]
+            return sum(map(mul, people, apart), Fraction(0)) / sum(people)
+        if over is OverGroups.SUM:
+            return sum(apart, Fraction(0))
+        return max(apart) if over is OverGroups.MAX else min(apart)
 
     nobody = np.full(value.shape, NO_GROUP)
     return replace(
@@ -189,8 +173,7 @@ def evaluate_against(
     own, others = evaluation.group_values, other.group_values
     in_sums = {Requirement.NUMBER, Requirement.SCORE}
     if own is not None and others is not None and own.metric.requirements & in_sums:
-        # Classes are counted among people with both outcomes; sums include people with only one of
-        # two numbers.
+        # Classes are counted among people with both outcomes; sums take either.
         same = ((own.n == others.n) | ~evaluation.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     if evaluation.spread:
@@ -325,7 +308,6 @@ def _spread(
 def _to_reference(
     disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
-    """Each group compared with its reference."""
     (metric, comparison) = disparity.parts[0]
     reference = terms.reference
     if disparity.reference is not None:

@@ -44,7 +44,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
     `best` is the best value of a number that can be too low or too high. Metrics that are not
     `shown` are only used in comparisons; `conditional` metrics only have a meaning given strata.
-    With `is_biased` a value is above the true value by chance. `participle` describes the people
+    With `is_biased` the expected value is above the true value. `participle` describes the people
     that it counts.
     """
 
@@ -61,7 +61,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @property
     def best_inside(self) -> int | None:
-        """The best value of a number that can be too low or too high: 0 for a signed error."""
+        """`best`, and by default 0 for a signed error; None if higher or lower is better."""
         signed = self.better is Better.NEITHER and self.bounds[0] != 0
         is_error = signed and self.family in {"accuracy", "sufficiency"}
         return 0 if is_error and self.best is None else self.best
@@ -74,11 +74,11 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     @property
     @abstractmethod
     def formula(self) -> str:
-        """The formula in cells."""
+        """The formula, with names of cells such as `tp`."""
 
     @property
     def kinds(self) -> tuple[ValueKind, ...]:
-        """The kinds of number that it can be, by what the data has."""
+        """The kinds of number that it can be; the data decides between several."""
         return (self.kind,)
 
     @property
@@ -88,7 +88,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @property
     def is_odds(self) -> bool:
-        """Whether it is the odds of a share: hits for each of the others."""
+        """Whether it is the odds of a share: hits divided by misses."""
         return False
 
     def within(self, ends: Ends) -> Ends:
@@ -137,19 +137,18 @@ class GroupValues(Frozen, eq=False):
     """A group metric in every stratum and group: arrays [Z, G].
 
     `value` is NaN for an empty denominator and infinite for positive/0. `n` counts people in the
-    denominator, `effective_n` is their effective size. `over / under` are the integers of a rate
-    (times `scale` under weights), None for a formula of several rates; `weight_sum` is the sum of
-    weights at that scale, None without weights. `deviation` is the sum of squared deviations from
-    the value; `error` bounds the error from bins; `shares` [Z, classes, G] are the probabilities
-    of all classes, `scores` [Z, bins, G] the people by ascending bin of a score, with `single`
-    [bins] for bins with one value; `fit` is the least-squares comparison with a reference;
-    `strata` are the values of an average in the strata, where both sides have people, `mean_of`
-    the shares of which it is the plain mean, with their sizes. `clustered`
-    holds the variance of a share between clusters, `by_clusters` that of an average over strata;
-    `rows` are the people one by one, for comparisons of them. `ends` returns the
-    interval of every value by the method that `method` names, None without an interval; `own_test`
-    is the separate test of each group, if the metric has one; `pools_variance` marks intervals
-    that use a part of other groups' variance.
+    denominator, `effective_n` is their effective size. A rate is `over` / `under`, which are
+    integers (weights are multiplied by `scale`); both are None for a formula of several rates.
+    `weight_sum` is the sum of weights at that scale, None without weights. `deviation` is the sum
+    of squared deviations from the value; `error` bounds the error from bins; `shares`
+    [Z, classes, G] are the probabilities of all classes, `scores` [Z, bins, G] the people by
+    ascending bin of a score, with `single` [bins] for bins with one value; `fit` is the
+    least-squares fit. If the value is an average over strata, `strata` are the values in the
+    strata where both sides have people; if it is a plain mean of shares, `mean_of` are these shares
+    with their sizes. `clustered` holds the variance of a share between clusters, `by_clusters` that
+    of an average over strata; `rows` are the people one by one. `ends` returns the interval of each
+    value by the method `method`, None without an interval; `own_test` is the separate test of each
+    group, if any; `pools_variance` marks intervals that use a part of other groups' variance.
     """
 
     metric: GroupMetric
@@ -198,7 +197,7 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def scaled_n(self) -> Ints:
-        """The weights in an average over strata, as integers, times `scale` under weights."""
+        """The weights of an average over strata as integers: people, or scaled survey weights."""
         return self.n if self.weight_sum is None else self.weight_sum
 
     @property
@@ -208,7 +207,7 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def binomial(self) -> bool:
-        """Whether it is a share of people, so that it varies as hits among trials do."""
+        """Whether it is a share of people, which has a binomial variance."""
         return self.metric.is_proportion and self.under is not None
 
     def mark_one_outcome(self) -> Marks:
@@ -240,12 +239,12 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def sample(self) -> tuple[Floats, Floats]:
-        """The values, and the sizes that they were seen in."""
+        """The values and their effective sizes."""
         return self.value, self.effective_n
 
     @property
     def means(self) -> Sequence[tuple[Floats, Floats]]:
-        """The shares of people of which it is the plain mean, mostly one, with their sizes."""
+        """The shares whose plain mean it is, with their sizes; a share is its own mean."""
         return [self.sample] if self.binomial else self.mean_of
 
     @property
@@ -267,9 +266,10 @@ class GroupValues(Frozen, eq=False):
 def count_effective(
     counts: GroupCounts, cells: Sequence[str], values: Mapping[str, Floats | float] | None = None
 ) -> Floats:
-    """The effective size of the mean of `values` (of each cell; 0 if not named) over cells, [Z, G].
+    """The effective number of people in some cells, [Z, G].
 
-    Without values it is Kish's, for estimates that are unrelated to the weights.
+    `values` has a value for each cell (default 0): it is then the size for their mean. Without
+    `values`, it is Kish's size, which assumes that the estimate is unrelated to the weights.
     """
     n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
     if counts.squares is None:
@@ -315,14 +315,14 @@ def sum_cells(counts: ConfusionCounts, names: Sequence[str]) -> Cell:
 class TableMetric(CatalogueEntry, kw_only=True):
     """A metric of a whole table that is not a comparison of rates, such as differential fairness.
 
-    `interval` returns the ends [Z] of its interval by the method in `method`, `independence` the
-    tables [Z, classes, G] in which classes are independent of groups under no disparity;
-    `information` selects the likelihood-ratio test of them. Tables of two classes are those of a
-    rate with the `cells`. If it is `of_log_ratios` of rates (with two outcomes), a limit
-    applies to the log-ratio of each pair. `p_of` returns the p-values [Z] of the `test`.
-    `varies_by_cluster`: its variance between clusters is known. `subtracts_label`: it is a number
-    of the decisions minus that of the labels, of people with both. `parity` describes the value of
-    equal groups if it is not one number for all data, and `ideal` does not apply. If it
+    `interval` returns the ends [Z] of its interval by the method in `method`. `independence`
+    returns tables [Z, classes, G]: without disparity, classes and groups are independent in them.
+    They are tested by χ², or by the likelihood ratio (G) with `information`. A table of two classes
+    has the same test as a rate with these `cells`. If it is `of_log_ratios` of rates (with two
+    outcomes), a limit applies to the log-ratio of each pair. `p_of` returns the p-values [Z] of the
+    `test`. `varies_by_cluster`: its variance between clusters is known. `subtracts_label`: it is
+    the number for decisions minus the number for labels, of people with both. `parity` describes
+    the value of equal groups if it depends on the data; `ideal` then does not apply. With
     `judges_all_attributes`, an entry without a grouping checks all attributes together. `no_test`
     says why its interval cannot be used as a test of no disparity.
     """
@@ -355,7 +355,7 @@ class TableMetric(CatalogueEntry, kw_only=True):
         return (low is None or low < self.ideal) and not self.subtracts_label
 
     def compute(self, table: GroupTable, terms: MetricOptions) -> TableValue:
-        """The number for a table, with that without pseudo-counts if it has any."""
+        """The number for a table; if smoothed, also the number without pseudo-counts."""
         value = self.value_of(table, terms)
         if "towards" in self.parameters and terms.parameters.per_outcome(1):
             raw = self.value_of(table, replace(terms, parameters=NO_PARAMETERS))
@@ -370,8 +370,8 @@ class TableValue(Frozen):
     [Z, G]; `counts` [Z, Y, G] are the outcomes before smoothing, if the value uses them,
     `everybody` [Z, Y, 1] those of all known groups together, `overall` [Z, Y, 1] the shares of all
     groups that take part. `unsmoothed` is the value without pseudo-counts, if it has any. `apart`
-    has for each outcome how far each group is below the highest and above the lowest one, [Z, G];
-    it is empty if that is not known.
+    has two arrays [Z, G] for each outcome: the distance of each group below the highest and above
+    the lowest group; it is empty if they are not known.
     """
 
     value: Floats
@@ -402,7 +402,7 @@ class TableValue(Frozen):
         error: Floats | None = None,
         apart: tuple[Floats, Floats] | None = None,
     ) -> TableValue:
-        """A number that is not attained by one outcome; NaN if not `defined` [Z]."""
+        """A number that does not belong to one outcome; NaN in strata that are not `defined`."""
         is_defined = np.ones(len(value), np.bool_) if defined is None else defined
         nobody = np.full(len(value), -1, dtype=np.int64)
         highest, lowest = (

@@ -269,7 +269,6 @@ GROUP_METRICS = (CONSISTENCY, UNAWARENESS_VIOLATIONS, LIPSCHITZ_VIOLATIONS)
 TABLE_METRICS = (CAUSAL_DISCRIMINATION,)
 """The metrics of people one by one with a number for a whole table."""
 
-
 MOST_TOLD_APART = 25_000
 """Most people of one side; a larger side is sampled."""
 

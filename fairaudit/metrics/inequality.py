@@ -226,7 +226,6 @@ ATKINSON = Formula(
     method=f"{_METHOD}, mapped",
 )
 
-
 EXPECTED_UTILITY = mean_of_cells(
     lambda parameters: dict(parameters.utilities),
     id="expected_utility",

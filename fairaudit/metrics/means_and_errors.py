@@ -245,7 +245,6 @@ CALIBRATION_IN_THE_LARGE = _mean_of(
     sums="score",
 )
 
-
 _CELLS = ("fn", "fp", "tn", "tp")
 
 

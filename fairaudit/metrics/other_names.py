@@ -375,7 +375,6 @@ class FairRanges(Frozen):
 _RATIOS = frozenset({"ratio", "min_ratio"})
 _DIFFERENCES = frozenset({"difference", "gap"})
 
-
 FAIR_RANGES = (
     FairRanges(
         name="fairmlhealth",

@@ -99,7 +99,8 @@ def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] |
         return None
     classes, labels_of = len(table.classes), mark_cells(table)
     # Weights are taken to be 1 on average, so that half a person is half of one.
-    mass = table.pairs.mass[:, :, :classes] * (table.people.sum() / max(table.mass.sum(), 1))
+    people, mass = (one[:, :, :classes].sum() for one in (table.people, table.mass))
+    mass = table.pairs.mass[:, :, :classes] * (people / max(mass, 1))
     first, second = (
         np.stack([~positive, positive]).astype(np.float64)
         for positive in (table.positive[:classes], table.pairs.positive)

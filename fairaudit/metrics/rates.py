@@ -16,7 +16,7 @@ from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 BASE_RATES = (
     "If base rates differ, two groups can be equal in at most two of these three rates: {}, true "
-    "positive rate and false positive rate. This does not hold if one kind of error never occurs."
+    "positive rate and false positive rate. Decisions without false {}s are an exception."
 )
 
 BASE_RATE = Rate(
@@ -103,7 +103,7 @@ POSITIVE_PREDICTIVE_VALUE = Rate(
     aliases=("ppv", "precision"),
     family="sufficiency",
     description="Among the selected people, the share with a positive label.",
-    caution=BASE_RATES.format("positive predictive value"),
+    caution=BASE_RATES.format("positive predictive value", "positive"),
     source=citations.CHOULDECHOVA,
     over=("tp",),
     under=("tp", "fp"),
@@ -114,7 +114,7 @@ FALSE_DISCOVERY_RATE = Rate(
     aliases=("fdr",),
     family="sufficiency",
     description="Among the selected people, the share with a negative label.",
-    caution=BASE_RATES.format("false discovery rate"),
+    caution=BASE_RATES.format("false discovery rate", "positive"),
     source=citations.VERMA,
     over=("fp",),
     under=("tp", "fp"),
@@ -125,7 +125,7 @@ NEGATIVE_PREDICTIVE_VALUE = Rate(
     aliases=("npv",),
     family="sufficiency",
     description="Among the people not selected, the share with a negative label.",
-    caution=BASE_RATES.format("negative predictive value"),
+    caution=BASE_RATES.format("negative predictive value", "negative"),
     source=citations.VERMA,
     over=("tn",),
     under=("tn", "fn"),
@@ -136,7 +136,7 @@ FALSE_OMISSION_RATE = Rate(
     aliases=("for",),
     family="sufficiency",
     description="Among the people not selected, the share with a positive label.",
-    caution=BASE_RATES.format("false omission rate"),
+    caution=BASE_RATES.format("false omission rate", "negative"),
     source=citations.VERMA,
     over=("fn",),
     under=("tn", "fn"),
@@ -229,7 +229,7 @@ NOT_SELECTED_RATE = replace(
     SELECTION_RATE,
     id="rate_of_not_being_selected",
     over=("rejected",),
-    title="Rate of not being selected",
+    title="Non-selection rate",
     short="not selected",
     description="The share of the group that is not selected, where the positive outcome is a "
     "burden.",
@@ -254,7 +254,6 @@ RATES: tuple[GroupMetric, ...] = (
     ERROR_TYPE_RATIO,
     SELECTED_SHARE,
 )
-
 
 _ALL_CELLS = ("tp", "fp", "fn", "tn")
 

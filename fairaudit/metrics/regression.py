@@ -41,7 +41,6 @@ _AT_A_TIME = 500_000
 _ROUNDING = 1e-12
 """A smaller share of a sum of squares is rounding."""
 
-
 _COLLINEAR = 1e-12
 """Share of its square below which the rest of a column makes it a combination of earlier ones."""
 

@@ -286,8 +286,8 @@ TEST_FAIRNESS = TableMetric(
     "fails even equal groups: add `significant` or `conclusive` to the limit. `min_size` applies "
     "to each bin.",
     source=citations.CHOULDECHOVA,
-    formula="max over bins of the gap between groups in the share of positives; ten bins of [0, "
-    "1], or one for each value if there are at most twenty",
+    formula="max over bins of the gap between groups in the share of positives; with at most "
+    "twenty values, each value is a bin; otherwise [0, 1] is cut into ten bins",
     requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people of two groups, or scores outside [0, 1] in ten bins",
@@ -313,8 +313,8 @@ MULTICALIBRATION = TableMetric(
     "collection of groups, and allow a small exception in each group. Here, the groups can be "
     "those of all combinations of columns. `well_calibration` takes the mean over the bins of "
     "each group instead.",
-    formula="max over groups and bins of |mean label - mean score|; ten bins of [0, 1], or one for "
-    "each value if there are at most twenty",
+    formula="max over groups and bins of |mean label - mean score|; with at most twenty values, "
+    "each value is a bin; otherwise [0, 1] is cut into ten bins",
     requirements=DISTRIBUTION_AND_LABEL,
     bounds=(0, 1),
     undefined="no bin with people, or scores outside [0, 1]",
@@ -326,7 +326,6 @@ MULTICALIBRATION = TableMetric(
 )
 
 TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION)
-
 
 _EXACT = (
     "The value is exact if each bin (range) of the score contains only one score; otherwise, the "
@@ -421,7 +420,6 @@ CALIBRATION_SLOPE = Ranked(
     **_of_coefficient(score_statistics.recalibration_slope, 1),
 )
 
-
 CALIBRATION_INTERCEPT = Ranked(
     id="calibration_intercept",
     short="calib. intercept",
@@ -443,7 +441,6 @@ CALIBRATION_INTERCEPT = Ranked(
     hypothesis="an intercept of 0",
     **_of_coefficient(score_statistics.recalibration_intercept, 0),
 )
-
 
 HOSMER_LEMESHOW = Ranked(
     id="hosmer_lemeshow",
@@ -475,7 +472,6 @@ HOSMER_LEMESHOW = Ranked(
     tests_of=_test_fit,
     instead="calibration_slope, calibration_intercept or calibration_error",
 )
-
 
 CALIBRATION: tuple[GroupMetric, ...] = (
     CALIBRATION_SLOPE,

@@ -359,17 +359,17 @@ CALIBRATION_ERROR = Ranked(
     short="ECE",
     aliases=("expected_calibration_error",),
     family="sufficiency",
-    description="People are put into bins (ranges) of the score. In each bin, the share of "
-    "positives has a distance from the mean score. The value is the mean of these distances, "
-    "weighted by people.",
+    description="People are put into bins (ranges) of the score. In each bin, the distance between "
+    "the share of positives and the mean score is calculated. The value is the mean of these "
+    "distances, weighted by people.",
     caution="The error is too high in small groups: even a perfect model has an error of .137 with "
     "50 people, .032 with 1,000 and .010 with 10,000. A limit that requires no evidence fails even "
     "perfect scores by chance: add `significant` or `conclusive` to the limit.",
     hypothesis="perfect calibration",
     source=citations.GUO,
     better=Better.LOWER,
-    formula="Σ over bins of share of people in the bin · |mean label - mean score|; ten bins of "
-    "[0, 1], or one for each value if there are at most twenty",
+    formula="Σ over bins of share of people in the bin · |mean label - mean score|; with at most "
+    "twenty values, each value is a bin; otherwise [0, 1] is cut into ten bins",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_calibration_error,

@@ -140,7 +140,6 @@ _PRIORS = (
     "only one column, levels have only deviations, not effects."
 )
 
-
 POOLED_SELECTION_RATE = Formula(
     id="pooled_selection_rate",
     title="Selection rate by partial pooling",
@@ -164,7 +163,6 @@ POOLED_SELECTION_RATE = Formula(
     uses_everybody=True,
     method="credible, partial pooling",
 )
-
 
 DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     id="differential_fairness_pooled",
@@ -306,7 +304,6 @@ _DRAWS = (
     "P(e | s)."
 )
 
-
 DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     id="differential_fairness_draws",
     title="Differential fairness ε over given draws",
@@ -327,7 +324,6 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     judges_all_attributes=True,
     requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
 )
-
 
 DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     id="differential_fairness_posterior_mean",
@@ -350,7 +346,6 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     judges_all_attributes=True,
     requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
 )
-
 
 MODELS: Mapping[str, Mapping[str, GroupMetric | TableMetric]] = MappingProxyType(
     {

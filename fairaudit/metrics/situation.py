@@ -291,7 +291,6 @@ DISPARITIES = (
 )
 """The metrics that compare people with similar people in a reference."""
 
-
 _OF_PAIRS = {UNAWARENESS_VIOLATIONS.id, CAUSAL_DISCRIMINATION.id}
 
 

@@ -222,7 +222,6 @@ _MOST_LETTERS = 20
 _SINGLE = ("smoothing", "concentration", "alpha", "t", "lipschitz", "towards", "k")
 """The parameters with one value."""
 
-
 NO_PARAMETERS = Parameters()
 
 

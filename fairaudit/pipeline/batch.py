@@ -18,7 +18,7 @@ from fairaudit.counting import polars_engine
 from fairaudit.counting.contract import Data, Engine
 from fairaudit.counting.plan import Key, Plan, is_finite_number
 from fairaudit.counting.sources.dialects import Database, name_entry
-from fairaudit.counting.sources.files import Files, find_files, name_file, name_files
+from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.pipeline.audit_task import NO_OPTIONS, AuditTask, RunOptions, get_or_raise
 from fairaudit.pipeline.stages import CountedFile, answer_specs, count_files, judge_file
 from fairaudit.result import Answer, AuditResult, ResultOrError
@@ -170,7 +170,8 @@ def _split_levels(
         **{name: getattr(plan, name) for name in _KEPT.split()},
     )
     (counts,) = (get_or_raise(outcome) for outcome in engine.count([of_column], data, progress))
-    key, kept = counts.text_key(column), counts.kept == 1
+    # A level counts even if the filter cannot decide any of its rows: its own audit says so.
+    key, kept = counts.text_key(column), counts.kept != 0
     people = {
         level: int(counts.people[kept & (key.codes == code)].sum())
         for code, level in enumerate(key.levels)
@@ -227,8 +228,8 @@ _read_once = cache(AuditTask.read)
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
     """The spec and the data of each answer, as far as they are known before reading."""
     if data is not None and _names_several(data):
-        files = name_files([data], Path())
-        return [(str(spec), name) for spec in specs for name in files]
+        names = dict.fromkeys(map(name_file, find_files([data], Path())[0]))
+        return [(str(spec), name) for spec in specs for name in names]
     return [(str(spec), data) for spec in specs]
 
 

@@ -20,9 +20,9 @@ class Format(Frozen):
     A function is named by its module in this folder, which is imported at its first call.
     `renderer` writes the report of answers (one, or several that become one report), as text or as
     bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
-    `encoder` replaces characters that the encoding of a stream lacks: a function, or how Python
-    names it; a format of bytes that has one writes text in UTF-8. `tells_errors`: without a
-    verdict, stdout carries the error in it. `has_appendix`: most of it is printed if asked for.
+    `encoder` replaces characters that the encoding of a stream lacks: a function, or an error
+    handler of `str.encode`; bytes of a format with an `encoder` are UTF-8. `tells_errors`: if there
+    is no result, stdout shows the error in this format. `has_appendix`: `--full` prints more.
     """
 
     name: str
@@ -41,10 +41,7 @@ class Format(Frozen):
     def render(
         self, answers: Sequence[Answer], *, all_rows: bool, full: bool = False
     ) -> str | bytes:
-        """The report of answers; long tables are cut unless `all_rows`.
-
-        With `full` the appendix of the report is printed, too.
-        """
+        """The report of answers; `all_rows` prints long tables in full, `full` the appendix."""
         more = {"full": full} if self.has_appendix else {}
         rendered: str | bytes = _function(self.renderer)(answers, all_rows=all_rows, **more)
         return rendered
@@ -80,7 +77,7 @@ FORMATS = (
 
 
 def _function(name: str) -> Callable[..., Any]:
-    """The function `module.name` of this package."""
+    """The function of this folder with the name `module.function`."""
     module, _, function = name.rpartition(".")
     loaded: Callable[..., Any] = getattr(import_module(f"{__name__}.{module}"), function)
     return loaded

@@ -378,10 +378,6 @@ def _reference(row: ComparisonRow) -> str:
     return words.get(str(row.reference), f"the {row.reference} group")
 
 
-_LABEL, _ALONE = "label", frozenset({"prediction", "decision", "score"})
-"""No models: the label, and what a spec without `models` calls its one prediction."""
-
-
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     """The grid of models, where there are several, and the table of flags, where it is asked."""
     yield from models(result, most)
@@ -433,8 +429,8 @@ def models(result: AuditResult, most: int | None) -> Iterator[Block]:
     for row in shown:
         # The measures that several outcomes have.
         measures: dict[str, dict[str, LatticeEntry]] = {}
-        of_models = [entry for entry in row.entries if entry.of != _LABEL]
-        if any(entry.of in _ALONE for entry in of_models):
+        of_models = [entry for entry in row.entries if entry.of != "label"]
+        if any(entry.of in metric_titles.UNNAMED for entry in of_models):
             continue
         for entry in of_models:
             title = "".join(entry.title.rsplit(f" of {entry.of}", 1))

@@ -1,6 +1,6 @@
-"""The blocks of a prose report (`Heading`, `Table`, `Figure`), no look; rows of a short table.
+"""The blocks of a prose report (`Heading`, `Table`, `Figure`), which each format lays out.
 
-Texts are as they are: each format spells out what would not be seen.
+Texts are not escaped: each format escapes them and shows invisible characters.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from fairaudit.report.pictures import Picture, describe
 Row = TypeVar("Row")
 Key = TypeVar("Key")
 FEW_ROWS = 12
-"""A table of more rows is cut, unless all are asked for."""
+"""Most rows of a table, unless the user asks for all."""
 
 
 class Tone(StrEnum):
-    """How a text is to be taken; every format also says it in words."""
+    """The colour of a text by its meaning, which the text also says in words."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -39,7 +39,7 @@ class Cell(Frozen):
 
 
 class Heading(Frozen):
-    """The title of a section; `is_record`: of provenance and definitions, not of findings."""
+    """The title of a section; `is_record`: the section has provenance or definitions."""
 
     text: str
     is_record: bool = False
@@ -53,15 +53,15 @@ class Paragraph(Frozen):
 
 
 class Facts(Frozen):
-    """Names and what is to be said of each."""
+    """Pairs of a name and a text."""
 
     pairs: Sequence[tuple[str, str]]
 
 
 class Entries(Frozen):
-    """Statements, each behind one word: a status, a kind.
+    """Statements, each with one word in front, such as a status.
 
-    With `is_titled` a statement says up to its first colon what it is about.
+    With `is_titled`, the part of a statement before its first colon is its title.
     """
 
     rows: Sequence[tuple[Cell, str]]
@@ -69,7 +69,7 @@ class Entries(Frozen):
 
 
 class Table(Frozen):
-    """Rows under a caption; `numeric` says which columns are aligned to the right.
+    """Rows under a caption; `numeric` columns are aligned to the right.
 
     With `slim` the first column takes at most a fifth of the page.
     """
@@ -83,7 +83,7 @@ class Table(Frozen):
 
 
 class Column(Frozen, Generic[Row]):
-    """A column of a table: its title, what it says of a row, and whether it holds numbers."""
+    """A column of a table: its title, and the function that writes the cell of a row."""
 
     title: str
     write: Callable[[Row], str | Cell]

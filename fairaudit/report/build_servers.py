@@ -38,7 +38,6 @@ LONGEST_TITLE = 255
 _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = {**_DATA, **str.maketrans({":": "%3A", ",": "%2C"})}
 
-
 _KIND: dict[Level | None, str] = {Level.WARN: "warning", Level.NOTE: "notice"}
 _OLD = {
     WaiverState.EXPIRED: Level.WARN,
@@ -79,7 +78,7 @@ class _Annotation(Frozen):
 
 
 def render_github(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
-    """A line for each annotation, at most ten; nothing where all passed."""
+    """A line for each annotation, at most ten; nothing where all passed without doubt."""
     annotations = [annotation for answer in answers for annotation in _annotations(answer)]
     annotations.sort(key=lambda annotation: [None, *Level].index(annotation.level))
     if len(annotations) > MOST:

@@ -310,7 +310,7 @@ def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:
             word, tone = "only before" if change.unknown else "gone", Tone.MUTED
         kinds = [KIND_WORDS[kind] for kind in (change.before, change.after) if kind is not None]
         pair = " against ".join(map(names.name, change.pair))
-        text = f"{metric_titles.title(change.rate)} of the {change.of} by "
+        text = f"{metric_titles.title(change.rate)}{metric_titles.whose(change.of)} by "
         text += f"{names.name(change.attribute)}, {pair}, given {numbers.subset(change.given)}: "
         text += f"{' → '.join(kinds)}{'' if change.significant else ', not significant'}"
         when = "before" if change.before is None else "after"
@@ -402,7 +402,7 @@ def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
 
 def _of(changes: Changes, of: str) -> str:
     """The outcome of a rate, if the comparison as a whole has another outcome."""
-    return "" if changes.after.of is not None else f" of the {of}"
+    return "" if changes.after.of is not None else metric_titles.whose(of)
 
 
 def _sides(changes: Changes) -> tuple[str, str]:

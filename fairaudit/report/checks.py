@@ -1,4 +1,4 @@
-"""A check, an audit in words: verdict, title, status, groups; which is first; tallies."""
+"""Checks and audits in words: verdicts, titles, statuses, groups, tallies, order."""
 
 from __future__ import annotations
 
@@ -12,13 +12,7 @@ from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import ComparisonPart
 from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
-from fairaudit.metrics import (
-    Comparison,
-    Disparity,
-    find_comparison,
-    find_metric,
-    is_over_classes,
-)
+from fairaudit.metrics import Comparison, Disparity, find_comparison, find_metric, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
 from fairaudit.result import AuditResult, ComparisonRow, FailOn, LatticeEntry, Verdict
@@ -47,7 +41,7 @@ STATUS_WORDS = {
     Status.SKIPPED: "skipped",
     Status.PASS: "passed",
 }
-"""The statuses as what checks did, the worst first."""
+"""The words for the number of checks with a status, the worst first: `2 failed`."""
 _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAIVED)
 
 
@@ -57,7 +51,7 @@ def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def gated(finding: Finding, result: AuditResult) -> Status:
-    """The status as the exit code has it: a warning fails where the audit is to fail on one."""
+    """The status that decides the exit code: with `fail_on: warn`, a warning is a failure."""
     is_failure = finding.status is Status.WARN and result.fail_on is FailOn.WARN
     return Status.FAIL if is_failure else finding.status
 
@@ -77,9 +71,9 @@ def verdict_cell(result: AuditResult) -> Cell:
 
 
 class AuditHeadline(Frozen):
-    """The first lines of a report: the verdict on what, how many checks came out how, of whom.
+    """The first lines of a report: verdict, title, number of checks by status, number of rows.
 
-    Without limits it has no verdict. `context` is what the spec says of the audit.
+    Without limits there is no verdict. `context` are the texts of the spec about the audit.
     """
 
     verdict: Cell | None
@@ -90,7 +84,7 @@ class AuditHeadline(Frozen):
 
     @property
     def block(self) -> Entries | Paragraph:
-        """All but the title."""
+        """The verdict and the numbers, as a block."""
         about = f"{self.counts}. {self.rows}."
         return Paragraph(about) if self.verdict is None else Entries([(self.verdict, about)])
 
@@ -118,7 +112,7 @@ def audit_headline(result: AuditResult, data: str | None = None) -> AuditHeadlin
 
 
 def status_cell(finding: Finding, number: int | None = None) -> Cell:
-    """The status of a finding in its tone, behind its number in a list if it has one."""
+    """The status of a finding in its tone; in a list, its number precedes it."""
     status = finding.status.upper()
     return Cell(status if number is None else f"{number} {status}", _TONES[finding.status])
 
@@ -130,7 +124,7 @@ def title(finding: Finding) -> str:
         return f"Simpson's reversals of {metric_titles.title(check.rate, check.of)}"
     if isinstance(check, SubgroupCheck):
         rate = metric_titles.title(check.rate, check.of)
-        return f"Subgroups, divergence in {rate} of the {names.name(check.of)}"
+        return f"Subgroups, divergence in {rate}{metric_titles.whose(check.of)}"
     metric, reference = check.metric, ""
     if (declared := check.terms.reference) is not None:
         group = names.describe_group(declared.group) if declared.group else declared.policy
@@ -152,7 +146,7 @@ def title(finding: Finding) -> str:
 
 
 def heading_of(check: Check) -> tuple[str, str]:
-    """The title of the metric; of a rate that the spec compares the rate's, and how it does."""
+    """The title of the metric; for a rate with `compare`, its title and the comparison."""
     metric, how, title = check.metric, "", check.metric.title
     if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
         title, how = metric.parts[0][0].title, metric.comparison.id.replace("_", " ")
@@ -160,7 +154,7 @@ def heading_of(check: Check) -> tuple[str, str]:
 
 
 def details(check: Check) -> Iterator[str]:
-    """What distinguishes checks of one metric and groups: parameters, class, threshold."""
+    """The options of a check besides metric and groups: parameters, class, threshold, model."""
     for name, text in check.terms.parameters.as_texts().items():
         yield f"{name} {text}"
     if isinstance(check.metric, Disparity) and is_over_classes(check.metric):
@@ -189,31 +183,37 @@ def comparison_of(value: ComparedValue) -> Comparison | None:
     return metric.comparison if isinstance(metric, Disparity) else None
 
 
+def named_pair(value: ComparedValue) -> tuple[Group, Group]:
+    """Both groups of a value; empty for a side that is not the same in all parts that count."""
+    first, second = value.first, value.second
+    for part in value.parts if value.decided_by is None else ():
+        first = first if part.first is None or part.first.group == first else ()
+        second = second if part.second is None or part.second.group == second else ()
+    return first, second
+
+
 def pair_of(value: ComparedValue) -> tuple[Group, Group]:
-    """Both groups of a value, the numerator of a quotient first: the lowest, for a least ratio."""
-    comparison = comparison_of(value)
+    """Both groups of a value; of a ratio, first the numerator (`min_ratio`: the lowest group)."""
+    comparison, (first, second) = comparison_of(value), named_pair(value)
     is_turned = value.spread and comparison is not None and not comparison.highest_first
-    return (value.second, value.first) if is_turned else (value.first, value.second)
+    return (second, first) if is_turned else (first, second)
 
 
 def worst_pair(value: ComparedValue, between: str = " / ") -> str:
-    """Both groups of a value, in as few words as it takes: `F / M (TPR)`."""
+    """Both groups of a value in short, with the deciding rate if any: `F / M (TPR)`."""
     text = between.join(numbers.group(group) for group in pair_of(value) if group)
     by = metric_titles.short_name(value.decided_by) if text and value.decided_by else ""
     return f"{text} ({by})" if by else text
 
 
 def averages_classes(finding: Finding) -> bool:
-    """Whether a check judges the mean over classes of what is compared in each."""
+    """Whether a check judges a mean over classes, each of which is compared."""
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     return isinstance(metric, Disparity) and is_over_classes(metric)
 
 
 def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The parts to print: the part that attains the value, or all parts if all count.
-
-    The numerator of a quotient comes first: the lower side, for a least ratio.
-    """
+    """`attaining_parts`, of a ratio with the numerator first: for `min_ratio` the lower side."""
     parts, comparison = attaining_parts(finding), comparison_of(finding)
     if comparison is None or comparison.highest_first:
         return parts
@@ -226,14 +226,14 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The part that attains the value, or all where all count: over classes of the worst class.
+    """The part whose value is the value of the check; all parts if no single part has it.
 
-    For the difference of two models, all parts count.
+    For a mean over classes, parts are those of the deciding class.
     """
     parts = finding.parts
     if averages_classes(finding):
         parts = tuple(part for part in parts if part.outcome == finding.decided_by) or parts
-    if finding.estimate is None or len(parts) < 2 or parts[0].of:  # one part is written
+    if finding.estimate is None or len(parts) < 2 or parts[0].of:  # `of`: of two models
         return parts
     attaining = [
         part

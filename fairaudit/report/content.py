@@ -47,7 +47,7 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.report.remarks import describe_set_aside
+from fairaudit.report.remarks import describe_worst
 from fairaudit.result import AuditResult, Curve, FeatureRow, LatticeEntry, LatticeRow, ScoreRow
 
 _LIMITS_OF_A_PASS = (
@@ -62,7 +62,6 @@ _IMBALANCED = 0.05
 
 _MANY = 20
 """Among this many comparisons one is outside its 95 % interval by chance alone, on average."""
-
 
 _ALIKE = "Where the lines of two groups are close, equal scores mean equal shares of positives."
 _HIGHER = "A group whose line is farther to the right has higher scores."
@@ -157,18 +156,13 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
         for entry in row.entries:
             if entry.limited and not entry.judged:
                 by_title.setdefault(entry.title, []).append((row, entry))
-    for title, entries_of_subsets in by_title.items():
+    for entries_of_subsets in by_title.values():
         subsets = [numbers.subset(row.by) for row, _ in entries_of_subsets]
         listed = numbers.first_few(subsets, most or len(subsets), "; ")
-        text = f"{title} by {listed}"
+        text = f"{metric_titles.entry(entries_of_subsets[0][1])} by {listed}"
         known = [pair for pair in entries_of_subsets if not math.isnan(pair[1].departure)]
-        if known:
-            row, worst = max(known, key=lambda pair: pair[1].departure)
-            pair = checks.worst_pair(worst, " compared with ")
-            hidden = any(entry.estimate.suppressed for _, entry in entries_of_subsets)
-            there = "the worst published value is" if hidden else "the worst value is"
-            text += f"; {there} {numbers.number(worst.estimate.value)}, by "
-            text += f"{numbers.subset(row.by)}: {pair}{describe_set_aside(entries_of_subsets)}"
+        if worst := describe_worst(known, entries_of_subsets, "value"):
+            text += f"; {worst}"
         rows.append((Cell("no limit", Tone.MUTED), text))
     if rows:
         yield Entries(rows)

@@ -89,12 +89,9 @@ class Diagnostic(Frozen):
 
     @property
     def severity(self) -> Level | None:
-        """How a build server is to take it; None if it is to say nothing.
-
-        A warning is an error where the audit is to fail on warnings.
-        """
+        """The level for build servers, by the status that decides the exit code; None if silent."""
         status = checks.gated(self.finding, self.result)
-        is_silent = status in {Status.SKIPPED, Status.PASS} and not self.finding.not_enough_evidence
+        is_silent = status is Status.SKIPPED or self.level is Level.PASS
         return Level.ERROR if status is Status.FAIL else None if is_silent else self.level
 
     @property
@@ -124,13 +121,17 @@ class Diagnostic(Frozen):
             and not (row.parameters or row.averaged)
         ]
         values = {row.group: row.estimate.value for row in rows}
-        if not rows or any(
-            values.get(group) != side.estimate.value
-            for group, side in sides.items()
-            if side.crowd is None
-        ):
-            return None
-        rules = [*limit_rules(finding, metric)] if parts[0].outcome is None else []
+        is_share = parts[0].outcome is not None  # ε compares the shares of one outcome
+        for group, side in sides.items():
+            value, own = values.get(group, math.nan), side.estimate.value
+            is_other = is_share and math.isclose(1 - value, own, abs_tol=1e-12)
+            if not rows or (side.crowd is None and value != own and not is_other):
+                return None
+        # If ε is attained by the other outcome, the rates of the positive one are drawn.
+        title, positive = metric_titles.title(metric, check.of), result.positives.get(check.of)
+        title += "" if check.of in metric_titles.UNNAMED else metric_titles.whose(check.of)
+        title += f" ({positive})" if positive and is_share else ""
+        rules = [] if is_share else [*limit_rules(finding, metric)]
         digits = max(digits_of(rows, rules), headlines.digits_of_sides(finding, parts[0]))
         rules = [*limit_rules(finding, metric, digits)] if rules else []
 
@@ -140,7 +141,7 @@ class Diagnostic(Frozen):
 
         drawn = [(row, rate_interval(row, digits)) for row in sorted(rows, key=place)]
         return Intervals(
-            metric_titles.title(metric, check.of),
+            title,
             [
                 replace(
                     interval,
@@ -349,10 +350,8 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     if isinstance(metric, Disparity) and metric.over_groups is not None:
         return []  # it combines the comparisons of all groups, so it has no two sides
-    # Both sides of each part: name, rate and counts; with several parts, also the title of the
-    # rate.
-    rows = []
-    parts = checks.deciding_parts(finding)
+    # Both sides of each part: name, rate and counts; with several parts, also the rate's title.
+    rows, parts = [], checks.deciding_parts(finding)
     averages = getattr(metric, "averages", ())
     for index, part in enumerate(parts):
         title = ""
@@ -362,6 +361,8 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
             title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
+        elif part.outcome is not None:
+            title = names.quoted(part.outcome)  # the share of people with this outcome
         digits = headlines.digits_of_sides(finding, part)
         for side in part.sides:
             rate = metric_titles.rate(part.metric, side.estimate, digits)
@@ -387,22 +388,20 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
         return ""
     metric = parts[0].metric if parts else getattr(check, "rate", check.metric_id)
     record = find_metric(metric)
-    other = {Requirement.PREDICTION, Requirement.SCORE}
-    is_of_both = isinstance(record, GroupMetric) and Requirement.LABEL in record.requirements
-    if not isinstance(record, GroupMetric) or not is_of_both or not other & record.requirements:
+    if not isinstance(record, GroupMetric) or Requirement.LABEL not in record.requirements:
+        return ""
+    if not record.requirements & {Requirement.PREDICTION, Requirement.SCORE}:
         return ""
     words = [("positive label", "label")]
     words += [("selected", check.of)] if Requirement.PREDICTION in record.requirements else []
-    values = [
-        f"{what}: {names.line(result.positives[outcome])}"
-        for what, outcome in words
-        if outcome in result.positives
-    ]
+    known = result.positives
+    values = [f"{what}: {names.line(known[of])}" for what, of in words if of in known]
     text, _, cases = record.description.rstrip(".").partition(": ")
     case = "for a burden, " if getattr(check, "burden", False) else "for a benefit, "
-    text += "".join(
-        f": {one.removeprefix(case)}" for one in cases.split("; ") if one.startswith(case)
-    )
+    for one in cases.split("; "):
+        if one.startswith(case):
+            whom = one.removeprefix(case)
+            text = f"{whom[:1].upper()}{whom[1:]}: {text[:1].lower()}{text[1:]}"
     return f"{text} ({'; '.join(values)})" if values else text
 
 
@@ -484,7 +483,8 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
                 "model has the larger disparity is uncertain"
             )
     if not parts:
-        parts.append(f"no interval, no test: {estimate.no_interval or 'how sure it is is unknown'}")
+        why = (estimate.no_interval or "how sure the value is, is unknown").removeprefix("none: ")
+        parts.append(f"no interval and no test: {why}")
     return [*parts, _missing(finding)]
 
 
@@ -502,14 +502,15 @@ def _missing(finding: Finding) -> str:
     if not who:
         return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
-        return f"{who}: their effect on the value has no bounds, so the verdict could change"
+        return f"{who}: their effect on the value is not calculated; it could change the verdict"
     value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
     if finding.status is Status.INCONCLUSIVE and not bounds.turns:
         return value  # other people who are left out may change the verdict together with these
     # People of unknown group may form another group, which can make a verdict worse.
     worst = Status.WARN if finding.check.fail is None else Status.FAIL
     is_open = bounds.missing_group and finding.status is not worst
-    turn = "could change" if bounds.turns else f"is the same{' in these groups' * bool(is_open)}"
+    compared = " for the compared groups" * bool(is_open)
+    turn = "could change" if bounds.turns else f"is the same{compared}"
     return f"{value}, and the verdict {turn}"
 
 

@@ -21,13 +21,7 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.result import (
-    CheckPreview,
-    ColumnPreview,
-    DryRun,
-    GroupingPreview,
-    Verification,
-)
+from fairaudit.result import CheckPreview, ColumnPreview, DryRun, GroupingPreview, Verification
 from fairaudit.stats.sample_sizes import POWER_IN_WORDS
 
 _MOST_LEVELS = 12

@@ -33,6 +33,7 @@ from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import SearchedRate, Subgroup
 from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, State, state_of
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
+from fairaudit.report.checks import named_pair
 from fairaudit.result import (
     SCHEMA_VERSION,
     Answer,
@@ -222,10 +223,10 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
             "title": row.title,
             "compare": row.compare or row.metric,
             # A number of all groups together is about two of them, and neither is a reference.
-            "reference": (row.group and _group(row.second)) or row.reference,
+            "reference": (row.group and _group(named_pair(row)[1])) or row.reference,
             "between": None
             if row.group
-            else " and ".join(filter(None, map(_group, (row.first, row.second)))) or None,
+            else " and ".join(filter(None, map(_group, named_pair(row)))) or None,
         }
 
 
@@ -341,8 +342,8 @@ _LATTICE: tuple[Field[tuple[LatticeRow, LatticeEntry]], ...] = (
     Field("decided_by", lambda pair: pair[1].decided_by),
     Field("set_aside", lambda pair: pair[1].set_aside, int),
     Field("judged", lambda pair: pair[1].judged, bool),
-    Field("group", lambda pair: _group(pair[1].first)),
-    Field("other", lambda pair: _group(pair[1].second)),
+    Field("group", lambda pair: _group(named_pair(pair[1])[0])),
+    Field("other", lambda pair: _group(named_pair(pair[1])[1])),
 )
 _REVERSALS: tuple[Field[Reversal], ...] = (
     Field("group", lambda row: row.pair[0]),
@@ -527,8 +528,8 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
                 if bound is not None
             },
             "limit": None if finding.limit is None else str(finding.limit),
-            "group": _group(finding.first),
-            "other": _group(finding.second),
+            "group": _group(named_pair(finding)[0]),
+            "other": _group(named_pair(finding)[1]),
             "stratum": _group(finding.stratum),
             "worse_off": _group(finding.worse_off),
             "headline": explanations[check.id].headline,
@@ -543,8 +544,8 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "by": numbers.subset(row.by),
             "given": numbers.subset(given) or None,
             **estimated(row.estimate),
-            "group": _group(row.group or row.first),
-            "other": _group(row.second),
+            "group": _group(row.group or named_pair(row)[0]),
+            "other": _group(named_pair(row)[1]),
             "stratum": _group(row.stratum),
             "headline": f"{row.title}{metric_titles.options(row.parameters)}",
         }

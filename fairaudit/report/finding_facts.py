@@ -1,4 +1,4 @@
-"""Facts of a check in every long format: value, test, missing, few; its baseline and waivers."""
+"""Labelled lines on a check in long reports: interval, test, missing values, baseline, waivers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SECOND_TESTS = {
     "no difference in either rate": "neither rate differs",
 }
 """The hypothesis of a second test as a clause, if it differs from its name."""
-_BEYOND = {
+_LACKING = {
     EvidenceStatus.NOT_SIGNIFICANT: "these numbers are compatible with {hypothesis}",
     EvidenceStatus.NOT_CONCLUSIVE: "the interval includes the limit",
     EvidenceStatus.UNTESTED: "the test or interval is unavailable",
@@ -46,16 +46,16 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
             if (second := test.beside) is not None:
                 hypothesis = _SECOND_TESTS.get(second.hypothesis, second.hypothesis)
                 p = numbers.probability(second.p, finding.check.inference.alpha)
-                texts.append(f"that {hypothesis}: p {p} ({second.test})")
+                texts.append(f"a second test, that {hypothesis}: p {p} ({second.test})")
             yield from labelled("test", texts)
         yield from labelled("missing", [*_missing(finding)])
         affected = finding.practice
         if affected is not None and affected.shortfall:
-            # The people between the worse group's rate and the joint rate of both groups.
+            # The people between the worse group's rate and the rate of both groups together.
             worse, _ = map(headlines.side, sides_of_gap(finding))
             people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'}"
             people += f" {people_of_gap(finding, affected.shortfall)}"
-            text = f"{people} than at the joint rate of both groups"
+            text = f"{people} than at the rate of both groups together"
             yield "people", f"{worse}: {text}"
         if finding.status is not Status.PASS:
             yield from labelled("few", [few_people(finding)])
@@ -72,7 +72,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not evaluated"
     yield from labelled("left out", [*not_judged(finding)])
     if (before := finding.before) is not None:
-        # What its own groups had then, too, if others decided.
+        # If other groups decided in the baseline, also the value that these groups had then.
         value = "no number" if before.value is None else numbers.number(before.value)
         texts = [f"{before.status}, {value}, {created(before.earlier)}"]
         if before.decided_by and not before.is_decided_alike(finding):
@@ -91,13 +91,13 @@ def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
     if isinstance(check, Check) and isinstance(check.metric, GroupMetric):
         # The counts behind the value of a single group.
         counts = numbers.counts(estimate)
-        own = f"{counts} of {numbers.people(finding.first)}" if counts else ""
+        own = f"{numbers.people(finding.first)}: {counts}" if counts else ""
     value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
     yield from labelled("value", [value, own, _difference(finding)])
 
 
 def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The texts that say something, the first behind the label."""
+    """The texts that are not empty; the first has the label."""
     for number, text in enumerate(filter(None, texts)):
         yield ("" if number else label), text
 
@@ -148,7 +148,7 @@ def _missing(finding: Finding) -> Iterator[str]:
     if bounds is None:
         return
     if bounds.low is None or bounds.high is None:
-        yield f"no bounds: {bounds.reason}"
+        yield f"the effect of missing values is not calculated, because {bounds.reason}"
         return
     others = [numbers.group_in(other.group, other.stratum) for other in bounds.others]
     groups = numbers.first_few([group for group in others if group], separator="; ")
@@ -192,10 +192,10 @@ def backing(finding: Finding) -> str:
         why = "the groups differ, but no pair over the limit differs significantly"
     elif finding.backing is EvidenceStatus.NOT_SIGNIFICANT and is_alone:
         why = "significant alone, but not after correction for all tests of the spec"
-    elif finding.backing in _BEYOND:
-        why = _BEYOND[finding.backing].format(hypothesis=hypothesis(finding))
+    elif finding.backing in _LACKING:
+        why = _LACKING[finding.backing].format(hypothesis=hypothesis(finding))
     else:
-        # The limit that warns decides, and the limit that fails is crossed, too.
+        # The warning limit decides, but the failing limit is crossed as well.
         return f"over the limit ({finding.check.fail}), but not enough evidence"
     return f"not enough evidence: {why}"
 
@@ -220,12 +220,13 @@ def answer_by_interval(finding: Finding, interval: str) -> str:
     answer = f"{'Yes' if is_shown else 'Not shown'}: {interval}"
     answer += "" if is_shown else ", which includes the limit"
     if not (is_shown or limit.conclusive):
-        answer += f"; this check decides by the value{' and p' if limit.significant else ''}"
+        by = "value and p" if limit.significant else "value"
+        answer += f"; this check decides by the {by}, not by the interval"
     return f"Is the true value {beyond or 'within the limit'}? {answer}"
 
 
 def is_of_others(finding: Finding) -> bool:
-    """Whether groups differ significantly, though not those whose value is beyond the limit."""
+    """Whether the test is significant, but not for groups whose value is over the limit."""
     if not finding.not_enough_evidence or finding.backing is not EvidenceStatus.NOT_SIGNIFICANT:
         return False
     return finding.adjusted_p is not None and finding.adjusted_p < finding.check.inference.alpha
@@ -247,8 +248,8 @@ def few_people(finding: Finding) -> str:
     if gap is None:
         return ""
     sides = [
-        f"{numbers.gap(distance)} {side}"
-        for distance, side in ((gap.down, "below"), (gap.up, "above"))
+        f"{numbers.gap(distance)} (if its rate is {side})"
+        for distance, side in ((gap.down, "lower"), (gap.up, "higher"))
         if not math.isnan(distance)
     ]
     groups = numbers.group_in(gap.group, gap.stratum)
@@ -261,8 +262,8 @@ def few_people(finding: Finding) -> str:
         if sides
         else "even the widest possible gap to the other rate"
     )
-    power = f"would be found in fewer than {100 * gap.power:g} % of samples of this size"
-    return f"{groups} ({size}): {gap_words} {power}{level}"
+    power = f"which it finds in fewer than {100 * gap.power:g} % of samples of this size"
+    return f"{groups} ({size}): the test may miss {gap_words}, {power}{level}"
 
 
 def not_judged(finding: Finding) -> Iterator[str]:
@@ -283,7 +284,7 @@ _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
 
 def waiver(waived: Waived, finding: Finding) -> str:
-    """Who waives what of a check, until when and why; the value, where the sentence has another."""
+    """A waiver in words; with its values, unless the sentence about the check has them."""
     groups = names.describe_group(waived.group) if waived.group else "the whole check"
     hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
     is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
@@ -322,7 +323,7 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
     fails = finding.check.fail is not None and finding.limit == finding.check.fail
     if not is_beyond or finding.status is Status.WAIVED or not fails:
         return ""
-    if finding.status is Status.FAIL:  # published: compared, it would be worse or a warning
+    if finding.status is Status.FAIL:  # published: nothing was compared
         when = created(before.earlier)
         return f"published numbers are not compared with the baseline ({before.status}, {when})"
     groups = " against ".join(map(names.describe_group, before.between))
@@ -341,7 +342,7 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
 
 
 def _earlier_worst(finding: Finding, before: Before) -> str:
-    """Who decided the check in the baseline, where that was somebody else."""
+    """The groups that decided the check in the baseline; empty if they still do."""
     if before.value is None or not before.decided_by or before.is_decided_alike(finding):
         return ""
     if finding.spread and frozenset(before.stratum) == frozenset(finding.stratum):
@@ -360,7 +361,7 @@ def _when(before: Before) -> str:
 
 
 def baseline_origin(earlier: Earlier, day: str) -> str:
-    """Where a baseline is from, and how much worse than it is tolerated."""
+    """The file, age and tolerance of a baseline."""
     path = names.copied(earlier.path) if earlier.path else "a document"
     return f"{path}, created {day} ({age(earlier)}), tolerance {earlier.tolerance}"
 
@@ -379,11 +380,11 @@ def age(earlier: Earlier) -> str:
 
 
 def breaches(crossed: Sequence[Breach]) -> str:
-    """Who is beyond a limit, with their values: the first few, and how many more."""
+    """The groups beyond a limit with their values: the first few, and the number of others."""
     return numbers.first_few([breach_words(breach) for breach in crossed])
 
 
 def breach_words(breach: Breach) -> str:
-    """Who is beyond a limit, with the value: `race=A in department=y 4.7800`."""
+    """A group beyond a limit with its value: `race=A in department=y 4.7800`."""
     value = numbers.number(breach.signed_value)
     return f"{numbers.group_in(breach.group, breach.stratum)} {value}".strip()

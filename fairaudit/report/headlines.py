@@ -51,7 +51,7 @@ _LEFT_OUT = {
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "with unknown outcome",
     LeftOutReason.NOT_REACHED: "groups to which the outcome does not apply",
-    LeftOutReason.WEIGHTLESS: "of weight 0",
+    LeftOutReason.WEIGHTLESS: "of almost no weight",
     LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",
     LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
@@ -138,6 +138,15 @@ def most_left_out(findings: Iterable[Finding]) -> str:
     return text + (f", and some in {numbers.counted(more, 'more check')}" if more else "")
 
 
+def turning(findings: Iterable[Finding]) -> str:
+    """The checks that do not fail, and whose verdict missing values could change; empty if none."""
+    passed = {Status.PASS, Status.WARN, Status.WAIVED}
+    turns = [one.check.id for one in findings if one.may_turn and one.status in passed]
+    ids = [*map(names.line, dict.fromkeys(turns))]
+    what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"
+    return f"{what}: {numbers.first_few(ids, _FEW_GROUPS)}" if ids else ""
+
+
 def value(finding: Finding) -> str:
     """The number that decides, with enough digits for its limits; empty without a number."""
     estimate = finding.estimate
@@ -190,7 +199,7 @@ def _sentence(finding: Finding) -> str:
     if isinstance(check, ReversalCheck):
         return _reversals(finding, check)
     # The standard names of outcomes say nothing about them, so they are left out.
-    is_named = isinstance(check, Check) and check.of not in {"prediction", "label", "decision"}
+    is_named = isinstance(check, Check) and check.of not in metric_titles.UNNAMED
     of = f"{names.name(check.of)}: " if is_named else ""
     if estimate is None or not isinstance(finding.limit, Limit):
         why = f"not evaluated, {checks.reasons(finding)}"
@@ -343,7 +352,9 @@ def contrast(
     first, second = map(side, sides)
     if not size:
         return f"{title} of {first} and of {second} is the same"
-    plural = len(sides[0].group) == 1 and _is_plural(first)
+    last = first.rpartition(" ")[2].casefold()
+    is_plural = last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
+    plural = len(sides[0].group) == 1 and is_plural
     happens = metric_titles.happens(metric, of, burden=burden, plural=plural)
     if often and happens:
         return f"{first} {happens} {often} {second}"
@@ -411,19 +422,15 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap of two groups in a rate, and how wide it is within strata."""
     first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
     overall = f"{reversals.gap(reversal.crude)} than" if reversal.crude else "the same as"
-    return f"{title} of {first} is {overall} that of {second}, but {reversals.within(reversal)}"
+    all_people = " overall" * (reversal.kind is ReversalKind.OPPOSITE)
+    text = f"{title} of {first} is {overall} that of {second}{all_people}"
+    return f"{text}{':' if all_people else ', but'} {reversals.within(reversal)}"
 
 
 def symbol(finding: Finding) -> str:
     """The symbol of the value of a check, such as ε; `value` if it has no symbol."""
     check = finding.check
     return (isinstance(check, Check) and check.metric.short) or "value"
-
-
-def _is_plural(name: str) -> bool:
-    """Whether the name of a group is a plural, by its last word."""
-    last = name.rpartition(" ")[2].casefold()
-    return last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
 
 
 def side(people: Side) -> str:

@@ -1,4 +1,4 @@
-"""The machine-readable report: the result as the codec writes it, with its rows in sentences.
+"""The machine-readable report: the result as the codec writes it, with a sentence for each row.
 
 Full precision, integer numerators and denominators, no NaN and no Infinity: a value that does not
 exist is null, and its `state` says why.
@@ -32,7 +32,7 @@ def render(result: AuditResult) -> str:
 
 
 def document(result: AuditResult) -> dict[str, Any]:
-    """The result as plain data; checks, reversals, appearances and subgroups also in words."""
+    """The result as plain data, with sentences for checks, reversals, gaps and subgroups."""
     tree = write(Result(result))
     _add_sentences(tree, result)
     return tree
@@ -65,9 +65,9 @@ def encode_for(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in 
 
 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
-    """One answer as the document of its result, or error; several as one document of them all.
+    """The document of the answers: of a single answer, that of its result or error itself.
 
-    For a single answer, `asked` names its spec and file.
+    In that document, `asked` names the spec and the file.
     """
     tree = write_answers(answers)
     trees = [row["result"] for row in tree["answers"]] if len(answers) > 1 else [tree]
@@ -85,7 +85,7 @@ def written(tree: Mapping[str, Any]) -> str:
 def encode(tree: Mapping[str, Any]) -> bytes:
     """A document in UTF-8, one row of a list on each line: for people, for grep and for diffs.
 
-    What a log would not show, or a build server would read as a command, is an escape of JSON.
+    Invisible characters and commands of build servers (`##vso[…]`) are written as JSON escapes.
     """
     text = bytearray(b"{\n ")
     for name, value in tree.items():
@@ -99,7 +99,7 @@ def encode(tree: Mapping[str, Any]) -> bytes:
             _append(text, value, b",\n ")
     text[-3:] = b"\n}\n"
     encoded = bytes(text)
-    # Such characters occur only in strings. Few texts have any, and most of their signs are ASCII.
+    # Only strings can have such characters. Remove plain ASCII first: then few signs are searched.
     others = encoded.translate(None, _SEEN)
     for sign in {*_UNSEEN.findall(others.decode())}:
         encoded = encoded.replace(sign.encode(), _escape(sign).encode())
@@ -118,5 +118,5 @@ def _append(text: bytearray, value: object, end: bytes) -> None:
 
 
 def _escape(sign: str) -> str:
-    """The escapes of a sign: beyond 16 bits it has two."""
+    """The JSON escape of a sign: one or two units of UTF-16."""
     return re.sub("(....)", r"\\u\1", sign.encode("utf-16-be").hex())

@@ -7,15 +7,7 @@ from collections.abc import Sequence
 
 from fairaudit.base.names import printable
 from fairaudit.report import checks, numbers, rates, summary
-from fairaudit.report.blocks import (
-    FEW_ROWS,
-    Cell,
-    Column,
-    Document,
-    Table,
-    tabulate,
-    text_column,
-)
+from fairaudit.report.blocks import FEW_ROWS, Cell, Column, Document, Table, tabulate, text_column
 from fairaudit.report.diagnostics import Diagnostic, diagnose
 from fairaudit.result import Answer, AuditResult
 
@@ -49,7 +41,6 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
 
 
 def _page(document: Document) -> str:
-    """The tables of a document."""
     texts = [r"% \usepackage{booktabs}"]
     for table in (block for block in document if isinstance(block, Table)):
         sides = "".join("r" if numeric else "l" for numeric in table.numeric)

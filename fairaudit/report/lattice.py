@@ -213,12 +213,13 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
         return text
     if not epsilon.bounds_subsets:
         return (
-            f"{text} By fewer columns, ε can be larger than {numbers.number(epsilon.twice)}, twice "
-            f"as much: Theorem 3.2 does not hold here, because {epsilon.unbounded}."
+            f"{text} For groups by fewer columns, ε can be more than twice as large (more than "
+            f"{numbers.number(epsilon.twice)}): {epsilon.unbounded}, so Theorem 3.2 does not apply."
         )
     return (
-        f"{text} By fewer columns, ε is at most {numbers.number(epsilon.twice)}, twice as much "
-        f"(Theorem 3.2); in this data it is at most {numbers.number(epsilon.epsilon)}."
+        f"{text} For groups by fewer columns, ε is at most twice as large (Theorem 3.2), "
+        f"{numbers.number(epsilon.twice)}; in this data it is at most "
+        f"{numbers.number(epsilon.epsilon)}."
     )
 
 
@@ -295,7 +296,7 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
     """The conditions for a gap to first appear, and the number of tests."""
     inference = result.provenance.inference
     families = " and ".join(
-        f"{numbers.whole(n)} tests of the {names.name(of)}" for of, n in tests.items()
+        f"{numbers.whole(n)} tests{metric_titles.whose(of)}" for of, n in tests.items()
     )
     tests_of = f" for {families}" if families else ""
     corrected, least = numbers.corrected(inference) + tests_of, f"{100 * float(LEAST_GAP):g} point"
@@ -308,12 +309,12 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
             "differs, too. A combination may still have a wider gap than the larger group."
         )
     return (
-        "A gap first appears at a group by two or more columns under two conditions. The group "
-        f"differs by more than {least}, and significantly, from all other people and from the rest "
-        f"of each larger group that contains it (the largest p of these tests, {corrected}). No "
-        f"larger group that contains it differs from all other people by more than {least} with "
-        f"p < {inference.alpha:g} (uncorrected). These larger groups may still have a gap: see "
-        "their intervals."
+        "A gap first appears in a group by two or more columns if two conditions are met. First, "
+        f"the group differs in one direction, by more than {least}, from all other people and from "
+        "the rest of each larger group that contains it, and all these differences are significant "
+        f"(their largest p is {corrected}). Second, none of these larger groups differs from all "
+        f"other people in that direction by more than {least} with p < {inference.alpha:g} "
+        "(uncorrected). The larger groups may still have a gap: see their intervals."
     )
 
 
@@ -353,7 +354,7 @@ def sentence(appearance: Appearance, alpha: float) -> str:
 
 def _rate(appearance: Appearance) -> str:
     title = metric_titles.title(appearance.metric, appearance.of)
-    return f"{title} of the {names.name(appearance.of)}"
+    return f"{title}{metric_titles.whose(appearance.of)}"
 
 
 def _parent(parent: Parent, alpha: float) -> str:

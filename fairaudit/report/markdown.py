@@ -15,15 +15,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import WORST_FIRST
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.metrics import find_metric
-from fairaudit.report import (
-    checks,
-    content,
-    numbers,
-    rates,
-    remarks,
-    summary,
-    text_layout,
-)
+from fairaudit.report import checks, content, numbers, rates, remarks, summary, text_layout
 from fairaudit.report.blocks import (
     FEW_ROWS,
     Block,
@@ -77,7 +69,6 @@ class Code(Frozen):
 
 
 CommentBlock: TypeAlias = Block | Code
-
 
 _Section: TypeAlias = tuple[str, list[CommentBlock]]
 """A heading, and the blocks below it."""

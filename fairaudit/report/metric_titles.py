@@ -13,9 +13,11 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.rates import BASE_RATE, NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import numbers
-from fairaudit.result import AuditResult
+from fairaudit.result import AuditResult, LatticeEntry
 
 _LABEL = "label"
+UNNAMED = frozenset({_LABEL, "prediction", "decision", "score"})
+"""The outcomes whose name is their role; others are names of the spec: models or stages."""
 _OF_LABELS = {SELECTION_RATE.id: BASE_RATE.title, NOT_SELECTED_RATE.id: "Rate of negative labels"}
 _SCORED = frozenset({"decision", "prediction"})
 _PEOPLE = (
@@ -28,9 +30,17 @@ _OPTION_WORDS = {"at": "at a score of", "class": "of class", "average": "average
 
 def title(metric: str, of: str = "") -> str:
     """A metric's title in running text: `selection rate`, of the label `base rate`."""
-    record = find_metric(metric)
+    record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
     name = metric.replace("_", " ") if record is None else record.title
     return in_text(heading(metric, of, name))
+
+
+def entry(worst: LatticeEntry) -> str:
+    """The title of an entry of the lattice in running text, where a measure has its whole name."""
+    record = find_metric(worst.metric)
+    if record is None or isinstance(record, GroupMetric):
+        return worst.title
+    return in_text(record.title) + worst.title.removeprefix(record.short or record.id)
 
 
 def in_text(title: str) -> str:
@@ -46,16 +56,21 @@ def heading(metric: str, of: str, title: str) -> str:
 
 
 def of_outcome(metric: str, of: str) -> str:
-    """Whose number it is, behind its name; empty of what is made of the features alone.
+    """The words behind the name of a metric, such as ` of the label`; empty without an outcome.
 
-    What reads a score is of the score, unless it is of one of several models, which has a name.
+    A metric of a score gets ` of the score`, unless the outcome is a model with a name.
     """
     record = find_metric(metric)
     if record is None:
-        return f" of the {names.name(of)}"
+        return whose(of)
     if Requirement.SCORE in record.requirements and of in _SCORED:
         return " of the score"
-    return f" of the {names.name(of)}" if record.has_outcome else ""
+    return whose(of) if record.has_outcome else ""
+
+
+def whose(of: str) -> str:
+    """The outcome behind a name: ` of the label`, but ` of recidivism` if the spec names it so."""
+    return f" of {'the ' * (of in UNNAMED)}{names.name(of)}"
 
 
 def defined_heading(result: AuditResult, metric: str, of: str) -> str:

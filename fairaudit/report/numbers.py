@@ -169,8 +169,8 @@ def value_of(estimate: Estimate, digits: int = 4) -> str:
 
 
 def unsmoothed(raw: Unsmoothed | None, digits: int = 4) -> str:
-    """The value without pseudo-counts in brackets, behind a smoothed one: ` (0.12 unsmoothed)`."""
-    return "" if raw is None else f" ({number(raw.value, digits)} unsmoothed)"
+    """The value without pseudo-counts in brackets, behind it: ` (0.12 without smoothing)`."""
+    return "" if raw is None else f" ({number(raw.value, digits)} without smoothing)"
 
 
 def counts(estimate: Estimate) -> str:

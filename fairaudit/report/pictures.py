@@ -40,7 +40,8 @@ class Interval(Frozen):
 class Rule(Frozen):
     """A line across the rows of a panel: the value of the reference, or a limit by its label.
 
-    `limit` is what the check does beyond it: `fail` or `warn`; `bounds` is how the spec writes it.
+    `limit` is what the check does beyond it: `fail` or `warn`; `bounds` is how it is
+    computed from the rate of another group (`0.8 × 60.4 %`), or how the spec writes it.
     """
 
     value: float
@@ -110,7 +111,6 @@ class Node(Frozen):
 
 Picture: TypeAlias = Intervals | Lines
 
-
 MOST_ROWS = 40
 """The number of rows in a picture."""
 MOST_CHECKED = 24
@@ -151,7 +151,7 @@ def describe(picture: Picture) -> str:
 def explain(picture: Intervals, lines: str) -> str:
     """How to read the marks of a picture: those that it has; `lines` is what its lines are."""
     marks = {row.mark for row in picture.rows if math.isfinite(row.value)}
-    limits = {rule.limit: f" (value {rule.bounds})" * bool(rule.bounds) for rule in picture.rules}
+    limits = {rule.limit: f" ({rule.bounds})" * bool(rule.bounds) for rule in picture.rules}
     texts = {
         f"Blue: a group and its {lines}": Mark.GROUP in marks,
         "Bold: the groups that are compared": any(row.strong for row in picture.rows),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.frozen import replace
@@ -12,6 +13,7 @@ from fairaudit.judge import Check, Finding, Limit
 from fairaudit.metrics import Disparity, Eligibility, GroupMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
+from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import explain_unknown
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
@@ -20,6 +22,7 @@ from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
 _LITTLE = 0.05
+_Write: TypeAlias = Callable[[float, int | None], str]
 _NUDGE = 1e-6
 """How far beyond a bound a value is looked at to find the side of its line."""
 
@@ -29,26 +32,21 @@ def local_rates(result: AuditResult) -> Iterator[Block]:
     for curve in result.local_rates:
         if not curve.points:
             continue
-        attribute, of = names.name(curve.attribute), names.name(curve.of)
+        attribute = names.name(curve.attribute)
+        title = f"Selection rate{metric_titles.whose(curve.of)} along {attribute}"
         lowest, highest = (f(curve.points, key=lambda point: point.rate) for f in (min, max))
         ends = [
             f"{numbers.percent(point.rate)} [{numbers.percent(point.low)}, "
             f"{numbers.percent(point.high)}] near {numbers.number(point.at, 3)}"
             for point in (lowest, highest)
         ]
-        words = f"Selection rate of the {of} along {attribute}: from {ends[0]} to {ends[1]}"
-        level = result.provenance.inference.percent
-        note = (
-            f"Smoothed with a Gaussian kernel of width {numbers.number(curve.bandwidth, 2)}; the "
-            f"band is a pointwise {level} interval of the smoothed rate."
-        )
-        yield Paragraph(f"{words}. {note}", Tone.MUTED)
+        level, width = result.provenance.inference.percent, numbers.number(curve.bandwidth, 2)
+        note = f"Smoothed with a Gaussian kernel of width {width}; the band: {level} at each point."
+        yield Paragraph(f"{title}: from {' to '.join(ends)}. {note}", Tone.MUTED)
         points = [Point(point.at, point.rate, point.low, point.high) for point in curve.points]
-        yield Figure(
-            f"Selection rate of the {of} along {attribute}",
-            Lines(attribute, "selection rate", [Line(of, points)], percent=True),
-            note=note,
-        )
+        line = Line(names.name(curve.of), points)
+        picture = Lines(attribute, "selection rate", [line], percent=True)
+        yield Figure(title, picture, note=note)
 
 
 def rates(result: AuditResult) -> Iterator[Figure]:
@@ -77,11 +75,11 @@ def _of_rate(result: AuditResult, key: tuple[str, str, str], tables: _Tables) ->
     metric, of, options = key
     title = metric_titles.defined_heading(result, metric, of)
     named = f"{title}{metric_titles.of_outcome(metric, of)}{options}"
-    rules = [] if options else [rule for by in tables for rule in _limits(result, metric, of, by)]
+    if metric == SELECTION_RATE.id and of in result.positives:
+        named += f" ({result.positives[of]})"
+    rules = [] if options else _limits(result, metric, of, tables)
     digits = max(digits_of(rows, rules) for rows in tables.values())
-    rules = (
-        [rule for by in tables for rule in _limits(result, metric, of, by, digits)] if rules else []
-    )
+    rules = rules and _limits(result, metric, of, tables, digits)
     judged = {rule.panel for rule in rules}
     alone = [by for by in tables if len(by) == 1]
     fullest = max(tables, key=len)
@@ -165,19 +163,21 @@ def standing(row: RateRow, unknown: str) -> str:
 
 
 def _limits(
-    result: AuditResult, metric: str, of: str, by: Grouping, digits: int | None = None
-) -> Iterator[Rule]:
+    result: AuditResult, metric: str, of: str, bys: Iterable[Grouping], digits: int | None = None
+) -> list[Rule]:
     """A line for each bound of each limit whose place is the same for all groups.
 
     A limit on a rate is at its own value. A limit on a ratio, a difference or a gap depends on the
     value of the group that all others are compared with. Compared with the rest or with everybody,
     this value differs by group, so no line is drawn.
     """
-    for finding in result.findings:
-        check = finding.check
-        if isinstance(check, Check) and (check.of, check.by) == (of, by):
-            for rule in limit_rules(finding, metric, digits):
-                yield replace(rule, panel=numbers.subset(by))
+    return [
+        replace(rule, panel=numbers.subset(by))
+        for by in bys
+        for finding in result.findings
+        if isinstance(finding.check, Check) and (finding.check.of, finding.check.by) == (of, by)
+        for rule in limit_rules(finding, metric, digits)
+    ]
 
 
 def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Iterator[Rule]:
@@ -192,22 +192,48 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
         if limit is None:
             continue
-        alone = str(replace(limit, significant=False, conclusive=False))
-        bounds = "" if isinstance(check.metric, GroupMetric) else alone
-        for value, side in _places(finding, check, metric, limit):
-            text = write(value, digits)
-            yield Rule(value, label=f"{name} {side} {text}", limit=name, bounds=bounds)
+        for value, side, base in _places(finding, check, metric, limit):
+            label, bounds = f"{name} {side} {write(value, digits)}", ""
+            if isinstance(check.metric, Disparity):
+                derived = _derive(value, base, check.metric.comparison.scale, write, digits)
+                alone = replace(limit, significant=False, conclusive=False)
+                bounds = f"{side} {derived}" if derived else str(alone)
+            yield Rule(value, label=label, limit=name, bounds=bounds)
+
+
+def _derive(
+    value: float, base: float, scale: Scale | None, write: _Write, digits: int | None
+) -> str:
+    """How a limit follows from another rate, `0.8 × 60.4 %`; empty for other scales.
+
+    The printed limit is the result of the printed numbers, which have the digits for this.
+    """
+    is_share, text = write is numbers.percent, ""
+    for more in range(digits or 1, (digits or 1) + 4):
+        places = more + 2 * is_share
+        shown, by = round(base, places), round(abs(value - base), places)
+        if scale is Scale.RATIO and base:
+            at, text = shown * value / base, f"{value / base:.4g} × {write(base, more)}"
+        elif scale is Scale.DIFFERENCE and is_share:
+            at = shown + math.copysign(by, value - base)
+            apart = numbers.percent(by, more).removesuffix(" %")
+            text = f"{write(base, more)} {'-+'[value > base]} {apart} points"
+        else:
+            break
+        if write(at, digits) == write(value, digits):
+            break
+    return text
 
 
 def _places(
     finding: Finding, check: Check, metric: str, limit: Limit
-) -> Iterator[tuple[float, str]]:
-    """The rate at each bound of a limit, and on which side of it a rate is beyond."""
+) -> Iterator[tuple[float, str, float]]:
+    """The rate at each bound of a limit, the side beyond it, and the rate compared with."""
     sides = {"below": limit.below, "above": limit.above}
     bounds = {side: float(bound) for side, bound in sides.items() if bound is not None}
     if isinstance(check.metric, GroupMetric):
         if check.metric.id == metric:
-            yield from ((bound, side) for side, bound in bounds.items())
+            yield from ((bound, side, math.nan) for side, bound in bounds.items())
         return
     compared = check.metric
     if not isinstance(compared, Disparity) or len(compared.parts) != 1 or len(finding.parts) != 1:
@@ -231,8 +257,8 @@ def _places(
             # If the highest rate of a spread is worse off, the place is above the lowest rate.
             lowest, apart = low.estimate.value, float(comparison.unscale(bound))
             if comparison.scale is Scale.DIFFERENCE:
-                value, side = lowest + apart, "above"
+                value, side, base = lowest + apart, "above", lowest
             elif apart > 0:
-                value, side = lowest / apart, "above"
+                value, side, base = lowest / apart, "above", lowest
         if math.isfinite(value):
-            yield value, side
+            yield value, side, base

@@ -221,12 +221,14 @@ def legend(result: AuditResult) -> Paragraph:
     return Paragraph(
         "of known: the group's share of the people with a known group; count: numerator and "
         "denominator of the rate; diff. (points) and ratio: compared with the reference group "
-        "(the group that the spec declares; if it declares levels of only some columns, the largest"
-        f" group with these levels; otherwise the largest group); {level}: the interval (Wilson's"
-        " for a share) of each group separately; p: test of no difference from the reference, by z,"
-        f" or by Fisher's test (F) {FEW_EXPECTED}; *: p is below {provenance.inference.alpha:g} "
-        f"after correction ({correction}) for the tests of its table; the p-value of a check is "
-        f"corrected for {provenance.inference.family.words}; small: fewer than `min_size` people "
+        "(the spec declares it; if the spec declares none, it is the largest group; if the spec "
+        "declares levels of only some columns, it is the largest group with these levels); "
+        f"{level}: the interval (Wilson's for a share) of each group separately; p: z tests "
+        f"whether the group differs from the reference; Fisher's test (F) replaces z "
+        f"{FEW_EXPECTED}; *: p is below "
+        f"{provenance.inference.alpha:g} after correction ({correction}) for all tests of the same "
+        "table; the p-value of a check is corrected for "
+        f"{provenance.inference.family.words}; small: fewer than `min_size` people "
         f"in the denominator, not compared{set_aside}.",
         Tone.MUTED,
     )
@@ -244,7 +246,7 @@ def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
         ),
         text_column(
             "outcome",
-            lambda row: metric_titles.of_outcome(row.metric, row.of).removeprefix(" of the "),
+            lambda row: metric_titles.of_outcome(row.metric, row.of)[4:].removeprefix("the "),
         ),
         Column("count", lambda row: numbers.counts(row.estimate)),
         Column("rate", lambda row: _value(row, rate_figures.digits_of([row]))),
@@ -396,10 +398,7 @@ def _stratum_columns(stratum: Group) -> Grouping:
 
 
 def _draw_lines(
-    title: str,
-    axes: tuple[str, str],
-    rows: Sequence[tuple[str, RateRow]],
-    place: tuple[str, str],
+    title: str, axes: tuple[str, str], rows: Sequence[tuple[str, RateRow]], place: tuple[str, str]
 ) -> Figure:
     """A line for each of the largest groups over named places, such as strata or stages.
 

@@ -22,14 +22,7 @@ from fairaudit.report import (
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.provenance import name_spec
-from fairaudit.result import (
-    AuditResult,
-    ComparisonRow,
-    LatticeEntry,
-    LatticeRow,
-    RateRow,
-    Verdict,
-)
+from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow, Verdict
 
 
 def distance(diagnostic: Diagnostic) -> float:
@@ -88,10 +81,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     opened = [row for row in every if row.level is not Level.PASS]
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
-    disparities = [row for row in reviewed if row.finding.worse_off]
-    adjusted = [
-        *filter(None, (reversals.find_adjusted(result, row.finding) for row in disparities))
-    ]
+    disparities = [row for row in reviewed if row.finding.worse_off or row.finding.second]
+    adjusted = [one for row in disparities if (one := reversals.find_adjusted(result, row.finding))]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
     told = [
         row.headline.removesuffix(f"; {headlines.left_out(row.finding)}")
@@ -116,10 +107,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         if not (is_sure or disparities):
             texts.append("Collect more data. If chance should not fail, set `significant: true`.")
     if reviewed:
-        is_fail = any(row.finding.status is Status.FAIL for row in reviewed)
-        until = " Until then `fairaudit run` ends with exit code 1 (by default)." if is_fail else ""
-        text = "Correct the cause, or record the reason as a waiver; then audit again."
-        texts.append(text + until)
+        texts.append("Correct the cause, or record the reason as a waiver; then audit again.")
+        if result.exit_code == 1:
+            texts[-1] += (
+                " Until then an automated release (CI) with this audit stops (exit code 1)."
+            )
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
         # Before anything else, as it could change what is to be reviewed.
         noun = numbers.counted(turning, "check")
@@ -180,20 +172,31 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     open_ = [(row, entry) for row, entry in limited if not entry.judged]
     if not open_:
         return
-    text = "A measure can have a limit by each combination of columns. This spec sets "
-    text += f"{len(limited) - len(open_)} of {len(limited)} such limits"
+    text = f"This spec sets limits in {len(limited) - len(open_)} of {len(limited)} cases "
+    text += "(a measure by a combination of columns)"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
-    if known:
-        row, worst = max(of_urgent or known, key=lambda pair: pair[1].departure)
-        is_hidden = any(entry.estimate.suppressed for _, entry in open_)
-        word = "The worst published" if is_hidden else "The worst"
-        pair = checks.worst_pair(worst, " compared with ")
-        value, by = numbers.number(worst.estimate.value, 3), numbers.subset(row.by)
-        text += f". {word} {worst.title} without a limit is {value}, by {by}"
-        text += (f": {pair}" if pair else "") + describe_set_aside(open_)
+    if worst := describe_worst(of_urgent or known, open_, "{} without a limit", 3):
+        text += f". T{worst.removeprefix('t')}"
     yield text
+
+
+def describe_worst(
+    known: Sequence[tuple[LatticeRow, LatticeEntry]],
+    every: Sequence[tuple[LatticeRow, LatticeEntry]],
+    what: str,
+    digits: int = 4,
+) -> str:
+    """The value farthest from parity among known ones, and where it is; empty without any."""
+    if not known:
+        return ""
+    row, worst = max(known, key=lambda pair: pair[1].departure)
+    published = "published " * any(entry.estimate.suppressed for _, entry in every)
+    value, pair = worst.estimate.value, checks.worst_pair(worst, " compared with ")
+    text = f"the worst {published}{what.format(metric_titles.entry(worst))} is "
+    text += f"{numbers.number(value, digits)}, by {numbers.subset(row.by)}"
+    return text + (f": {pair}" if pair else "") + describe_set_aside(every)
 
 
 def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> str:
@@ -229,8 +232,6 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 
 
 _MOST = 6
-_UNNAMED = {"label", "prediction", "decision"}
-"""The outcomes whose name says nothing; others are models or stages."""
 WIDEST = "the widest gap by each combination of columns"
 """The title of the widest gaps: each is to the group that the spec compares with."""
 
@@ -272,7 +273,7 @@ class WidestGap(Frozen):
         text += numbers.in_stratum(row.stratum)
         text += metric_titles.options(about.parameters, about.averaged)
         # The name of a model or a stage.
-        text += "" if row.of in _UNNAMED else f" ({names.name(row.of)})"
+        text += "" if row.of in metric_titles.UNNAMED else f" ({names.name(row.of)})"
         rates = [side.estimate for side in sides]
         digits = metric_titles.digits_of_rates(metric, [rates])
         first, second = (rate.value for rate in rates)
@@ -335,10 +336,7 @@ _MOST_FAILED = 5
 
 
 def describe_failure(result: AuditResult) -> str:
-    """The verdict, and two lines for each check that did not pass, as a test runner shows it.
-
-    The most urgent check comes first.
-    """
+    """The verdict, and two lines for each check that did not pass, the most urgent first."""
     passed = {Status.PASS, Status.WARN, Status.WAIVED}
     failed = [row for row in diagnose(result) if checks.gated(row.finding, result) not in passed]
     lines = [f"{len(failed)} of {len(result.findings)} checks did not pass"]

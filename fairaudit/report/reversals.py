@@ -187,9 +187,9 @@ def _explain(
     text = (
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; the note on the strata has the gaps with "
-        "other weights. Of people: the stratum's share of both groups together (not its "
-        "Mantel–Haenszel weight). A reversal is only as certain as the less certain of its two "
-        "gaps: overall, and in the strata."
+        "other weights. The column “of people”: the stratum's share of the people of both groups "
+        "(not its Mantel–Haenszel weight). A reversal needs two gaps, overall and in the strata: "
+        "it is only as certain as the less certain gap."
     )
     minimums = {"min_size": minimum.size, "min_events": minimum.events}
     if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
@@ -227,10 +227,10 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     other_weights = (
         f"other weights give other gaps after adjustment: {mixed} points if each stratum is "
         f"weighted by its people of both groups; {within} points if it is weighted by the mean of "
-        "its share of one group and its share of the other. The overall gap of "
-        f"{numbers.points(reversal.crude)} points is the second of these, plus "
-        f"{numbers.points(reversal.composition)} points because the two groups are spread "
-        "differently over the strata. No number here shows a cause"
+        "two shares (its share of one group, and its share of the other). The overall gap of "
+        f"{numbers.points(reversal.crude)} points is the sum of these {within} points and of "
+        f"{numbers.points(reversal.composition)} points that result from the different spread of "
+        "the two groups over the strata. None of these numbers shows a cause"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
@@ -278,7 +278,6 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
 
 
 def _slopes(reversal: Reversal) -> Figure:
-    """The picture of a reversal."""
     kept = _largest(reversal, pictures.MOST_LINES)
     pairs = [
         (names.describe_group(stratum.stratum), stratum.first.value, stratum.second.value)
@@ -363,7 +362,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         # The adjusted p-value of the tested gap, among all comparisons.
         text += f"; {_WHOSE.get(kind, 'the reversal')}: "
         text += numbers.adjusted_p(test, alpha, "comparison")
-        text += ", the larger p of the two gaps" if kind in _OF_BOTH_GAPS else ""
+        text += ", the p-value of the less certain gap" if kind in _OF_BOTH_GAPS else ""
     return f"{named}: {text}."
 
 
@@ -463,7 +462,7 @@ def within(reversal: Reversal) -> str:
         return _mean(reversal, reversal.directions[reversal.crude > 0])
     if kind is ReversalKind.OPPOSITE:
         higher, lower = (_mean(reversal, side) for side in reversal.directions)
-        return f"{higher} and {lower}"
+        return f"{higher}, and {lower}"
     return f"{gap(reversal.standardized)} at the same mix of {given}"
 
 
@@ -519,9 +518,9 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
     joined, is_of_both = reversal.joined, reversal.kind in _OF_BOTH_GAPS
     if is_of_both and reversal.crude_p is not None and joined is not None and joined.p is not None:
         overall, mixed = (numbers.probability(p, alpha) for p in (reversal.crude_p, joined.p))
-        text = f"{write(reversal.significance)}, the larger p of two gaps: overall p {overall}, at "
-        text += f"the same mix of {name_given(reversal)} p {mixed}"
-        text += " (before correction)" if reversal.significance.family > 1 else ""
+        text = f"{write(reversal.significance)}, the larger of two p-values: p {overall} overall"
+        text += f" and p {mixed} at the same mix of {name_given(reversal)}"
+        text += " (both before correction)" if reversal.significance.family > 1 else ""
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
 

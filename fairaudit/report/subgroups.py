@@ -29,8 +29,8 @@ from fairaudit.result import AuditResult
 
 _ABOUT = (
     "of all: share of all people in the denominator, including people with an unknown group; "
-    f"diff.: points above or below the rate of all people, including the subgroup; {{p}}: of the "
-    f"test against all others (z, or Fisher's test, F, {FEW_EXPECTED}), {{corrected}}. "
+    "diff.: points above or below the rate of all people, including the subgroup; {p}: z tests the "
+    f"subgroup against all others; Fisher's test (F) replaces z {FEW_EXPECTED}; {{corrected}}. "
     "Ordered by the end of the interval that is closest to no difference. Below a subgroup are "
     "the groups with one condition less, with their own differences: a larger group may explain "
     "the subgroup if it differs by as much in the same direction, or if the subgroup does not "
@@ -95,7 +95,7 @@ def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None
 
 def _summary(searched: SearchedRate, search: Subgroups, inference: Inference) -> str:
     title = metric_titles.title(searched.rate, searched.of)
-    text = f"{title[:1].upper()}{title[1:]} of the {names.name(searched.of)}: all people "
+    text = f"{title[:1].upper()}{title[1:]}{metric_titles.whose(searched.of)}: all people "
     text += f"{numbers.percent(searched.value, _digits(searched))} ({_counts(searched)}). "
     if not searched.looked_at:
         return f"{text}No subgroup has {numbers.whole(search.min_size)} people in the denominator."
@@ -132,10 +132,7 @@ def _table(search: SearchedRate, inference: Inference) -> Table:
         Column("count", _counts),
         Column("rate", lambda row: numbers.percent(row.value, digits)),
         Column("diff.", lambda row: numbers.points(row.divergence)),
-        Column(
-            inference.percent,
-            lambda row: numbers.bounds(row.low, row.high, numbers.per_cent),
-        ),
+        Column(inference.percent, lambda row: numbers.bounds(row.low, row.high, numbers.per_cent)),
         Column(_p_of(inference), write_p),
     )
     title = metric_titles.title(search.rate, search.of)
@@ -175,7 +172,7 @@ def _figure(search: SearchedRate) -> Figure:
     title = metric_titles.title(search.rate, search.of)
     rules = [Rule(search.value)] if math.isfinite(search.value) else []
     return Figure(
-        f"{title.capitalize()} of the {search.of}: the most different subgroups",
+        f"{title.capitalize()}{metric_titles.whose(search.of)}: the most different subgroups",
         Intervals(title, [everybody, *rows[: pictures.MOST_ROWS]], rules, percent=True),
         note=(
             "Diamond and dotted line: all people. In brackets: difference from the rate of all "

@@ -1,4 +1,4 @@
-"""The summary of several audits, the worst first: their labels, a check over the files."""
+"""The summary of several audits, the worst first, and each check over the files."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fairaudit.base import names
@@ -15,7 +16,7 @@ from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.report import checks, content, diagnostics, numbers, pictures
+from fairaudit.report import checks, content, diagnostics, headlines, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -67,7 +68,7 @@ def document(
     """The summary: a row for each answer, the errors in full, then each check over the files.
 
     `links` are the addresses of the single reports, in the order of the answers. With
-    `has_headlines` a row also says what is worst in it, where there is room for a sentence.
+    `has_headlines`, a row also has the headline of its worst check.
     """
     called = labels(answers)
     addresses: Sequence[str | None] = links or [None] * len(answers)
@@ -112,7 +113,7 @@ def document(
         blocks.append(Entries(errors))
     if notices := [*_list_notices(answers)]:
         blocks.append(Entries([(Cell("notice", Tone.WARN), text) for text in notices]))
-    trends = sorted(_trends(answers, called), key=lambda trend: trend.worst_first)
+    trends = sorted(_trends(answers, called), key=lambda trend: trend.rank)
     changes = [*_changes(trends)]
     if changes:
         blocks[2:2] = [Heading("What changed last"), *changes, Heading("All audits")]
@@ -120,25 +121,26 @@ def document(
 
 
 def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
-    """The notices on the data of all, then those of audits that pass, the most frequent first.
-
-    Any notice may limit a pass.
-    """
+    """The notices on the data of all audits; then the most frequent ones of audits that pass."""
     yield from map(names.line, list_notices(answers))
     results = (answer.result for answer in answers)
     passed = [
         one for one in results if isinstance(one, AuditResult) and one.verdict is Verdict.PASS
     ]
+    among = numbers.counted(len(passed), "passed audit")
+    for describe in (headlines.turning, headlines.most_left_out):
+        if doubtful := [result for result in passed if describe(result.findings)]:
+            text = describe(chain(*(result.findings for result in doubtful)))
+            yield f"{text} (in {numbers.whole(len(doubtful))} of {among})"
     times = Counter(str(notice) for result in passed for notice in result.notices)
     for text, count in times.most_common(_MOST_NOTICES):
-        among = numbers.counted(len(passed), "passed audit")
         yield f"{names.line(text)} (in {numbers.whole(count)} of {among})"
     if (more := len(times) - _MOST_NOTICES) > 0:
         yield f"{numbers.counted(more, 'more notice')}: --verbose or -o FOLDER/ lists them"
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
-    """A distinct name for each audit, without the folder that all share."""
+    """A name for each audit: its spec, its data or both, without the folder that all share."""
     specs, data = (
         told_apart([answer.spec for answer in answers]),
         [answer.data for answer in answers],
@@ -162,7 +164,6 @@ def told_apart(paths: Sequence[str]) -> list[str]:
 
 
 def _verdict_cell(answer: Answer) -> Cell:
-    """The verdict on an answer; an error is as bad as a failure."""
     if isinstance(answer.result, AuditResult):
         return checks.verdict_cell(answer.result)
     return Cell(str(answer.result.verdict).upper(), Tone.BAD)
@@ -180,7 +181,7 @@ def verdicts(answers: Sequence[Answer]) -> str:
 
 
 class _Audit(Frozen):
-    """An answer by the name it has among others."""
+    """An answer with its name in the summary, and the address of its report."""
 
     name: str
     answer: Answer
@@ -206,7 +207,6 @@ class _Audit(Frozen):
         return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
 
     def count(self, status: Status) -> str:
-        """The number of checks with a status."""
         return self.number(lambda result: result.tally[status])
 
 
@@ -233,7 +233,7 @@ def _title(answer: Answer) -> str:
 
 
 def _whose(answer: Answer, *, several: bool) -> str:
-    """Whose error it is, as far as the error does not say so itself."""
+    """The spec or data of an error, in front of its text; empty if the text begins with it."""
     if several or answer.data is None:
         return f"{_title(answer)}: "
     data = names.copied(answer.data)
@@ -273,11 +273,9 @@ class _Trend(Frozen):
 
     @property
     def counted(self) -> Counter[Status]:
-        """The number of files with each status."""
         return Counter(finding.status for finding in self.findings.values())
 
     def count(self, status: Status) -> Cell:
-        """The number of files with a status."""
         times = self.counted[status]
         is_bad = times and status in {Status.FAIL, Status.INCONCLUSIVE}
         return Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN)
@@ -336,7 +334,7 @@ class _Trend(Frozen):
         )
 
     @property
-    def worst_first(self) -> tuple[int, ...]:
+    def rank(self) -> tuple[int, ...]:
         """A key that sorts the check that fails most often first."""
         return tuple(-self.counted[status] for status in checks.WORST_FIRST)
 

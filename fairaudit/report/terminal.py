@@ -89,10 +89,7 @@ def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | N
 
 
 def print_document(document: Document, stream: IO[str], *, color: bool | None = None) -> None:
-    """Prints a document to a stream, as wide as the stream, and in colours if it supports them.
-
-    `color` forces colours on or off.
-    """
+    """Prints a document as wide as the stream; in colours if it supports them, or by `color`."""
     _write(document, _console(stream, color), stream)
 
 

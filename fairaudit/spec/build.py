@@ -428,8 +428,8 @@ def find_ladders(
         if len(metrics) > _MOST_LIMITS:
             yield Fault(
                 f"{len(metrics)} limits judge the same counts of people by {named[counts]} "
-                f"({', '.join(dict.fromkeys(metrics))}): each verdict shows on which side of a "
-                f"limit a hidden number is. At most {_MOST_LIMITS} such limits are allowed: leave "
+                f"({', '.join(dict.fromkeys(metrics))}): each verdict shows whether a hidden "
+                f"number is above a limit. At most {_MOST_LIMITS} such limits are allowed: leave "
                 "out entries or `warn`, name one outcome with `of`, or leave out `suppress_below`",
                 "suppress_below",
             )

@@ -35,7 +35,6 @@ _TOTAL = "total"
 _MOST_MODELS = 100
 """Each model is compared with every other model."""
 
-
 _MOST_STRATA = 20
 
 _Models: TypeAlias = key_schema.StrataModel | key_schema.FactorColumn
@@ -486,7 +485,7 @@ def _read_model(
 
 def _refuse_number(reader: SpecReader, number: int) -> None:
     if not 2 <= number <= _MOST_STRATA:
-        reader.fault((), f"from 2 to {_MOST_STRATA} strata can be compared")
+        reader.fault((), f"expected a number of strata from 2 to {_MOST_STRATA}")
 
 
 def _read_features(

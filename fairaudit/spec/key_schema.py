@@ -342,7 +342,6 @@ class _Search(_Owned):
 
     @property
     def about(self) -> About:
-        """The name, reason and owner of the checks."""
         return About(self.name or "", self.why or "", self.owner or "")
 
 

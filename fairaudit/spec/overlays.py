@@ -88,14 +88,13 @@ class _Setting(Frozen):
             raise SpecError([Fault(what, "", spot, text)])
         setting = cls(place, text, tuple(path), tuple(columns), at + 1)
         if str(path[0]).startswith(ALIASED):
-            what = f"`{path[0]}` is only used by aliases: set the place where it is used"
+            what = f"`{path[0]}` only holds values for aliases: set the key that uses the alias"
             raise SpecError([setting.fault(what, 0)])
         if instead := _ELSEWHERE.get(str(path[0])):
             raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
         return setting
 
     def fault(self, message: str, step: int = -1) -> Fault:
-        """A fault at a step of the path."""
         place = replace(self.place, column=self.columns[step])
         return Fault(message, written(self.path), place, self.text)
 

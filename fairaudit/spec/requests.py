@@ -113,7 +113,6 @@ def _read_by(entry: Entry) -> tuple[Grouping, ...]:
 def _resolve_each(
     entry: Entry, reference: Reference | None, groupings: Sequence[Grouping]
 ) -> dict[Grouping, Reference]:
-    """The reference of each grouping for which there is one."""
     resolved = {by: entry.context.resolve(reference, by) for by in groupings}
     return {by: group for by, group in resolved.items() if group is not None}
 

@@ -258,10 +258,10 @@ class AuditSpec(Frozen, kw_only=True):
     `%Y`, `%y`, `%H:%M:%S`; or a list of formats that cannot be confused. Examples:
     `{decided: "%m/%d/%Y"}`, `{decided: ["%d.%m.%Y", "%m/%d/%Y"]}`."""
     filter: LocatedText | None = None
-    """A condition on rows in SQL syntax: texts and dates in single quotes, names with spaces in
-    double quotes. Checks stay open if rows without the required values could change them. Examples:
-    `hours >= 10 and country is not null`, `race in ('Black', 'White') and decided >= '2024-01-01'`,
-    `'"days open" < 30'`."""
+    """A condition in SQL: texts and dates in single quotes, names with spaces in double quotes. An
+    empty cell is null. Checks stay open if rows without the required values could change them.
+    Examples: `hours >= 10 and country is not null`,
+    `race in ('Black', 'White') and decided >= '2024-01-01'`, `'"days open" < 30'`."""
     missing: Missing = Missing()
     """Which values are missing, and how to treat their rows. Example:
     `{tokens: [NA], label: drop}`."""

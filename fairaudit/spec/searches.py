@@ -204,7 +204,7 @@ def _refuse_search(
         if context.columns.features and is_there and getattr(shape.missing, role) == "drop":
             message = (
                 "the subgroups over `features` would count rows that are dropped because of a "
-                "column that these subgroups do not use: write `aside`, or leave out the features"
+                "column that these subgroups do not use: write `aside` here, or remove the features"
             )
             context.reader.fault(("missing", role), message)
     if not search.over:

@@ -308,7 +308,6 @@ class _Loader(yaml.SafeLoader):
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """One node, and all in it."""
         mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]  # its types are bare
         self.nodes += 1
         if self.nodes > _MOST_NODES:
@@ -453,5 +452,4 @@ class _Walk:
         self.document.spots[path] = self.document.spots.get(path, _NOWHERE)._replace(**places)
 
     def fault(self, path: Path, message: str) -> None:
-        """Adds a fault at a path of the document."""
         self.faults.append(self.document.fault(path, message))

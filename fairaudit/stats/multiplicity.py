@@ -1,12 +1,12 @@
-"""Formulas for many tests: Holm, Tukey, ends over pairs; the choices: metrics/terms.py.
+"""Corrections for many tests (Holm, Šidák, Tukey); intervals of the extreme of many comparisons.
 
-With m comparisons each at 1 - (1 - α)^(1/m) all their intervals hold together with probability
-1 - α (Šidák 1967, doi:10.1080/01621459.1967.10482935), so the largest lower end and the largest
-upper end bound the largest true value: for two groups it is the usual interval, and for any number
-of equal groups it contains parity. Each interval then uses the far tail, where score bounds are
-too close if hits or misses are few: those groups have exact intervals. Among k² pairs only those
-whose sides no other group beats in both value and reach can have the largest end, and these are
-few.
+The m intervals of level 1 - (1 - α)^(1/m) hold at the same time with probability 1 - α (Šidák 1967,
+doi:10.1080/01621459.1967.10482935). So the largest lower end and the largest upper end are an
+interval of the largest true value: for two groups, the usual interval. At such levels, score
+intervals are too narrow if hits or misses are few, so those groups have exact intervals.
+
+There are k² pairs, but the largest end is that of a pair of undominated groups (`undominated`), and
+these are few.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from fairaudit.stats.distributions import normal_below, normal_critical
 _Pairs: TypeAlias = tuple[Ints, Ints]
 """Two groups by two, by their indices."""
 
-_NEVER = -39.0
-"""Logarithm of a chance that is lost in rounding when added to 1."""
+_ROUNDED_AWAY = -39.0
+"""Logarithm of a probability that is so small that 1 plus it is rounded to 1."""
 
 _FEW, _SOME = 1000, 500
 """Number of groups above which a sample of `_SOME` filters the others before they are sorted."""
@@ -33,14 +33,13 @@ _FEW, _SOME = 1000, 500
 _FAR = 1e-6
 """Below it Bonferroni's bound is as good as the distribution."""
 
-
 _STEP = 0.1
 _NODES = np.arange(-50, 111, dtype=np.float64) * _STEP
 """Points of a sum over the normal density, which has full precision for such a smooth curve."""
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:
-    """The p-values of one family, adjusted so that the chance of any false finding stays below.
+    """Adjusted p-values: the chance that any value below alpha is a false alarm is at most alpha.
 
     Step-down from the smallest. NaN stays NaN and does not count. Holm (1979), A simple
     sequentially rejective multiple test procedure, Scand J Stat 6:65.
@@ -57,7 +56,7 @@ def holm(p: Sequence[float] | Floats) -> Floats:
 
 
 def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
-    """The p-values of one family, adjusted for the expected share of false ones among the found.
+    """Adjusted p-values: on average, at most a share alpha of those below alpha are false alarms.
 
     Step-up from the largest. NaN stays NaN and does not count. Benjamini & Hochberg (1995),
     Controlling the false discovery rate, JRSS B 57:289.
@@ -95,9 +94,9 @@ def sidak(p: float | Floats, m: float | Floats) -> Floats:
 def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
     """The chance that the smallest two-sided p-value over all pairs of `groups` is below `p`.
 
-    By the distribution of the studentized range: all pairs of normal means of equal variance, which
-    bounds it where sizes differ. Never above Bonferroni's, which takes its place far out. Tukey
-    (1953), The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter (1984),
+    From the studentized range: exact for normal means of equal variance, an upper bound for groups
+    of different sizes. Bonferroni's p-value replaces it if it is smaller, or tiny. Tukey (1953),
+    The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter (1984),
     Ann Stat 12:61.
 
     >>> [round(float(tukey_kramer(p, 3)), 4) for p in (0.0192, 1e-20)]
@@ -110,9 +109,9 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
         near = np.array((result > _FAR) & (pairs > 1))
         if near.any():
             z, m = np.asarray(normal_critical(p[near])), k[near]
-            # Ranges that the groups exceed with a chance of 1 after rounding are left out.
+            # For the others, the chance is 1 after rounding: Bonferroni's p-value, 1, is kept.
             most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
-            near[near], z = most > _NEVER, z[most > _NEVER]
+            near[near], z = most > _ROUNDED_AWAY, z[most > _ROUNDED_AWAY]
             beyond = _pass_range(np.sqrt(2) * z, k[near].astype(np.float64))
             result[near] = np.minimum(result[near], beyond)
     return np.asarray(result)
@@ -121,8 +120,8 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
 def _pass_range(width: Floats, groups: Floats) -> Floats:
     """The chance that the range of `groups` standard normal values is above a width.
 
-    The highest lies at each node with the density of a maximum, and not all others within reach: a
-    sum of positive numbers, so that a small chance has all its digits.
+    A sum over the place of the highest value: its density, times the chance that not all others are
+    within the width. All terms are positive, so a small chance has full precision.
     """
     below, others = normal_below(_NODES), (groups - 1)[:, None]
     density = np.exp(-np.square(_NODES) / 2) / np.sqrt(2 * np.pi) * _STEP
@@ -154,8 +153,8 @@ def largest_difference(
 ) -> tuple[float, float]:
     """The largest lower and upper end of `value[i] - value[j]` over ordered pairs of [G] groups.
 
-    By MOVER, from the `ends` of each value; NaN if a value that counts is not known. For shares,
-    with their `size`, the upper end takes the farthest split of the tail (`split_tails`).
+    By MOVER, from the `ends` of each value; NaN if an end of a group `among` is not known. If
+    `size` is given, values are shares, and the upper end is not below `_split_gap`.
     """
     members = np.flatnonzero(among)
     p, low, high = value[members], ends[0][members], ends[1][members]
@@ -196,8 +195,8 @@ def smallest_ratio(
     """The smallest lower and upper end of `share[i] / share[j]` over ordered pairs of [G] groups.
 
     Each interval is at `alpha`, by Koopman; if hits or misses of any group are few, or shares are
-    smoothed, by MOVER of the ends of shares. `drawn_in` holds the offset and the factor of the
-    smoothing. NaN if a share that counts is not known.
+    smoothed, by MOVER. `drawn_in`: a smoothed share is offset + factor * share. NaN if the share of
+    a group `among` is not known.
     """
     members = np.flatnonzero(among)
     p, n = share[members], size[members]
@@ -206,7 +205,7 @@ def smallest_ratio(
     if drawn_in is None and not proportions.mark_few(p, n, alpha, over_pairs=True).any():
         i, j = _crossed(undominated(-p, -n), undominated(p, -n))
         k, m = _crossed(undominated(-p, n), undominated(p, n))
-        # One search for both ends is quicker than two.
+        # One call finds both ends in less time than two.
         first, second = np.concatenate([j, k]), np.concatenate([i, m])
         highs = proportions.koopman_high(p[first], n[first], p[second], n[second], alpha)
         return 1 / float(highs[: len(i)].max()), float(highs[len(i) :].min())
@@ -224,10 +223,10 @@ def smallest_ratio(
 def difference_to_highest(
     value: Floats, ends: Ends, among: Marks, size: Floats | None = None, alpha: float = 0.05
 ) -> Ends:
-    """The smallest lower and upper end of each value less any other group's, [G].
+    """The interval of each value minus that of the highest other group, [G].
 
-    They bound the difference to the highest group, which is not known. For shares, with their
-    `size`, the lower end takes the farthest split of the tail (`split_tails`).
+    It has the smallest lower and upper end of the differences to all other groups, because which
+    group is truly the highest is not known. `size`: as in `largest_difference`.
     """
     members, (low, high) = np.flatnonzero(among), ends
     result = np.full((2, len(value)), np.nan)
@@ -252,10 +251,10 @@ def difference_to_highest(
 def ratio_to_extreme(
     share: Floats, size: Floats, among: Marks, alpha: float, *, lowest: bool
 ) -> Ends:
-    """The smallest lower and upper end of each share divided by any other group's, [G].
+    """The interval of each share divided by that of the highest or the `lowest` group, [G].
 
-    They bound the ratio to the highest of all; to the `lowest` the largest ends do. As in
-    `smallest_ratio`.
+    It has the smallest (for the lowest: largest) ends of the ratios to all other groups. Methods
+    are those of `smallest_ratio`.
     """
     way = -1 if lowest else 1
     members = np.flatnonzero(among)
@@ -282,26 +281,27 @@ def ratio_to_extreme(
         first, second = _find_fronts(way * p, way * rival_reach)
         extreme = partial(find_extreme, rivals=first, side=side)
         ends = np.array(map_blocks(extreme, np.arange(len(p)), width=len(first)))
-        # Only those of the first front may have their rival in the second one.
+        # A group is not compared with itself, so the rival may be in the second front.
         ends[first] = find_extreme(first, np.concatenate([first, second]), side)
         result[side, members] = way * ends
     return result[0], result[1]
 
 
 def undominated(first: Floats, second: Floats) -> Ints:
-    """The groups that fewer than two others beat in both numbers: the first two Pareto fronts.
+    """The groups of the first two Pareto fronts; they include all that at most one other beats.
 
-    Two, since the group that beats another may be on the other side of its pair.
+    A group beats another in both numbers. The second front is needed, since the only group that
+    beats one side of a pair may be its other side.
     """
     return np.concatenate(_find_fronts(first, second))
 
 
 def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
-    """The first two Pareto fronts: the groups that no other beats in both numbers, and the next."""
+    """The groups that no other beats, and those that only groups of the first front beat."""
     if len(first) <= _FEW:
         return _sort_fronts(first, second)
     some = np.arange(0, len(first), len(first) // _SOME)
-    # A group that is beaten by a beaten group is in neither front; almost all groups are.
+    # All in `beaten` are beaten, so a group that they beat is in neither front.
     beaten = some[_sort_fronts(first[some], second[some])[1]]
     last = np.searchsorted(-first[beaten], -first, side="right") - 1
     reached = np.append(second[beaten], -np.inf)[last]

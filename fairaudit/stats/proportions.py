@@ -321,8 +321,8 @@ def mark_few(
 
     Their score bounds are too narrow: for 36 people and a rate of .0975, they cover it with a
     probability of .919. With 13 or more hits and misses, the probability is at least .930 for each
-    rate and number of people. This also applies to 2 to 1,000 simultaneous intervals. Bounds
-    `over_pairs` are exact below ⅔ z².
+    rate and number of people. This also applies to 2 to 1,000 simultaneous intervals. With
+    `over_pairs` the threshold is 13, or ⅔ z² if that is larger.
     """
     far = far_hits(alpha, over_pairs=over_pairs) * (1 if over_pairs else 5)
     with np.errstate(all="ignore"):

@@ -125,7 +125,6 @@ def _find_root(rising: Callable[[float], float], high: float) -> float:
 
 _effects = np.frompyfunc(_find_effect, 3, 1)
 
-
 _ALPHA = 0.05
 _FEWEST = 5
 """Fewest degrees of freedom with which the weight of the rarer rows is known."""

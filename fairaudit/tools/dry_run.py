@@ -282,7 +282,6 @@ def _preview_check(finding: Finding, check: AnyCheck, audit: Audit) -> CheckPrev
 
 
 def _limit_of(check: AnyCheck) -> str:
-    """The limits of a check as text."""
     limits = (("warn", check.warn), ("fail", check.fail))
     return "; ".join(f"{word} {limit}" for word, limit in limits if limit is not None)
 

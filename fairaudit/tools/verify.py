@@ -201,11 +201,11 @@ class ColumnNames(Frozen):
             if is_second or (None in {taken["n"], taken["selected"]} and cells and all(numbers)):
                 what = (
                     f"{path}: the column {names.quoted(name)} contains numbers, and it is not "
-                    "clear what they are"
+                    "clear whether these are people, rates, ratios or groups"
                 )
                 raise UsageError(
                     what,
-                    "--n, --selected, --rate or --ratio COLUMN, or each column of groups by --by",
+                    "name it with --n, --selected, --rate or --ratio; for groups, name all: --by",
                 )
         return ColumnNames(**taken, by=by)
 
@@ -393,7 +393,6 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
 
 
 def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
-    """The rows by grouping and table."""
     groupings: dict[tuple[str, Grouping], list[TableRow]] = defaultdict(list)
     for row in rows:
         groupings[row.place.file, row.by].append(row)

@@ -258,6 +258,7 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
     [
         ("18 <= x <= 65", "do not chain.*write 18 <= x and x <= 65"),
         ("g = 'a' = 'b'", "do not chain"),
+        ("(g = 'a') is distinct from true", "do not chain"),
         ("(x > 18) > 3", "do not chain"),
         ("x > 0x10", "'0x10' is not a number.*write 16"),
         ("x > X'10'", "neither a number nor a text"),
@@ -274,6 +275,10 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
         ("x > 5--3", "no comments"),
         ("x > /* all */ 18", "no comments"),
         ("x = null", "is null"),
+        *(
+            (rule, "an empty cell is null; write `x is not null`")
+            for rule in ("g <> ''", "g = ''", "g not in ('a', '')", "upper(g) is distinct from ''")
+        ),
         ("x in (18, null)", "null is not a comparison"),
         ("g = 'a' or 'b'", r"x in \('a', 'b'\)"),
         ("x | 1", "a number is not a comparison"),

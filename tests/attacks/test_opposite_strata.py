@@ -11,7 +11,7 @@ import pytest
 from commands import run
 
 import fairaudit
-from fairaudit import Finding
+from fairaudit import AuditResult, Finding
 
 _LIMIT = {"fail": {"outside": [-0.1, 0.1]}}
 _AVERAGE = {"compare": "difference", "given": "z", "average": "pooled", "reference": "m"}
@@ -36,10 +36,14 @@ def _people(of_v: tuple[int, int]) -> pl.DataFrame:
     return pl.DataFrame(rows, ["sex", "z", "y", "p", "s", "pay"], orient="row")
 
 
-def _find(people: pl.DataFrame, columns: dict[str, Any], entry: dict[str, Any]) -> Finding:
+def _audit(people: pl.DataFrame, columns: dict[str, Any], entry: dict[str, Any]) -> AuditResult:
     columns = {"protected": ["sex"], "strata": ["z"], **columns}
     spec = {"version": 1, "columns": columns, "metrics": [{**_LIMIT, **entry}]}
-    (finding,) = fairaudit.audit(spec, people).findings
+    return fairaudit.audit(spec, people)
+
+
+def _find(people: pl.DataFrame, columns: dict[str, Any], entry: dict[str, Any]) -> Finding:
+    (finding,) = _audit(people, columns, entry).findings
     return finding
 
 
@@ -96,7 +100,8 @@ def test_a_few_people_do_not_leave_a_slope_open() -> None:
 
 
 def test_a_measure_without_a_variance_says_that_its_strata_were_not_searched() -> None:
-    finding = _find(_people((20, 80)), _SCORED, {"metric": "brier", **_AVERAGE})
+    result = _audit(_people((20, 80)), _SCORED, {"metric": "brier", **_AVERAGE})
+    (finding,) = result.findings
     told = [item.reason for item in finding.not_evaluated]
     assert told == [
         (
@@ -104,6 +109,7 @@ def test_a_measure_without_a_variance_says_that_its_strata_were_not_searched() -
             "is not known"
         )
     ]
+    assert f"'brier': {told[0]}" in map(str, result.notices)
 
 
 _SIGNED = {"metric": "demographic_disparity", "given": "z", "average": "pooled"}
@@ -158,8 +164,13 @@ def test_errors_of_a_group_do_not_cancel_over_strata(error: int, status: str) ->
     assert ("the values of sex=m have opposite directions in z=" in finding.why) == bool(error)
 
 
-def _audit_small_levels(path: Path, entry: dict[str, Any], *, has_blanks: bool) -> dict[str, Any]:
-    """The check on small levels of a job, in which the gaps of 9 and 9 people are opposite."""
+def _audit_small_levels(
+    path: Path, entry: dict[str, Any], *, has_blanks: bool
+) -> tuple[dict[str, Any], str]:
+    """The check on small levels of a job, in which the gaps of 9 and 9 people are opposite.
+
+    Also what is printed.
+    """
     jobs = {"Guard": (8, 1), "Pilot": (1, 8), "Guide": (8, 1), "Nurse": (1, 8)}
     rows = [
         (g, int(number < k), job, "2024")
@@ -180,18 +191,18 @@ def _audit_small_levels(path: Path, entry: dict[str, Any], *, has_blanks: bool) 
             **({"strata": ["year"]} if "given" in entry else {}),
         },
         "filter": "year >= 2024",
-        "groups": {"min_size": 20},
+        "groups": {"min_size": 30},
         "metrics": [{**entry, "fail": {"outside": [-0.1, 0.1]}}],
     }
     (path / "spec.yaml").write_text(json.dumps(spec))
-    run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
-        folder=path)  # fmt: skip
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", "-o", "out/",
+               folder=path)  # fmt: skip
     index = json.loads((path / "out" / "index.json").read_text())
     (small,) = (one for one in index["audits"] if one["data"] == "job: 4 small levels")
     report = json.loads((path / "out" / small["reports"]["json"]).read_text())
     (check,) = report["checks"]
     assert isinstance(check, dict)
-    return check
+    return check, " ".join(done.stdout.split())
 
 
 _SEARCHED = {
@@ -214,7 +225,8 @@ _UNSEARCHED = {
 def test_levels_that_are_audited_together_are_searched(
     tmp_path: Path, kind: str, *, has_blanks: bool
 ) -> None:
-    check = _audit_small_levels(tmp_path, _SEARCHED[kind], has_blanks=has_blanks)
+    check, screen = _audit_small_levels(tmp_path, _SEARCHED[kind], has_blanks=has_blanks)
+    assert "not searched" not in screen
     assert check["status"] == "inconclusive"
     told = " ".join(item["reason"] for item in check["not_evaluated"])
     assert "have opposite directions in " in told
@@ -227,8 +239,10 @@ def test_levels_that_are_not_searched_are_told(
     tmp_path: Path, kind: str, *, has_blanks: bool
 ) -> None:
     entry, why = _UNSEARCHED[kind]
-    check = _audit_small_levels(tmp_path, entry, has_blanks=has_blanks)
+    check, screen = _audit_small_levels(tmp_path, entry, has_blanks=has_blanks)
     told = " ".join(item["reason"] for item in check["not_evaluated"])
     assert f"not searched for opposite directions within job: {why}" in told
     # The remark does not hide that rows without a year could change the result.
     assert check["status"] == ("inconclusive" if has_blanks else "pass")
+    notice = f"'{entry['metric']}': not searched for opposite directions within job: {why}"
+    assert (notice in screen) is not has_blanks

@@ -205,7 +205,7 @@ def unpublished(text: str, tree: dict[str, Any]) -> list[str]:
     text = re.sub(r"\d+ (?:more )?(?:checks?|groups?|tests?|comparisons?|warnings?)\b", " ", text)
     text = re.sub(r"\d+ (?:failed|warned|passed|inconclusive|over a limit|strata)\b", " ", text)
     text = re.sub(
-        r"\d+ of \d+ (?:such limits|strata|values)|(?:and )?\d+ more\b|fewer than \d+ people",
+        r"\d+ of \d+ (?:cases|strata|values)|(?:and )?\d+ more\b|fewer than \d+ people",
         " ",
         text,
     )

@@ -314,11 +314,16 @@ _ALIKE = [
     ("a = 'Yes' or a like 'Q%'", "Yes", "yes"),
     ("lower(a) = 'yes'", "Yes", "YES "),
     ("not (a is null or not (a = 'Yes'))", "Yes", "yes"),
+    ("a is not distinct from 'Yes'", "Yes", "yes"),
+    ("not ('Yes' is distinct from a)", "Yes", "Y\u0435s"),
+    ("a is null or upper(a) is not distinct from 'YES'", "Yes", "yes "),
 ]
 _ALIKE_LEFT_OUT = [
     ("a <> 'No'", "Yes", "no"),
     ("a not in ('No', 'Maybe')", "Yes", "No "),
     ("not (a = 'No')", "Yes", "N\u043e"),  # a Cyrillic letter
+    ("a is distinct from 'No'", "Yes", "N\u043e"),
+    ("not (lower(a) is not distinct from 'no')", "Yes", "no "),
     ("not (a = 'No' or a in ('x', 'y'))", "Yes", "NO"),
     ("(a = 'No') = false", "Yes", "no"),
     ("a is not null and not a = 'No'", "Yes", "no"),
@@ -377,6 +382,31 @@ def test_a_filter_that_says_what_it_means_decides_every_row(rule: str, kept: int
     result = _audited(data, filter=rule)
     assert sum(row.n or 0 for row in result.groups if not row.group) == kept
     assert "looks like" not in _notices(result)
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept", "undecided"),
+    [
+        ("a is distinct from 'No'", 200 + 40, 10),
+        ("a is not distinct from 'No'", 30, 10),
+        ("not (a is distinct from 'No')", 30, 10),
+        ("('No' is distinct from a) and a is not null", 200, 10),
+        ("lower(a) is distinct from 'no'", 200 + 40, 0),
+        ("a <> 'No'", 200, 50),
+    ],
+)
+def test_a_distinction_decides_blanks_and_no_text_that_looks_alike(
+    rule: str, kept: int, undecided: int
+) -> None:
+    """200 have "Yes", 40 no text, 30 "No", and 10 "no", which may be the same."""
+    texts = ["Yes"] * 200 + [None] * 40 + ["No"] * 30 + ["no"] * 10
+    data = pl.concat([_frame({"m": 60, "f": 55}), _frame({"f": 20}, 80)])
+    data = data.with_columns(
+        a=pl.Series(texts), sex=pl.Series(["m", "f"] * 140), hired=pl.Series([0, 0, 1, 1] * 70)
+    )
+    result = _audited(data, filter=rule)
+    assert sum(row.n or 0 for row in result.groups if not row.group) == kept
+    assert result.ledger.undecided == undecided
 
 
 @pytest.mark.parametrize("form", ["frame", "csv", "parquet"])

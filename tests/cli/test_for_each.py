@@ -6,6 +6,7 @@ import json
 import random
 import sqlite3
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -201,3 +202,56 @@ def test_opposite_gaps_of_small_levels_do_not_cancel(
         (answer,) = (one for one in index["audits"] if one["data"] == "job: 4 small levels")
         report = json.loads((tmp_path / "out" / answer["reports"]["json"]).read_text())
         assert "have opposite directions in job=" in report["checks"][0]["why"]
+
+
+UNDECIDED = """
+columns: {protected: [g], decision: {column: d, positive: 1, negative: 0}}
+filter: FILTER
+metrics: [{metric: impact_ratio, fail: "< 0.8"}]
+simpson: false
+"""
+
+
+@pytest.mark.parametrize(
+    ("rule", "keeps", "hides", "level", "says"),
+    [
+        ("k = 1", "1", "", "z", "job=z"),
+        ("k = 1", "1", "", "", "job: unknown"),
+        ("k = 'Open'", "Open", "open", "z", "job=z"),
+    ],
+)
+def test_a_level_whose_rows_the_filter_cannot_decide_has_an_audit(
+    rule: str, keeps: str, hides: str, level: str, says: str, tmp_path: Path
+) -> None:
+    """With every row counted, the level is at 1/4 against 3/4: it fails."""
+    parts = [("a", "a", 45, 100, keeps), ("a", "b", 50, 100, keeps)]
+    parts += [(level, "a", 10, 40, hides), (level, "b", 30, 40, hides)]
+    assert [Fraction(n, of) for _, _, n, of, _ in parts[2:]] == [Fraction(1, 4), Fraction(3, 4)]
+    rows = [
+        f"{job},{g},{int(at < n)},{k}" for job, g, n, of, k in parts for at in range(of)
+    ]  # fmt: skip
+    (tmp_path / "spec.yaml").write_text(UNDECIDED.replace("FILTER", rule))
+    (tmp_path / "data.csv").write_text("\n".join(["job,g,d,k", *rows, ""]))
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", folder=tmp_path)
+    assert done.returncode == 3
+    assert f"{says}: no rows are left to audit: 280 read" in " ".join(done.stdout.split())
+    assert "80 that the filter cannot decide" in " ".join(done.stdout.split())
+    assert "1 nothing, 1 pass" in done.stderr
+
+
+def test_undecided_levels_are_counted_among_the_small_ones(tmp_path: Path) -> None:
+    """Of 20 people each, of whom the filter cannot decide the second: both are audited together."""
+    parts = [("a", "a", 45, 100, "1"), ("a", "b", 50, 100, "1")]
+    parts += [
+        ("s", "a", 5, 10, "1"),
+        ("s", "b", 5, 10, "1"),
+        ("z", "a", 1, 10, ""),
+        ("z", "b", 9, 10, ""),
+    ]
+    rows = [f"{job},{g},{int(at < n)},{k}" for job, g, n, of, k in parts for at in range(of)]
+    (tmp_path / "spec.yaml").write_text(UNDECIDED.replace("FILTER", "k = 1"))
+    (tmp_path / "data.csv").write_text("\n".join(["job,g,d,k", *rows, ""]))
+    done = run("run", "spec.yaml", "--data", "data.csv", "--for-each", "job", folder=tmp_path)
+    assert done.returncode == 3
+    assert "1 inconclusive, 1 pass" in done.stderr
+    assert "'s', 'z' have fewer than 30 people each" in " ".join(done.stdout.split())

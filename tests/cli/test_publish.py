@@ -150,7 +150,7 @@ def test_of_a_burden_the_rate_and_the_ratio_are_of_who_is_spared(tmp_path: Path)
     run("run", tmp_path / "spec.yaml", "-qq", "-o", tmp_path / "r.json")
     lines = run("publish", tmp_path / "r.json", "--format", "csv").stdout.splitlines()
     header, *published = csv.reader(lines)
-    assert header[1:] == ["n", "not selected", "rate of not being selected", "impact ratio"]
+    assert header[1:] == ["n", "not selected", "non-selection rate", "impact ratio"]
     # 10 of 40 women and 30 of 60 men are spared: half as large a share.
     assert published == [["f", "40", "10", "25.0 %", "0.500"], ["m", "60", "30", "50.0 %", "1.000"]]
 

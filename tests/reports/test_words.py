@@ -118,7 +118,7 @@ def test_epsilon_has_its_interval_and_a_scale_and_is_no_promise() -> None:
     (entry,) = [row.entries[0] for row in result.lattice if len(row.by) == 2]
     low, high = entry.estimate.low, entry.estimate.high
     assert f"ε by sex × team is 0.6931 [{low:.4f}, {high:.4f}] (no smoothing)" in text
-    assert "ε is 0.22 for a ratio of four fifths, and 1.10 for a third" in text
+    assert "a ratio of four fifths gives ε = 0.22, a ratio of a third ε = 1.10" in text
     assert "depends on the outcome alone and is never negative" in text
     assert "not a guarantee within" in text
     assert "high-privacy" not in text
@@ -126,7 +126,7 @@ def test_epsilon_has_its_interval_and_a_scale_and_is_no_promise() -> None:
 
 def test_subsets_are_bounded_where_all_count_the_same_people() -> None:
     text = told(audited(CROSSED, ("sex", "team"), EPSILON))
-    assert "By fewer columns, ε is at most 1.3863, twice as much (Theorem 3.2)" in text
+    assert "For groups by fewer columns, ε is at most twice as large (Theorem 3.2), 1.3863" in text
     assert "in this data it is at most 0.6931" in text
 
 
@@ -145,8 +145,8 @@ def test_theorem_3_2_is_told_only_where_it_holds(
     columns = {"protected": {"sex": {}, "team": {"unknown": ["?"]}}}
     result = audited(cells, ("sex", "team"), metric, columns=columns, **more)
     text = told(result)
-    assert "By fewer columns, ε is at most" not in text
-    assert "twice as much: Theorem 3.2 does not hold here, because" in text
+    assert "For groups by fewer columns, ε is at most" not in text
+    assert "ε can be more than twice as large" in text
     assert why in result.epsilons[0].unbounded
     assert not result.epsilons[0].bounds_subsets
 
@@ -326,9 +326,9 @@ def test_weighted_counts_have_their_people_and_no_group_has_0(
     assert own in text
     assert other in text
     if weight == "1e-25":
-        assert "of weight 0" in text
+        assert "of almost no weight" in text
     elif weight != "3":
-        assert "g=a (100 against 1 person, effective sizes): even the widest" in text
+        assert "g=a (100 against 1 person, effective sizes): the test may miss even" in text
     assert "against 0" not in text
 
 
@@ -407,8 +407,9 @@ def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
     ratio = {"metric": "disparate_impact_ratio", "reference": "b", "fail": {"below": 0.8}}
     (finding,) = audited(cells, ("g",), ratio).findings
     assert finding_facts.few_people(finding) == (
-        "g=a (40 against 80 people): a gap of less than 26.7 points below or 23.9 points above "
-        "would be found in fewer than 80 % of samples of this size (test level .05)"
+        "g=a (40 against 80 people): the test may miss a gap of less than 26.7 points (if its rate "
+        "is lower) or 23.9 points (if its rate is higher), which it finds in fewer than 80 % of "
+        "samples of this size (test level .05)"
     )
     (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
     assert str(finding_facts.few_people(finding)).endswith(
@@ -593,6 +594,44 @@ def test_a_longer_name_is_not_taken_for_a_shorter_one() -> None:
     ]  # fmt: skip
 
 
+def test_a_larger_group_may_differ_in_the_other_direction() -> None:
+    """Of f x .2, of all others .733; but f is above m (.836, .65), and x above y (.745, .7)."""
+    cells: dict[tuple[str, ...], Rate] = {
+        ("f", "x"): (20, 100), ("f", "y"): (900, 1000),
+        ("m", "x"): (800, 1000), ("m", "y"): (500, 1000),
+    }  # fmt: skip
+    result = audited(cells, ("sex", "team"), GAP)
+    appears = [one.group for row in result.lattice for one in row.appears]
+    assert (("sex", "f"), ("team", "x")) in appears
+    assert "differs from all other people in that direction by more than 1 point" in told(result)
+
+
+def test_a_formula_names_no_step_that_does_nothing() -> None:
+    """The value that is compared already, and a difference of two differences, as they are."""
+    formulas = {record.id: definition(record).formula for record in CATALOGUE}
+    for name, start in (
+        ("conditional_demographic_disparity", "demographic_disparity averaged (pooled); "),
+        ("explained_difference", "shortfall(selection_rate averaged (own)) - shortfall("),
+    ):
+        assert formulas[name].startswith(start)
+    assert not [one for one in formulas.values() if "itself(" in one or "remainder" in one]
+
+
+def test_a_sentence_names_a_measure_in_full() -> None:
+    metrics = [{"metric": "equal_opportunity_difference", "by": "sex", "fail": {"above": 0.9}}]
+    frame = pl.DataFrame({"sex": ["f", "m"] * 20, "team": ["x", "x", "y", "y"] * 10,
+                          "y": [1] * 40, "d": [1, 0, 0, 1] * 10})  # fmt: skip
+    columns = {"protected": ["sex", "team"], "label": {"column": "y", "positive": 1, "negative": 0},
+               "decision": {"column": "d", "positive": 1}}  # fmt: skip
+    result = fairaudit.audit({"columns": columns, "metrics": metrics}, frame)
+    text = told(result)
+    assert "no limit equal opportunity difference by team; sex × team" in text
+    assert (
+        "The worst equal opportunity difference without a limit is 1.000, by sex × team"
+        in " ".join(remarks.uncovered(result))
+    )
+
+
 def test_what_is_not_made_of_the_rates_beside_it_says_so() -> None:
     rates = {"a": (30, 100), "b": (60, 100)}
     gate = {"metric": "differential_fairness", "fail": {"above": 0.1}}
@@ -609,7 +648,7 @@ def test_what_reads_a_score_is_said_to_be_of_it() -> None:
         assert metric_titles.of_outcome("hosmer_lemeshow", of) == " of the score"
         assert metric_titles.of_outcome("selection_rate", of) == f" of the {of}"
         assert metric_titles.of_outcome("balanced_error_rate", of) == ""
-    assert metric_titles.of_outcome("auc", "violence") == " of the violence"
+    assert metric_titles.of_outcome("auc", "violence") == " of violence"
 
 
 # What strata make of a gap ----------------------------------------------------------------------

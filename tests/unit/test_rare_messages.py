@@ -23,9 +23,9 @@ from conftest import SPECS
 import fairaudit
 from fairaudit.base.errors import FairauditError, NothingToAudit, Unwritten
 from fairaudit.cli import files, output, streams
-from fairaudit.counting import counts_file, load_kernel
+from fairaudit.counting import counts_file, load_kernel, polars_engine
 from fairaudit.counting import filter as filters
-from fairaudit.counting.routes import merging, rows
+from fairaudit.counting.routes import rows
 from fairaudit.counting.sources import csv_reader, frames
 from fairaudit.pipeline import audit_task, batch
 from fairaudit.pipeline import stages as pipeline
@@ -180,11 +180,11 @@ def test_without_the_kernel_or_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(merging, "MOST_PEOPLE", 1000)
+    monkeypatch.setattr(polars_engine, "MOST_PEOPLE", 1000)
     weighted = told({"columns": {**COLUMNS, "weight": "n"}})
     assert "the sum of the weights does not fit into 64 bits" in weighted
     monkeypatch.undo()
-    monkeypatch.setattr(merging, "MOST_CELLS", 3)
+    monkeypatch.setattr(polars_engine, "MOST_CELLS", 3)
     clustered = told({"columns": {**COLUMNS, "cluster": "n"}})
     assert "combinations of levels and clusters, at most 3 are allowed" in clustered
     monkeypatch.undo()

@@ -1,11 +1,10 @@
 """Route 1 of CSV: the native kernel checks (check 1) and counts in one reading.
 
-It checks each file, quoted, packed or plain, and counts it if its keys, and the columns of a
-filter, have a few thousand texts; weights and counts of people may have any number of values.
-Scores, numbers and columns made of others are computed for each group of equal rows, if these
-groups are few. The filter is applied to cells, not to rows: a cell has one text of every column in
-the filter. All other files and plans, and all faults, are left to the other readers: they report
-the line of a fault.
+The kernel counts a file if its keys and the columns of a filter have at most a few thousand texts;
+weights and counts of people may have any number of values. For scores, numbers and derived columns,
+it counts groups of equal rows, and Polars evaluates each group once, if there are few. The filter
+is applied to cells, since a cell has one text of each column in the filter. The other readers read
+all other files, and those with a fault again, to report its line.
 """
 
 from __future__ import annotations
@@ -37,13 +36,14 @@ if TYPE_CHECKING:
     from fairaudit.counting.filter import Filter
 
 _TEXTS = Key("")
-"""A substitute for the key of a column while its texts are united."""
+"""Stands for the key of any column where texts are united: the key is not used."""
 
 
 class Table(NamedTuple):
-    """The counts of a thread by some columns: its lines, the texts of each, and its cells.
+    """The counts of a thread: the number of its lines, the texts of each column, and its cells.
 
-    A cell has codes, rows, and four words of sums; `largest` and `error` refer to all weights.
+    `codes`, `rows` and `sums` (four words each) are those of cells. `largest` is the largest
+    weight, `error` the largest rounding error of a weight.
     """
 
     lines: int
@@ -58,10 +58,10 @@ class Table(NamedTuple):
 def count_groups(
     plan: Plan, name: str, columns: Sequence[str], tables: Sequence[Table]
 ) -> PartialCounts | None:
-    """The counts of any plan, which reads each group of equal rows once.
+    """The counts for a plan: Polars evaluates each group of equal rows once.
 
-    `columns` are all columns that the plan reads. None if there is a fault, which the pass over the
-    rows reports.
+    `columns` are all columns that the plan reads. None if there is a fault: the next route finds it
+    again and reports its row.
     """
     import polars as pl
 
@@ -84,12 +84,12 @@ def count_groups(
 def join(
     plan: Plan, rule: Filter | None, columns: Sequence[str], tables: Sequence[Table]
 ) -> PartialCounts | None:
-    """The cells of all threads as one; None if they are left to another route.
+    """The joined cells of all threads; None if another route must count the file.
 
-    This happens if a text should be a number and is not, and if the filter fails.
+    That is so for tiny weights, for a text in a column of numbers, and for a filter that fails.
     """
     largest = max(table.largest for table in tables)
-    if plan.weight and largest < TINY:  # they are added up in a finer fixed point
+    if plan.weight and largest < TINY:  # such weights need a fixed point with more digits
         return None
     texts = {name: _column(tables, place, len(columns)) for place, name in enumerate(columns)}
     keys = []
@@ -128,7 +128,7 @@ def join(
 
 
 def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
-    """The texts of a column in the cells of all threads, those alone that some row has."""
+    """A column of the cells of all threads; only texts that occur in a cell."""
     parts = []
     for table in tables:
         codes = np.frombuffer(table.codes, dtype=np.uint16).reshape(-1, column_count)[:, place]
@@ -140,10 +140,10 @@ def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
 
 
 _BLOCK = 2**19
-"""Bytes at a time: what is read stays in the cache of a core until it is counted."""
+"""Bytes of a block: few enough to stay in the cache of a core until they are counted."""
 
 _PADDING = 64
-"""Bytes behind a block that the kernel may read."""
+"""Bytes behind a block that the kernel may read without harm."""
 
 _MOST_THREADS = 16
 
@@ -151,8 +151,8 @@ _MOST_THREADS = 16
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> SourceFile | None:
     """The checked file, with counts for all of the plans if the kernel serves them.
 
-    None if the file needs the other readers, or without the kernel. Raises `DataError` for a file
-    that changes meanwhile, or cannot be read.
+    None if the file needs another reader, or without the kernel. Raises `DataError` if the file
+    changes while it is read, or cannot be read.
     """
     form = plans[0].format
     is_read = form.separator.isascii() and not form.multiline
@@ -188,10 +188,10 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
 def _count(
     native: ModuleType, file: SourceFile, plan: Plan, progress: Progress
 ) -> tuple[list[Table], PartialCounts | None]:
-    """All lines with their counts; None if a line is not plain, or they are not served."""
+    """The tables of the threads, with the counts; empty and None if the kernel serves no counts."""
     header, measure, rule = file.header, plan.weight or plan.count, parse_filter(plan)
     measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
-    # Weights and counts are read in C, which knows no number that means missing.
+    # C reads weights and counts, but not numbers that mean missing, such as -999.
     by_groups = measured or plan.tables or plan.is_derived or plan.measures_may_be_missing
     number: _Number = ()
     if by_groups:
@@ -219,11 +219,11 @@ def _state(path: Path) -> tuple[int, int]:
 
 
 _Number: TypeAlias = tuple[int, int, bool] | tuple[()]
-"""The column of weights, or of people, the sign of decimals, whether weights; empty: neither."""
+"""The place of the column of weights or people, the decimal sign, and whether it has weights."""
 
 
 class LineBlocks:
-    """The lines of a file below its header: threads take block by block, each the next."""
+    """The lines of a file below its header, in blocks; each thread takes the next block."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
@@ -231,7 +231,7 @@ class LineBlocks:
         self._rest = b""
 
     def read(self, buffer: bytearray) -> Iterator[int]:
-        """Reads whole lines into a buffer, and gives where they end: 0 where a line is too long."""
+        """Reads a block of whole lines and yields its end in the buffer; 0 if a line is longer."""
         while True:
             with self._lock:
                 end = len(self._rest)
@@ -255,7 +255,7 @@ def _read_tables(
     number: _Number,
     progress: Progress,
 ) -> list[Table] | None:
-    """The counts of each thread by some columns; None if a line is not plain, or not served."""
+    """The table of each thread, by `columns`; None if the kernel cannot read or count a line."""
     stopped = threading.Event()
     size, _ = _state(file.path)
     places = tuple(map(file.header.index, columns))

@@ -1,7 +1,6 @@
-"""Native route of Parquet: the levels of key columns, and numeric columns; the pages of a column.
+"""Native route of Parquet: reads the levels of key columns, numeric columns, and pages of values.
 
-Levels are known from the dictionaries of the row groups, before anything is counted. Pages are
-read, checked and decompressed here.
+The dictionaries of the row groups give the levels before any row is counted.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ Buffer: TypeAlias = Any
 """Bytes in an array, a view, or `bytes`."""
 
 Pages: TypeAlias = tuple[bytes, bytes, Buffer]
-"""The pages of a chunk: its bytes, the place of each page, and the content of packed pages."""
+"""The bytes of a chunk, the table of its pages (`_PLACE`), the unpacked bytes of its pages."""
 
 _PLACE = Struct("10q")
-"""The place of a page, as the kernel returns it."""
+"""An entry of the table of pages: `PagePlace` of `kernel/parquet.h`."""
 
 MOST_BYTES = 2**28
-"""Largest unpacked column of a row group: lengths in headers may be wrong."""
+"""Most bytes of an unpacked column in a row group: a wrong header must not fill the memory."""
 
 _UNCOMPRESSED, _SNAPPY, _GZIP, _BROTLI, _ZSTD, _LZ4 = 0, 1, 2, 4, 6, 7
 _UNPACKERS = {
@@ -45,7 +44,7 @@ _UNPACKERS = {
     _ZSTD: cramjam.zstd.decompress_into,
     _LZ4: cramjam.lz4.decompress_block_into,
 }
-"""What unpacks the pages of a codec into an array; gzip is left to ISA-L."""
+"""The function that unpacks a page into an array, by codec; ISA-L unpacks gzip."""
 
 
 class DamagedPage(Exception):
@@ -54,7 +53,7 @@ class DamagedPage(Exception):
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
-    """A file by its descriptor."""
+    """Opens a file and yields its descriptor."""
     # Without O_BINARY Windows converts line ends, and stops at a byte 26.
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
@@ -64,7 +63,7 @@ def opened(path: Path) -> Iterator[int]:
 
 
 def read_bytes(file: int, start: int, stop: int) -> bytes:
-    """Bytes of a file by its descriptor: a map of a file that is cut short would raise a signal."""
+    """The bytes from `start` to `stop`; a memory map would crash if the file became shorter."""
     parts = []
     while start < stop:
         part = read_at(file, stop - start, start)
@@ -85,7 +84,7 @@ def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
     if size > MOST_BYTES:
         raise NotServed
     if chunk.codec == _ZSTD:
-        # Its frames may follow each other, and a call is dear.
+        # All pages are unpacked in one call: Zstandard allows frames in a row.
         return content, table, _fill(_ZSTD, packed, size) if size else b""
     view, end, pages = memoryview(packed), 0, list[Buffer]()
     for place in _PLACE.iter_unpack(table):
@@ -124,7 +123,7 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
 
 
 def _fill(codec: int, body: Buffer, size: int) -> Buffer:
-    """Packed bytes, unpacked: as many as their header says."""
+    """The unpacked bytes; raises `DamagedPage` if they are not `size` bytes."""
     content: Buffer = np.empty(size, dtype=np.uint8)
     try:
         filled = _UNPACKERS[codec](body, content)
@@ -137,19 +136,19 @@ def _fill(codec: int, body: Buffer, size: int) -> Buffer:
 
 _MOST_LEVELS = 2**16
 MOST_TERMS = 2**17
-"""Most entries of a dictionary in the kernel."""
+"""Most entries of a dictionary that the kernel accepts."""
 
 _FIRST_BYTES = 2**12
-"""The header of a dictionary is short, and so are most dictionaries."""
+"""Bytes that are read first: most dictionaries fit into them with their headers."""
 
 NO_NULLS = 2**32 - 1
-"""The term of a null in the kernel if a column has no nulls."""
+"""The term that says that a column has no nulls; the kernel then serves no page with nulls."""
 
 _BY_DICTIONARY = frozenset({2, 8})
-"""The encodings of values by their place in a dictionary."""
+"""The encodings that store a value as its place in the dictionary."""
 
 NO_PLAIN, BITS, INT32, UINT32, INT64, FLOAT, DOUBLE = range(7)
-"""How plain values are stored, in the kernel's words: not at all, as bits, as numbers."""
+"""`PlainKind` of the kernel: how a column stores values without a dictionary, if it may."""
 
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE = 0, 1, 2, 4, 5
 _TYPES = {
@@ -162,16 +161,17 @@ _TYPES = {
     "string": (TEXT, NO_PLAIN),
     "large_string": (TEXT, NO_PLAIN),
 }
-"""The types that are served, as they have to be stored, and how the kernel reads them plain."""
+"""The Arrow types that are served, with the physical type they must have and their plain kind."""
 
 _NUMBERS = {INT32: "<i4", UINT32: "<u4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8"}
 
 Terms: TypeAlias = tuple[bytes, int, int, int, bytes, bytes | None]
-"""What dictionary entries and nulls add; how plain values are read, and what they add."""
+"""Arguments of the kernel: terms of dictionary entries, term of nulls, plain kind, base of plain
+integers, terms of plain values, edges."""
 
 
 class Reading(NamedTuple):
-    """A file while the levels of its columns are read, by a descriptor and the kernel."""
+    """An open file whose levels are read: `file` is its descriptor."""
 
     kernel: ModuleType
     file: int
@@ -180,7 +180,7 @@ class Reading(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """A column as it is stored: its number in each row group, its chunks, type and plain kind."""
+    """How a column is stored: its number in a row group, its chunks, Arrow type and plain kind."""
 
     number: int
     chunks: Sequence[Chunk]
@@ -189,12 +189,12 @@ class _Stored(NamedTuple):
 
 
 class KeyLevels(Frozen):
-    """The levels of a key in one file, each with its place, and their storage.
+    """The levels of a key in one file, each with its place (its code), and how they are stored.
 
-    `number` is the number of the column in each row group. `dictionaries` are the places of the
-    entries of the dictionary of each row group, `plain` the places of the integers from `base` on,
-    or of the intervals between `edges`, and of NaN. A null has the place `null`, which is missing
-    if the file says that the column has no nulls.
+    `number` is the number of the column in a row group. `dictionaries` has, for each row group, the
+    place of each entry of its dictionary. `plain` are the places of values that are stored without
+    a dictionary: of the integers from `base` on, or of the intervals between `edges` and then NaN.
+    `null` is the place of a null, None if the column has no nulls.
     """
 
     number: int
@@ -207,7 +207,7 @@ class KeyLevels(Frozen):
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
-        """The terms that the values of a row group add to the number of a cell, for the kernel."""
+        """The terms: each value of a row group adds its term to the number of its row's cell."""
         by_dictionary, plain = (
             (places * stride).astype(np.uint32).tobytes()
             for places in (self.dictionaries[group], self.plain)
@@ -218,27 +218,27 @@ class KeyLevels(Frozen):
 
 
 class Numbers(Frozen):
-    """A column of numbers in one file, by the entries of the dictionary of each row group."""
+    """A column of numbers in one file: the numbers in the dictionary of each row group."""
 
     number: int
     dictionaries: Sequence[Floats]
     plain_kind: int
 
     def terms(self, group: int) -> Terms:
-        """Each entry by its place."""
+        """The arguments for the kernel; the term of each dictionary entry is its place."""
         places = np.arange(len(self.dictionaries[group]), dtype=np.uint32)
         return places.tobytes(), 0, self.plain_kind, 0, b"", None
 
 
 def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
-    """The levels of a key, from the dictionaries alone; raises `NotServed` if they do not do."""
-    stored = _stored(reading, key.column)
+    """The levels of a key; raises `NotServed` if the metadata of the file do not give them all."""
+    stored = _find_stored(reading, key.column)
     if key.edges is not None:
-        return _intervals(reading, stored, key, plan)
+        return _cut_levels(reading, stored, key, plan)
     if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
     number, chunks, _, plain_kind = stored
-    # The kernel does not serve an unannounced null.
+    # A count of 0 nulls may be wrong: then the kernel meets a null and does not serve the file.
     has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
     levels: dict[Level, int] = {None: 0} if has_nulls else {}
     null = 0 if has_nulls else None
@@ -261,8 +261,8 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     return KeyLevels(number, levels, dictionaries, plain_kind, plain, null, base)
 
 
-def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
-    """The intervals of a number that is cut, as codes; the last one is of what is missing."""
+def _cut_levels(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
+    """The intervals of a column that is cut, as levels; the last level is of missing numbers."""
     assert key.edges is not None
     number, chunks, _, plain_kind = stored
     if plain_kind not in _NUMBERS or plan.missing_numbers(key.column):
@@ -280,8 +280,8 @@ def _intervals(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLe
 
 
 def numbers(reading: Reading, column: str) -> Numbers:
-    """A column of numbers; raises `NotServed` for another column."""
-    stored = _stored(reading, column)
+    """A column of numbers; raises `NotServed` if the kernel cannot read it as numbers."""
+    stored = _find_stored(reading, column)
     if stored.plain_kind not in _NUMBERS:
         raise NotServed
     dictionaries = [
@@ -291,8 +291,8 @@ def numbers(reading: Reading, column: str) -> Numbers:
     return Numbers(stored.number, dictionaries, stored.plain_kind)
 
 
-def _stored(reading: Reading, column: str) -> _Stored:
-    """How a column is stored; raises `NotServed` if the kernel does not read it so."""
+def _find_stored(reading: Reading, column: str) -> _Stored:
+    """How a column is stored; raises `NotServed` if the kernel cannot read that."""
     first = reading.groups[0].chunks
     (number, *others) = [
         number for number, chunk in enumerate(first) if chunk.leaf.path[0] == column
@@ -309,7 +309,7 @@ def _stored(reading: Reading, column: str) -> _Stored:
 
 
 def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
-    """The place of each level among those that are known, to which it is added."""
+    """The place of each level; a new level gets the next place in `known`."""
     places = np.array([known.setdefault(level, len(known)) for level in levels], dtype=np.int64)
     if len(known) > _MOST_LEVELS:
         raise NotServed
@@ -319,9 +319,9 @@ def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
 def _dictionaries(
     reading: Reading, chunks: Sequence[Chunk], most: int
 ) -> Iterator[tuple[bytes, int]]:
-    """The entries of the dictionary of each chunk, and how many; none where its values are plain.
+    """For each chunk, the bytes of its dictionary and the number of entries; 0 without one.
 
-    Row groups often have the same, which are unpacked once.
+    Row groups often have equal dictionaries: such bytes are unpacked once.
     """
     unpacked: dict[tuple[int, bytes], tuple[bytes, int]] = {}
     for chunk in chunks:
@@ -353,7 +353,7 @@ def _dictionaries(
 
 
 def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
-    """The numbers of a dictionary; raises `NotServed` if some are beyond their type."""
+    """The numbers in a dictionary; raises `NotServed` if one does not fit the declared type."""
     form = np.dtype(_NUMBERS[stored.plain_kind])
     if len(content) != count * form.itemsize:
         raise DamagedPage
@@ -366,7 +366,7 @@ def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
 
 
 def _texts(content: bytes, count: int) -> list[str]:
-    """Texts, each after its length."""
+    """The texts in a dictionary: each is stored behind its length, of 4 bytes."""
     texts, place = [], 0
     for _ in range(count):
         start = place + 4
@@ -378,21 +378,21 @@ def _texts(content: bytes, count: int) -> list[str]:
 
 
 def _plain_integers(chunks: Sequence[Chunk], plain_kind: int) -> tuple[int, list[str]]:
-    """The smallest plain integer, and all integers up to the largest, by the statistics.
+    """The smallest plain integer, and the texts of all integers from it to the largest.
 
-    The kernel refuses an integer outside this range, so wrong statistics change no count. If all
-    row groups have dictionaries, no plain integer is expected.
+    Both are from the statistics of the chunks. If they are wrong, the kernel meets an integer
+    outside this range and does not serve the file. Without plain chunks, there are no integers.
     """
     plain = [chunk for chunk in chunks if not chunk.encodings & _BY_DICTIONARY]
     if not plain:
         return 0, []
     if plain_kind == NO_PLAIN:
-        raise NotServed  # texts are only known by their places
+        raise NotServed  # without a dictionary, the texts are not known before the count
     form = np.dtype(_NUMBERS[plain_kind])
     extremes = [value for chunk in plain for value in chunk.extremes or (b"",)]
     if any(len(value) != form.itemsize for value in extremes):
         raise NotServed
-    # The smallest and the largest integer of each chunk, in turn.
+    # Smallest and largest alternate, chunk by chunk.
     ends = np.frombuffer(b"".join(extremes), dtype=form)
     low, high = int(ends[::2].min()), int(ends[1::2].max())
     if not 0 <= high - low < _MOST_LEVELS:

@@ -97,7 +97,6 @@ class _File(NamedTuple):
 
     @property
     def every_table(self) -> list[Cells]:
-        """The cells, and the extra tables."""
         return [self.cells, *self.tables]
 
     def counted(self, plan: Plan) -> PartialCounts:
@@ -125,8 +124,8 @@ class _File(NamedTuple):
     ) -> list[tuple[float, float]]:
         """Counts a row group in all tables, by pages that are read once.
 
-        Returns for each table the largest weight, and the most that rounding took away; raises
-        `NotServed` where the kernel does not serve it.
+        Returns the largest weight and the largest rounding error for each table; raises `NotServed`
+        if the kernel does not serve the row group.
         """
         group = self.groups[number]
 
@@ -206,7 +205,7 @@ def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
 
 
 def prove(file: SourceFile) -> SourceFile:
-    """The file once the pages of all columns that are read fit its footer."""
+    """The file after its `unproven` columns were checked; raises `DataError` for a damaged one."""
     assert file.layout is not None
     check_pages(file.path, file.file.path, file.layout, file.unproven)
     return replace(file, unproven=frozenset())

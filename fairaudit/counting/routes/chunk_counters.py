@@ -1,7 +1,7 @@
 """Polars route: extra tables, histograms and sums of scores, in the same pass as the cells.
 
-Every table is the mixed radix of small codes and one `bincount` per batch, so a hundred tables of a
-thousand cells cost less time than a single table of all their columns, and need no other memory.
+A batch is counted in each table by one `bincount`: the number of a cell is made of the codes of its
+levels (mixed radix). A hundred tables of a thousand cells take less time than one of all columns.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from fairaudit.counting.raw_counts import (
 from fairaudit.cube.histogram import Bins, bins_of
 
 Column = tuple[NDArray[np.integer], tuple[Level, ...]]
-"""The codes of a batch, a place among levels for each row, and the level that each stands for."""
+"""A column of a batch: for each row the code of its level, and the levels in order of codes."""
 
 _EXACT = 2**53
-"""Up to here floats add up people exactly, which is how `bincount` takes weights."""
+"""`bincount` adds weights as floats, which is exact up to this sum."""
 
 
 class TableCounter:
@@ -55,7 +55,7 @@ class TableCounter:
         self._tail = tail
 
     def add(self, columns: Mapping[Key, Column], people: Ints | None) -> None:
-        """Counts a batch: the codes of each key, and the people of each row (None: one each)."""
+        """Counts a batch; each row is that many `people` (None: each is one person)."""
         codes = self._codes(columns)
         if self.too_wide is not None:
             return
@@ -96,14 +96,14 @@ class TableCounter:
         )
 
     def _flat(self, codes: Sequence[Ints], keys: Sequence[Key]) -> Ints:
-        """One number for the codes of several keys; 0 for those of none."""
+        """One number of a cell for each row, from its codes; without keys, a single 0."""
         flat = np.zeros(1, dtype=np.int64)
         for code, key in zip(codes, keys, strict=True):
             flat = flat * len(self._levels[key]) + code
         return flat
 
     def _codes(self, columns: Mapping[Key, Column]) -> dict[Key, Ints]:
-        """The codes of a batch by our own order of levels; makes room for new ones, at the end."""
+        """The codes of a batch by the levels met so far; new levels get the next codes and room."""
         old = {key: len(levels) for key, levels in self._levels.items()}
         own_codes = {}
         for key, known in self._levels.items():
@@ -137,7 +137,8 @@ class TableCounter:
 
 
 _MOST_HERE = 4 * MOST_ENTRIES
-"""Each thread keeps finer bins if need be, so that the result does not depend on the split."""
+"""Most counts of all scores in a thread (256 MB). They are more than in the result, which joins
+bins further, so the split of rows over threads does not change the bins of the result."""
 
 _HALF = 31
 _MOST = 2**62
@@ -145,7 +146,7 @@ _SLACK = 1024
 
 
 class _Piece(NamedTuple):
-    """Counts of one grouping while its levels stayed the same, in bins joined by `shift` bits."""
+    """Finished counts of a grouping, by the levels then known; 2^`shift` finest bins are one."""
 
     levels: tuple[tuple[Level, ...], ...]
     shift: int
@@ -153,7 +154,7 @@ class _Piece(NamedTuple):
 
 
 class ScoreCounter:
-    """Counts a score of a plan by several groupings; all scores share the room there is."""
+    """Counts a score by several groupings; `_MOST_HERE` is shared equally by all scores."""
 
     def __init__(self, plan: Plan, column: str) -> None:
         self._groupings = plan.scores[column]
@@ -164,13 +165,10 @@ class ScoreCounter:
         self._base = 0
         self._low = np.empty(0)
         self._high = np.empty(0)
-        self._fits = True
+        self._sums_fit = True
 
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
-        """Counts a batch: the codes of each key, the scores (NaN: none), and people of each row.
-
-        The score of a row that counts 0 people is ignored.
-        """
+        """Counts a batch: codes, scores (NaN: none) and people of each row (0: ignored)."""
         known = ~np.isnan(scores)
         if people is not None:
             known &= people > 0
@@ -182,24 +180,24 @@ class ScoreCounter:
             return
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
-        # The terms of the sums, and the most that they add; none once a score is too large.
+        # `terms` are added to the sums, `load` bounds what they add. `_sums_fit`: no sum overflows.
         largest, times = float(np.abs(scores).max()), 1 if people is None else people
         largest_count = 1 if people is None else int(people.max())
         load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
-        self._fits = self._fits and largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST
+        self._sums_fit = self._sums_fit and largest * SCORE_ROOT_SCALE < 2**_HALF and load < _MOST
         terms: tuple[Ints, ...] = ()
-        if self._fits:
+        if self._sums_fit:
             roots = np.rint(scores * SCORE_ROOT_SCALE).astype(np.int64)
             squares = roots * roots
             total = np.rint(scores * SCORE_SCALE).astype(np.int64)
-            # The squares are added up by their halves.
+            # The upper and the lower bits of squares have separate sums.
             parts = (total, roots, squares >> _HALF, squares & (2**_HALF - 1))
             terms = tuple(part * times for part in parts)
-        load = load if self._fits else 0.0
+        load = load if self._sums_fit else 0.0
         for number, keys in enumerate(self._groupings):
             of_keys = tuple(columns[key][1] for key in keys)
             table = self._dense[number]
-            if table is None or table.load + load >= _MOST or not table.follow(of_keys):
+            if table is None or table.load + load >= _MOST or not table.match_levels(of_keys):
                 self._close(number)
                 table = self._dense[number] = _Dense(of_keys, len(self._low))
             table.load += load
@@ -218,7 +216,7 @@ class ScoreCounter:
             dense.add(cell, place, scores, times, terms)
 
     def closed(self, keys: Sequence[RawKey]) -> RawScores:
-        """All that was counted, by the levels of the keys of the cells."""
+        """All counts, with codes by the levels of `keys`."""
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         place = {key.key: number for number, key in enumerate(keys)}
@@ -239,7 +237,7 @@ class ScoreCounter:
             ]
             parts = [piece.histogram for piece in pieces]
             histogram = RawHistogram.join(numbers, parts, lookups, of_pieces)
-            histograms.append(histogram if self._fits else replace(histogram, sums=None))
+            histograms.append(histogram if self._sums_fit else replace(histogram, sums=None))
         return RawScores(tuple(histograms), bins, self._shift)
 
     def _close(self, number: int) -> None:
@@ -250,7 +248,7 @@ class ScoreCounter:
             self._dense[number] = None
 
     def _make_room(self, low: int, high: int) -> None:
-        """Widens the range of bins to hold these, and joins bins in pairs where 64 MB are full."""
+        """Widens the bins to the range `low` to `high`; joins pairs of bins if room is short."""
         width = len(self._low)
         first, last = low >> self._shift, high >> self._shift
         if width and self._base <= first and last < self._base + width:
@@ -294,14 +292,14 @@ class ScoreCounter:
 
 
 class _Dense:
-    """The dense counts of one grouping: [cells, bins], and the sums of each cell."""
+    """The counts of one grouping as an array [cells, bins], and the sums of each cell."""
 
     def __init__(self, levels: tuple[tuple[Level, ...], ...], width: int) -> None:
         self.levels = levels
         self.size = math.prod(map(len, levels))
         self.load = 0.0
         self.places = np.arange(self.size)
-        self._followed = levels
+        self._matched = levels
         self._counts = np.zeros((self.size, width), dtype=np.int64)
         self._sums = np.zeros((5, self.size), dtype=np.int64)
         self._low = np.full(self.size, np.inf)
@@ -315,7 +313,7 @@ class _Dense:
         people: Ints | int,
         terms: tuple[Ints, ...],
     ) -> None:
-        """Adds a batch: the cell, bin and score of each row, its people and its terms."""
+        """Adds a batch: for each row the cell, the bin, the score, the people and the terms."""
         np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
         np.minimum.at(self._low, cell, scores)
         np.maximum.at(self._high, cell, scores)
@@ -323,19 +321,19 @@ class _Dense:
         for total, term in zip(self._sums[1:], terms, strict=False):
             np.add.at(total, cell, term)
 
-    def follow(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
-        """Whether these levels have `places` here; their order may differ."""
-        if levels == self._followed:
+    def match_levels(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
+        """Sets `places` for levels in another order; False if some are not among `levels`."""
+        if levels == self._matched:
             return True
         if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):
             return False
         cells = np.ix_(*(places(new, own) for new, own in zip(levels, self.levels, strict=True)))
         self.places = np.arange(self.size).reshape([*map(len, self.levels)])[cells].reshape(-1)
-        self._followed = levels
+        self._matched = levels
         return True
 
     def resize(self, width: int, offset: int) -> None:
-        """Widens the range of bins; those that there are begin at the offset."""
+        """Changes the number of bins to `width`; the existing bins begin at `offset`."""
         counts = np.zeros((self.size, width), dtype=np.int64)
         counts[:, offset : offset + self._counts.shape[1]] = self._counts
         self._counts = counts

@@ -118,8 +118,8 @@ class Numbers:
             compared = {*rule.numeric, *rule.dated}
             if all(schema[name] == pl.String and name not in compared for name in pair):
                 message = (
-                    f"{pair[0]!r} and {pair[1]!r} would be compared as text, so that 9 comes after "
-                    f"10; for numbers write {pair[0]} - {pair[1]} and compare with 0"
+                    f"{pair[0]!r} and {pair[1]!r} would be compared as text, and as text 9 is more "
+                    f"than 10; to compare numbers, compare {pair[0]} - {pair[1]} with 0"
                 )
                 raise PlanError([PlanFault(message)])
         for name in sorted(rule.logical):

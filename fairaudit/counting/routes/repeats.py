@@ -105,7 +105,7 @@ def _find_order(rows: pl.DataFrame, column: str, form: CsvFormat) -> str:
         return number
     unread = int((~rows[date].str.contains(_MOMENT).fill_null(value=False)).sum())
     if unread:
-        what = f"neither a date nor a number in {quoted(column)}, so the latest one is not known"
+        what = f"neither a date nor a number in {quoted(column)}, so it is unclear which is latest"
         rows_hold = "row of a person with several rows holds"
         if unread > 1:
             rows_hold = "rows of people with several rows hold"

@@ -30,17 +30,15 @@ from fairaudit.cube.rows import Features
 _LEAST_HELD = 200_000
 """Number of rows in memory before they are grouped for the first time."""
 
-
 _SLACK = 4
 """Between two groupings, memory may hold a fourth more entries than the budget."""
 
-
 _PARTS = 16
-"""The entries in memory are in this many parts, by profile; a grouping copies one at a time."""
+"""Number of parts that entries are split into, by profile. Grouping copies a single part."""
 
 
 class RowGroups:
-    """The people read so far, in part not grouped yet, and the numbers of missing values."""
+    """Collects the people that are read, and counts missing values; grouping joins equal people."""
 
     def __init__(self, plan: RowPlan, counts: Counts) -> None:
         self.plan = plan
@@ -54,7 +52,7 @@ class RowGroups:
         self.limit = _LEAST_HELD
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Takes people of the raw cells, and leaves out who lacks a feature."""
+        """Adds people, each with a raw cell; people without all features are only counted."""
         names = [own(f"feature {name}") for name in self.plan.similarity.columns]
         self.rows += self._count(rows)
         for feature, name in zip(self.plan.similarity.columns, names, strict=True):
@@ -77,7 +75,7 @@ class RowGroups:
             if len(known) > MOST_LEVELS:
                 what = f"{name!r} has over {MOST_LEVELS:,} levels, which is too many to match"
                 raise PlanError([PlanFault(f"{what}: is it an id?", name)])
-            # Without a row Polars gives no type.
+            # Without rows, Polars ignores `return_dtype`, so there is a cast.
             codes = values.replace_strict(levels, places, return_dtype=pl.Int32).cast(pl.Int32)
             hashes = np.fromiter(map(hash_text, known), np.uint64, len(known))
             profiles = mix(profiles, hashes[codes.to_numpy()])
@@ -116,7 +114,6 @@ class RowGroups:
         self.limit = max(min(2 * self.held, most + most // _SLACK), _LEAST_HELD)
 
     def _list_profiles(self) -> Hashes:
-        """The profiles of all entries in memory."""
         hashes = (frame[own("profile")].to_numpy() for frames in self.parts for frame in frames)
         return np.concatenate([*hashes])
 
@@ -136,7 +133,7 @@ class RowGroups:
         levels = []
         codes = np.zeros((rows.height, len(similarity.categorical)), dtype=np.int64)
         for place, (name, values) in enumerate(self._categories(rows)):
-            # Levels are sorted at last: which was met first is up to the threads.
+            # The order of levels so far depends on the threads, so they are sorted.
             known = sorted(self.levels.get(name, {}))
             ranks = {level: code for code, level in enumerate(known)}
             lookup = np.array([ranks[level] for level in self.levels.get(name, {})] or [0])
@@ -179,7 +176,7 @@ class RowGroups:
 
 
 def mix(hashes: Hashes, values: Hashes) -> Hashes:
-    """A hash of a hash and a value, in this order."""
+    """Hashes of pairs (hash, value); the order of a pair matters."""
     return hash_rows(hashes ^ values, SEED)
 
 
@@ -191,7 +188,7 @@ def hash_text(text: str) -> int:
 def read_rows(
     batches: Sequence[Batch], counts: Counts, plan: RowPlan, progress: Progress
 ) -> RawRows:
-    """The people of the raw cells one by one, as far as the filter keeps them."""
+    """The people whom the filter keeps, each with its raw cell; equal people are one entry."""
     progress.start("reading people one by one", counts.read, "rows")
     collected = RowGroups(plan, counts)
     # The raw cell of each combination of raw levels among the rows that the filter keeps.

@@ -60,7 +60,7 @@ FRAME_NAME = "<data frame>"
 class Frame:
     """A data frame in memory, of any library that the engine reads.
 
-    A stream that can be read but once is replaced by what it held.
+    A stream that can be read only once is replaced by its content.
     """
 
     def __init__(self, frame: Any) -> None:  # noqa: ANN401  # of any library
@@ -70,13 +70,13 @@ class Frame:
 class SourceFile(Frozen):
     """A file to read: its name in the report, where its bytes are read from, and its columns.
 
-    A data frame has no format. `layout` and `types` of the columns are what a Parquet file says of
-    itself; in CSV all is text. `partitions` are the columns that its folders spell, not its bytes.
-    `unproven` are those whose pages only the native route may read, which checks them. `repeated`
-    are the rows (from 0) that repeat a person and are left out, None before they are looked for.
+    A data frame has no format. `layout` and `types` come from the footer of a Parquet file; columns
+    of CSV are text. `partitions` are the columns that the names of folders add. Pages of `unproven`
+    columns are not checked yet: only the native route may read them, because it checks them.
+    `repeated` are the rows (from 0) that repeat a person and are left out, None before the search.
 
-    Once it is checked, its text is proven to be what the reader will see: `records` is its control
-    total, without `blank` lines, and `counts` are those by a plan, if the same reading had them.
+    After the check, `records` is the control total: the number of rows, without `blank` lines, that
+    readers must find. `counts` is a plan with its counts, if the check counted the file as well.
     """
 
     file: DataFile
@@ -134,10 +134,7 @@ class Reader(Protocol):
 
 
 def reader_of(form: InputFormat | None) -> Reader:
-    """The module that reads files of a format, imported when it is asked for the first time.
-
-    A data frame has no format, and no reader.
-    """
+    """The module that reads files of a format, imported at its first use."""
     assert form is not None
     module: Any = import_module(f"fairaudit.counting.sources.{form.reader}")
     reader: Reader = module

@@ -12,7 +12,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources import SourceFile, reader_of
 
-DATE_HINT = "correct it, or leave it empty where it stands for no date"
+DATE_HINT = "correct the date; if it means that no date is known, leave it empty"
 
 
 def own(name: str) -> str:
@@ -22,7 +22,6 @@ def own(name: str) -> str:
 
 ROW = own(own("row"))
 """The column with the number of a row of the file."""
-
 
 OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
 """Kinds of people of a row with masked counts: observed, of hidden level, perhaps none at all."""

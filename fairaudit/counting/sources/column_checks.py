@@ -1,4 +1,4 @@
-"""Checks columns of a plan: none lacks; those of one name are equal, or refused; types differ."""
+"""Checks of the columns of files: missing columns, repeated names, types that differ."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
 
 
 def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFault]:
-    """The columns of a file that are needed, and not read for their name or their type."""
+    """Faults of needed columns that cannot be read because of their name or type."""
     for name in sorted(columns_read([plan]) & {*file.header}):
         place = name if name in plan.columns else None
         if is_pattern(name):

@@ -126,8 +126,8 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
         raise DataError.unreadable(name, f"{where}: lines end in CR alone; end them in LF")
     if not re.search(record(form.separator, "*"), text):
         hint = (
-            "check its quotes; if it runs over several lines, count them in `skip_rows`, and name "
-            "the columns by `format: {header: […]}`"
+            "check its quotes; if the header has several lines, skip them with `skip_rows`, and "
+            "name the columns with `format: {header: […]}`"
         )
         raise DataError(f"{spot}: the header is not well-formed CSV", hint)
     try:

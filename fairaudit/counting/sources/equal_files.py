@@ -76,7 +76,7 @@ def compare_files(
 
 
 def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[list[Item]]:
-    """The items of each key that several have."""
+    """Lists of two or more items with the same key."""
     groups: dict[Hashable, list[Item]] = {}
     for item in items:
         groups.setdefault(key(item), []).append(item)

@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["check_file", "find_line", "read_columns", "read_first", "read_schema", "scan_files"]
 
 MOST_BYTES = 2**32
-"""The largest workbook, unpacked: its sheet is read into memory."""
+"""Most bytes of an unpacked workbook, because a sheet is read into memory."""
 
 MOST_ROWS = 2**20
-"""The most rows that Excel itself allows."""
+"""Most rows of a sheet: the limit of Excel itself."""
 
 MOST_CELLS = 2**24
-"""The most cells from the first to the last row and column: empty ones are read as well."""
+"""Most cells of a sheet, including empty cells before the last row and column."""
 
 _LONGEST = 2**24
-"""The bytes of a row that are looked at together."""
+"""Most bytes of a row before its XML is searched in parts."""
 
 _ROW = re.compile(rb"<(?:\w+:)?row\b")
 _PLACE = re.compile(rb"""\br=["']([A-Z]{1,3})\d""")
@@ -51,7 +51,7 @@ _NUMBER = re.compile(rb"""[^>]*?\br=["'](\d+)""")
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-    """The file as a CSV copy of its sheet, with the columns that its header names."""
+    """The file as a CSV copy of its sheet, with its columns."""
     copy = copy_sheet(file, form, copies)
     return csv_reader.read_columns(copy, replace(form, encoding="utf-8"), copies)
 
@@ -82,8 +82,7 @@ def copy_sheet(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
 def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
     """The sheet to read: the declared sheet, or the only sheet with rows.
 
-    Raises `UsageError` without the package, `DataError` without such a sheet, or if several hold
-    rows.
+    Raises `UsageError` if python-calamine is not installed, `DataError` without such a sheet.
     """
     name = file.file.path
     try:
@@ -129,7 +128,7 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
 
 
 def _find_extent(sheet: IO[bytes]) -> tuple[int, int]:
-    """The numbers of the last row and column of a sheet, as XML; 0 and 0 for another document."""
+    """The numbers of the last row and column of a sheet, from its XML; 0, 0 for another file."""
     rows, most, letters, rest = -1, 0, set[bytes](), b""
     is_at_end = False
     while not is_at_end:
@@ -142,7 +141,7 @@ def _find_extent(sheet: IO[bytes]) -> tuple[int, int]:
         for piece in pieces:
             found = _NUMBER.match(piece)
             rows = max(rows + 1, int(found[1]) if found else 0)
-            # Cells without a place follow each other.
+            # Cells without a reference such as A1 follow each other without gaps.
             most = max(most, piece.count(b"<c") + piece.count(b":c"))
     # The number of a column is 1 for A, and 27 for AA.
     numbers = (reduce(lambda number, sign: 26 * number + sign - 64, name, 0) for name in letters)

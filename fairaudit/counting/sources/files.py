@@ -1,4 +1,4 @@
-"""Finds data files by paths, folders, globs; refuses unknown addresses (`ftp://`); their names."""
+"""Data files: finds those that paths, folders and globs name, and names them in reports."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _ADDRESS = re.compile(r"jdbc:|([^/\s]+)://", re.IGNORECASE)
 
 
 class Files(Frozen):
-    """The files that paths, folders and globs name; relative ones start from `base`.
+    """Paths, folders and globs of data files; relative ones start at `base`.
 
-    `may_repeat` says that files with the same content are meant.
+    `may_repeat` allows files with identical content.
     """
 
     entries: tuple[str, ...]
@@ -49,7 +49,7 @@ class Files(Frozen):
 
     @property
     def are_counts(self) -> bool:
-        """Whether they hold counts, by their names, and not rows; some of each is an error."""
+        """Whether their names are those of counts files; raises `UsageError` if only some are."""
         stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
         if any(stored) and not all(stored):
             what = "the data mixes files of rows and files of counts"
@@ -67,7 +67,7 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
     notices: list[Notice] = []
     for entry in entries:
         try:
-            named = _named_by(entry, base, notices)
+            named = _find_named(entry, base, notices)
             for path in named:
                 if not is_spooled(path):
                     refuse_path(path)
@@ -84,7 +84,7 @@ def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Not
 
 
 def name_file(path: Path) -> str:
-    """A path as the report names it: relative where it lies below here, and as printable text."""
+    """The name of a file in reports: printable, and relative if it is in the current folder."""
     if is_spooled(path):
         return STDIN
     if (origin := find_origin(path)) is not None:
@@ -95,12 +95,7 @@ def name_file(path: Path) -> str:
     return os.fsencode(plain).decode(errors="backslashreplace")
 
 
-def name_files(entries: Sequence[str], base: Path) -> dict[str, str]:
-    """The path of each file that paths, folders and globs name, by its name in the report."""
-    return {name_file(path): str(path) for path in find_files(entries, base)[0]}
-
-
-def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
+def _find_named(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     """The files that one entry of `data` names; `-` is stdin."""
     if entry == STDIN:
         return [spool_stdin()]
@@ -137,11 +132,11 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
             notices.append(Notice(what, Subjects.NOBODY))
         files = [entry for entry in matches if entry not in folders]
         _refuse_table_files(f"the glob {entry} finds files of", files)
-        return _some(files, f"the glob {entry} matches no file", "check the pattern")
+        return _require_files(files, f"the glob {entry} matches no file", "check the pattern")
     try:
         path.stat()
     except FileNotFoundError as error:
-        # The similar names in its folder, with any suffix; none if the folder is unreadable.
+        # Suggest data files of its folder with a similar name before the first dot.
         there = list[str]()
         with contextlib.suppress(OSError):
             found = (entry.name for entry in os.scandir(path.parent))
@@ -153,12 +148,12 @@ def _named_by(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
             f"the file {entry} does not exist{near}",
             f"check the path; looked in {Path(mask(str(path))).parent}",
         ) from error
-    # A pipe, or a device: opening it fails.
+    # It is a pipe or a device, which the readers refuse.
     return [path]
 
 
 def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
-    """The files in a folder whose format is known; for a table with a log, its snapshot."""
+    """The data files below a folder; a Delta or Iceberg table is one file, its current rows."""
     table = find_table(path)
     if table is not None:
         return [fetch_table(Place.here(path), entry, table)]
@@ -176,11 +171,11 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
         else:
             others.append(name)
     notices += note_unread(entry, others)
-    return _some(known, f"the folder {entry} holds no file to audit", list_formats())
+    return _require_files(known, f"the folder {entry} holds no file to audit", list_formats())
 
 
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
-    """Raises `DataError` if files are of a table with a log, which alone knows its rows."""
+    """Raises `DataError` if files belong to a Delta or Iceberg table: its log says which count."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
     is_of_table = any(map(marks_table, files))
     for folder in above:
@@ -192,10 +187,9 @@ def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
 
 
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """The matches of a pattern below a folder, in order; names that begin with a dot are hidden.
+    """The matches of a pattern below a folder, by name; `*` does not match a dot at the start.
 
-    In contrast to the standard library, it raises `OSError` if a folder may not be read: no folder
-    is left out silently.
+    Other than `glob`, it raises `OSError` for a folder that may not be read instead of skipping it.
     """
     refuse_path(folder)
     if not parts:
@@ -213,7 +207,7 @@ def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
-    """A folder and all folders in it, each once, even if several links lead to it."""
+    """A folder and all folders below it; each once, even if links lead to it several times."""
     seen = set() if seen is None else seen
     real = os.path.realpath(folder)
     if real not in seen:
@@ -225,14 +219,14 @@ def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
 
 
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
-    """The entries of a folder, by name: those that begin with a dot, or the others."""
+    """The entries of a folder, by name: only `hidden` ones (with a dot first), or only others."""
     refuse_path(folder)
     with os.scandir(folder) as entries:
         shown = [entry for entry in entries if entry.name.startswith(".") is hidden]
     return sorted(shown, key=lambda entry: entry.name)
 
 
-def _some(files: list[Path], message: str, hint: str) -> list[Path]:
+def _require_files(files: list[Path], message: str, hint: str) -> list[Path]:
     if not files:
         raise NothingToAudit(message, hint)
     return files

@@ -259,5 +259,5 @@ def _find_azure(account: str | None = None) -> dict[str, str]:
 
 
 def _find_endpoint() -> str | None:
-    """That of a store of another maker than Amazon."""
+    """The address of an S3 store that is not Amazon's, from the environment."""
     return os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")

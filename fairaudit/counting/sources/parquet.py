@@ -1,13 +1,12 @@
-"""Parquet footer and page headers, checked first: damaged, encrypted, too large row groups.
+"""Parquet footers and page headers: refuses damaged, encrypted files and too large row groups.
 
-Readers trust sizes and counts: after a flipped bit they allocate more memory than the machine has,
-or throw an exception that is not caught, and the whole command dies. So the footer is read here
-first, and then the header of every page of the columns that are used, which takes a few
-microseconds a page. If a page has a checksum, its bytes are compared with it.
+Arrow and Polars trust the sizes in a file: after a flipped bit they allocate more memory than the
+machine has, or end the process. So this module first checks the footer, and then the header of each
+page of the columns that are used (a few microseconds a page), and checksums where pages have them.
 See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 
-Metadata is in the compact protocol of Thrift, read as plain values by field number; no length is
-trusted beyond the given bytes.
+The metadata are Thrift structs in the compact protocol, read as mappings from field to value.
+A length that is larger than the rest of the bytes is an error.
 https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
@@ -26,23 +25,23 @@ from fairaudit.base.names import quoted
 from fairaudit.counting import load_kernel
 
 MOST_ROWS = 2**28
-"""More rows than that in one row group are not read: its columns alone would take gigabytes."""
+"""Most rows in a row group: a single column of more rows would take gigabytes."""
 
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
 _TAIL = 8
-"""The length of the footer, and the magic."""
+"""The bytes at the end of a file: the length of the footer (4), and the magic (4)."""
 
 _FEW_BYTES, _MANY_BYTES = 256, 2**24
-"""The header of a page is short as a rule; with statistics of long texts it may be longer."""
+"""Bytes that are read for the header of a page: first few, then many if it has long statistics."""
 
 _MOST_AT_ONCE = 2**25
-"""Most bytes of pages that are read together: reading each page separately costs more time."""
+"""Most bytes of a column chunk that is read and checked at once, which is faster than by page."""
 
 _INT = 2**31
 _LARGEST = 2**62
 NO_FILE = "not a Parquet file, or damaged or truncated"
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
-"""The bytes of a value by its physical type; for a text, the bytes of its length."""
+"""The bytes of a value by its physical type; a text has at least 4, for its length."""
 
 _FIXED = 7
 DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
@@ -53,9 +52,10 @@ TEXT = 6
 
 
 class Leaf(Frozen):
-    """A column as it is stored: its path, physical type, width, and whether it repeats in a row.
+    """A stored column: path, physical type (`kind`), bytes of a value (`width`), nesting.
 
-    `is_optional` says whether it may be null, if it is not nested.
+    `repeats`: a row may have several values. `is_optional`: a value may be null; only meaningful
+    for columns that are not nested.
     """
 
     path: tuple[str, ...]
@@ -66,10 +66,10 @@ class Leaf(Frozen):
 
 
 class Chunk(Frozen):
-    """A column in a row group: the number of values, their encodings, and the place of its bytes.
+    """A column in a row group: its bytes are from `start` to `stop` in the file.
 
-    `extremes` are the bytes of the smallest and the largest value, and `nulls` is the number of
-    nulls, if the file states them: they are not checked.
+    `extremes` (the bytes of the smallest and the largest value) and `nulls` (how many) are None if
+    the file does not state them. Nothing checks that they are right.
     """
 
     leaf: Leaf
@@ -89,7 +89,7 @@ class Chunk(Frozen):
         path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
         values = _int(meta.get(5), _LARGEST)
         sound = values >= rows if leaf.repeats else values == rows
-        # An empty row group may have no page of values: its offset is 0, the place of the magic.
+        # An offset of 0 means no such page: a file begins with the magic.
         offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
         start = min((offset for offset in offsets if offset), default=0)
         stop = start + _int(meta.get(7), end + 1)
@@ -111,13 +111,13 @@ class Chunk(Frozen):
         )
 
     def check(self, file: int) -> None:
-        """Raises `_Damaged` if its pages do not add up to it, or a checksum is wrong."""
+        """Raises `_Damaged` if its pages do not fill its bytes, or a count or checksum is wrong."""
         native, size = load_kernel(), self.stop - self.start
         if native is not None and size <= _MOST_AT_ONCE:
             content = read_at(file, size, self.start)
             if are_sound(native, content, self):
                 return
-        # The walk over the pages reports the fault, or finds none.
+        # Without the kernel, for a large chunk, and to name the fault, Python reads page by page.
         values, offset = 0, self.start
         while offset < self.stop:
             try:
@@ -138,7 +138,7 @@ class Chunk(Frozen):
                 is_sound = 0 <= header.values <= self.values
                 values += header.values
             if header.kind == DATA_V2:
-                # A page of the second version says the size of its levels, and its rows.
+                # The header of such a page also has the sizes of its levels and its rows.
                 sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
                 is_sound = (
                     is_sound
@@ -158,7 +158,7 @@ class Chunk(Frozen):
 
 
 class RowGroup(Frozen):
-    """A row group: its rows, and its columns."""
+    """The number of rows of a row group, and its columns."""
 
     rows: int
     chunks: tuple[Chunk, ...]
@@ -169,14 +169,14 @@ class RowGroup(Frozen):
 
 
 class Layout(Frozen):
-    """The content of a footer without contradictions."""
+    """The content of a footer, found to be without contradictions."""
 
     rows: int
     groups: tuple[RowGroup, ...]
 
     @classmethod
     def read(cls, footer: Struct, end: int) -> Layout:
-        """The layout in a footer, before which the file has `end` bytes."""
+        """The layout in a footer, which begins at byte `end` of the file."""
         leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
         groups = []
         for group in map(_struct, _list(footer.get(4, []))):
@@ -192,7 +192,7 @@ class Layout(Frozen):
 
 
 class Header(NamedTuple):
-    """The header of a page, which has `start` bytes: sizes and counts that are absent are -1."""
+    """The header of a page, of `start` bytes; a field that the page does not have is -1."""
 
     kind: int
     start: int
@@ -210,7 +210,7 @@ class Header(NamedTuple):
 
 
 class _Damaged(Exception):
-    """Something that no sound file has; its text says what, where it is worth saying."""
+    """The file is damaged; the text says how, or is empty."""
 
 
 def read_layout(path: Path, name: str) -> Layout:
@@ -267,10 +267,7 @@ def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str])
 
 
 def read_at(file: int, size: int, offset: int) -> bytes:
-    """Up to `size` bytes of a file from a place on, by a descriptor that one thread alone uses.
-
-    In two calls, since `pread` is not on every platform.
-    """
+    """Up to `size` bytes from `offset` on; it moves the descriptor, as Windows has no `pread`."""
     os.lseek(file, offset, os.SEEK_SET)
     return os.read(file, size)
 
@@ -280,7 +277,7 @@ def _encrypted(name: str) -> DataError:
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:
-    """The columns that a schema describes, a tree in the form of a list."""
+    """The columns of a schema, whose tree is stored as a list: each node before its children."""
     leaves: list[Leaf] = []
     open_: list[tuple[tuple[str, ...], int, bool]] = []
     for number, element in enumerate(elements):
@@ -326,7 +323,7 @@ def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
 
 
 def header_in_python(content: bytes) -> Header:
-    """The header that the bytes begin with, as the kernel reads it; slower, and always there."""
+    """The header at the start of the bytes: the same as from the kernel, for when it is missing."""
     fields, start = read_struct(content)
     kind = _int(fields.get(1), 4)
     page = _struct(fields.get({DATA: 5, _INDEX: -1, DICTIONARY: 7, DATA_V2: 8}[kind], {}))
@@ -354,7 +351,7 @@ def header_in_python(content: bytes) -> Header:
 
 
 def _int(value: Value, below: int) -> int:
-    """A whole number from 0, below a bound."""
+    """The value as a whole number; raises `_Damaged` unless 0 ≤ value < `below`."""
     if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < below:
         raise _Damaged
     return value
@@ -377,13 +374,13 @@ Struct: TypeAlias = Mapping[int, Value]
 
 _DEEPEST = 32
 _WIDEST = 63
-"""The shift of the last group of seven bits in a number of 64 bits."""
+"""A number has 64 bits in groups of seven: the shift of the last group."""
 
 _TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
     1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
 )  # fmt: skip
 _LARGE = 15
-"""A list of fewer elements has its size in its first byte."""
+"""Mark of a list whose size is behind its first byte; a shorter one has its size in that byte."""
 
 
 class Malformed(ValueError):
@@ -391,7 +388,7 @@ class Malformed(ValueError):
 
 
 def read_struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
-    """The struct that begins there, and where it ends; raises `Malformed` if none does."""
+    """The struct at `offset`, and where it ends; raises `Malformed` without a struct."""
     try:
         return _read_fields(data, offset, 0)
     except IndexError as error:
@@ -399,7 +396,7 @@ def read_struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
 
 
 def _read_fields(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value], int]:
-    # There is one for each page of a file: numbers, which most fields are, are read right here.
+    # Called for each page of a file. Most fields are numbers, so these are read without a call.
     values: dict[int, Value] = {}
     field = 0
     while head := data[offset]:
@@ -436,7 +433,7 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
         offset += 1
         if size == _LARGE:
             size, offset = _number(data, offset)
-        _has(data, offset, size)
+        _require_bytes(data, offset, size)
         values: list[Value] = []
         for _ in range(size):
             value, offset = _value(kind, data, offset, depth + 1)
@@ -454,11 +451,11 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
 
 
 def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
-    """Passes over a map: Parquet has none."""
+    """Skips a map, since no field of Parquet is a map; None, and where it ends."""
     size, offset = _number(data, offset)
     if size:
         kinds, offset = data[offset], offset + 1
-        _has(data, offset, size)
+        _require_bytes(data, offset, size)
         for _ in range(size):
             _, offset = _value(kinds >> 4, data, offset, depth + 1)
             _, offset = _value(kinds & 15, data, offset, depth + 1)
@@ -466,12 +463,12 @@ def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
 
 
 def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
-    _has(data, offset, size)
+    _require_bytes(data, offset, size)
     return data[offset : offset + size], offset + size
 
 
-def _has(data: bytes, offset: int, size: int) -> None:
-    """Refuses what is longer than the bytes that are left: an element takes one at least."""
+def _require_bytes(data: bytes, offset: int, size: int) -> None:
+    """Raises `Malformed` if `size` bytes, or elements (at least one byte each), are not left."""
     if size > len(data) - offset:
         raise Malformed
 

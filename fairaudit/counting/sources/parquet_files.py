@@ -1,6 +1,6 @@
 """Parquet reader (entry point): columns, partitions (`year=2026/`), checks, lazy frame.
 
-Folders named `year=2026` above a file are columns of it, too, as Hive has them.
+A folder named `year=2026` adds a column `year` to the files in it (partitions of Hive).
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from pyarrow._parquet import ParquetReader
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-"""What Hive calls the folder of rows that have no value."""
+"""The value in the name of the folder for rows without a value."""
 
 _BATCH = 65_536
 """Rows in memory at once while a file is copied."""
 
 
 def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceFile:
-    """The file with what its footer says, its types as Arrow names them; refuses a damaged one."""
+    """The file with its columns, Arrow types and layout; raises `DataError` if it is damaged."""
     import pyarrow as pa
 
     layout = read_layout(file.path, file.file.path)
@@ -47,7 +47,7 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     types = {column.name: str(column.type) for column in schema}
-    # The columns that the folders right above a file spell; those of the file come before them.
+    # The columns that folders add; a column of the file itself replaces one of the same name.
     above: list[tuple[str, str | None]] = []
     path = PurePosixPath(find_origin(file.path) or str(file.path.absolute()))
     for folder in path.parent.parts[::-1]:
@@ -66,9 +66,8 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
 
 
 def _open(path: Path) -> ParquetReader:
-    """Arrow's reader of a file."""
     try:
-        # What `ParquetFile` wraps; to load that takes ten times as long as to read a footer.
+        # Importing `pyarrow.parquet` takes ten times as long as reading a footer.
         from pyarrow._parquet import ParquetReader
 
         reader = ParquetReader()
@@ -83,10 +82,10 @@ def _open(path: Path) -> ParquetReader:
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
 ) -> SourceFile:
-    """The file once the pages of all columns that are read, and not left unproven, fit its footer.
+    """The file, after its pages were compared with its footer.
 
-    Where a plan reads what the folders spell, a copy of the columns that are read has that, too;
-    raises `DataError` without space for it.
+    Only columns that are read and not `unproven` are compared. If plans read columns that folders
+    add, it is a temporary copy with these columns; raises `DataError` if the disk has no space.
     """
     assert file.layout is not None
     wanted = columns_read(plans)

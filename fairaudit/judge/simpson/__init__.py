@@ -69,7 +69,6 @@ _DESCRIPTIONS = {
     "is left.",
 }
 
-
 NotCompared: TypeAlias = tuple[Group, Ineligibility]
 """A group that could not be compared, and the reason."""
 

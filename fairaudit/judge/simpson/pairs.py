@@ -344,10 +344,7 @@ def find_explained_share(
 def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
-    """The reversals with p-values that are corrected for all comparisons of their scan.
-
-    The p-value is 1 if a reversal was not tested.
-    """
+    """The reversals with p-values corrected for all comparisons of their scan (untested: 1)."""
     names, p = [], np.ones(max(comparisons, len(reversals)))
     for index, reversal in enumerate(reversals):
         kind, joined = reversal.kind, reversal.joined

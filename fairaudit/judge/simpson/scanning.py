@@ -109,10 +109,7 @@ def scan_reversals(
 
 
 def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
-    """The reversals that fewer columns do not show as strongly and as significantly.
-
-    Those come first that matter most.
-    """
+    """The reversals that fewer columns do not show as strongly and as significantly."""
     shown = {
         (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
             reversal.kind.strength,
@@ -287,8 +284,8 @@ class _PairScan:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair of groups is" if skipped == 1 else "pairs of groups are"
             why = (
-                f"{skipped} {pairs} not compared by {attribute} given {given}: both groups of a "
-                f"pair occur together for fewer than two values of {given}"
+                f"{skipped} {pairs} not compared by {attribute} given {given}: fewer than two "
+                f"values of {given} have people of both groups"
             )
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 

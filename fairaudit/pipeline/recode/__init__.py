@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from fairaudit.base.errors import (
 )
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import is_like_total, listing, quoted
+from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
-from fairaudit.counting.plan import MASKED
-from fairaudit.counting.raw_counts import RawKey
-from fairaudit.cube import Cube, Role, Rows, add_up, distinct_rows
+from fairaudit.counting.plan import MASKED, MISSING
+from fairaudit.cube import Cube, Ints, Role, Rows, add_up, distinct_rows
 from fairaudit.pipeline.recode.cells import Cells, notice_left_out
 from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
 from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
@@ -48,11 +48,12 @@ from fairaudit.pipeline.recode.scores import (
     notice_odd_scores,
     table_cubes,
 )
-from fairaudit.spec import Expected, Spec
+from fairaudit.spec import Expected, Outcome, Protected, Spec
 
 _VALUE = re.compile(r"'(?:[^']|'')*'")
 _COMPARED = re.compile(
-    r"""(?<![\w).])(?:(\w+)|"([^"]+)"|`([^`]+)`)\s*(?:==?|<>|!=|\b(?:not\s+)?in\s*\()"""
+    r"""(?<![\w).])(?:(\w+)|"([^"]+)"|`([^`]+)`)\s*(?:==?|<>|!=|\b(?:not\s+)?in\s*\("""
+    r"""|\bis\s+(?:not\s+)?distinct\s+from\b)"""
     rf"""\s*({_VALUE.pattern}(?:\s*,\s*{_VALUE.pattern})*)""",
     re.IGNORECASE,
 )
@@ -62,6 +63,8 @@ _SURE_DIGITS = 6
 """The digits in which two sums of counts agree by chance once in a million tables."""
 _NOTABLE_DIGITS = 2
 """The digits in which they agree by chance once in a hundred tables."""
+_ROUNDED_DIGITS = 4
+"""The same for numbers that agree only up to rounding, or only where the level occurs."""
 _ROUNDED_MEAN = 0.005
 """The relative error of a sum that is computed from a printed mean."""
 _FEWEST_PARTS = 2
@@ -77,7 +80,8 @@ class Cubes(Frozen):
     `tables` are the extra cubes in which subgroups are searched. `left_out` are the rows that the
     filter keeps and the cube does not hold, if any. `rows` are the people of the cube one by one,
     if a metric needs them. `alike` is the cube in which levels with similar spelling are joined, if
-    there are such levels.
+    there are such levels. `moving` are the columns cut at quantiles that missing numbers could
+    move, with the number of people who lack one.
     """
 
     cube: Cube
@@ -89,6 +93,7 @@ class Cubes(Frozen):
     alike: Alike | None
     described: tuple[Described, ...]
     attributes: tuple[AttributeNumbers, ...]
+    moving: Mapping[str, int]
 
 
 def recode(counts: Counts, spec: Spec) -> Cubes:
@@ -150,7 +155,21 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         alike=None if spec.suppress_below is not None else cells.joined(),
         described=tuple(describe(counts, spec, axis_of)),
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
+        moving=dict(_count_moving(counts, spec)),
     )
+
+
+def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:
+    """The columns cut at quantiles that missing numbers could move, and how many are missing."""
+    columns: list[Protected | Outcome] = [*spec.groupable, *spec.outcomes]
+    for one in columns:
+        edges = one.bins if isinstance(one, Protected) else [one.threshold and one.threshold.above]
+        for (column, share), cut in counts.plan.cuts.items():
+            if column == one.column.value and cut.edge in edges:
+                missing = counts.cut_key(column).codes == MISSING
+                people = int(counts.people[missing & (counts.kept == 1)].sum())
+                if cut.may_move(share, people):
+                    yield one.name, people
 
 
 def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
@@ -159,74 +178,109 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     A level holds totals if it has as many people as all other levels together, and one of these is
     true: its name means a total, or the numbers are equal in each combination of the other columns
     and so large that chance is unlikely. A filter may have removed parts of the total, so it counts
-    too if the numbers are equal before the filter. Only tables of counts have such rows.
+    too if the numbers are equal before the filter. Only tables of counts have such rows. A level
+    whose numbers are equal up to rounding, or that some combinations lack, only has a notice.
     """
-    plan = counts.plan
-    if not plan.is_table:
-        return counts
-    columns = {
-        attribute.name: attribute.column.value
-        for attribute in (*spec.protected, *spec.strata)
-        if not (attribute.is_cut or attribute.derivation or attribute.model)
-    }
-    for outcome in spec.outcomes:
-        if outcome.has_classes and outcome.threshold is None and outcome.counts is None:
-            columns[outcome.name] = outcome.column.value
-    for column_name, column in columns.items():
-        raw_key = counts.text_key(column)
-        for code, level in enumerate(raw_key.levels):
-            is_total = raw_key.codes == code
-            people, kept, masked = counts.people, counts.kept == 1, counts.kept == MASKED
-            total, others = (int(people[kept & side].sum()) for side in (is_total, ~is_total))
-            hidden, of_others = (int(people[masked & side].sum()) for side in (is_total, ~is_total))
-            there = kept
-            if total and people[is_total].sum() == people[~is_total].sum():
-                there = np.ones_like(kept)
-            elif not (total and others <= total + hidden and total <= others + of_others):
+    plan, people, masked = counts.plan, counts.people, counts.kept == MASKED
+    for name, levels, codes, others in _list_text_columns(counts, spec) if plan.is_table else ():
+        kept, found = counts.kept == 1, list[tuple[int, bool, float]]()
+        for code in (code for code, level in enumerate(levels) if is_like_total(level)):
+            (total, rest), every, (hidden, of_rest) = (
+                [int(people[marks & side].sum()) for side in (codes == code, codes != code)]
+                for marks in (kept, people > 0, masked)
+            )
+            if every[0] == every[1] or rest - hidden <= total <= rest + of_rest:
+                found.append((code, True, math.inf))
+        for there in (np.ones_like(kept), kept):
+            found += _find_sums(counts, codes, others, there)
+        for code, is_exact, digits in found:
+            is_total = codes == code
+            if not people[is_total & (counts.kept == 1)].any():
                 continue
-            name, digits = level or "", math.inf  # totals of a database (ROLLUP) are blank
-            if not is_like_total(name):
-                digits = _count_equal_digits(counts, raw_key, code, there)
-            what = f"{quoted(name)} has as many people as all other levels together"
+            what = f"{quoted(levels[code])} has as many people as all other levels together"
             # Rows of scores and of further tables cannot be left out here.
-            if digits >= _SURE_DIGITS and not (plan.scores or plan.tables):
+            if is_exact and digits >= _SURE_DIGITS and not (plan.scores or plan.tables):
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
-                why = "its rows are totals, and are left out as filtered rows"
-                problems.note(column_name, f"{what}: {why}")
-            elif digits >= _NOTABLE_DIGITS:
-                what += ", in each combination of the other columns; if its rows are totals, "
-                what += "people are counted twice: leave them out with `filter`"
-                problems.note(column_name, what)
+                what += ": its rows are totals, and are left out as filtered rows"
+            elif digits >= (_NOTABLE_DIGITS if is_exact else _ROUNDED_DIGITS):
+                where = "" if is_exact else " that has it, up to rounding"
+                what += f", in each combination of the other columns{where}; if its rows are "
+                what += "totals, people are counted twice: leave them out with `filter`"
+            else:
+                continue
+            problems.note(name, what)
     return counts
 
 
-def _count_equal_digits(counts: Counts, raw_key: RawKey, code: int, there: Marks) -> float:
-    """The decimal digits in which a level equals the sum of two or more other levels.
+def _list_text_columns(
+    counts: Counts, spec: Spec
+) -> Iterator[tuple[str, Sequence[str], Ints, list[Ints]]]:
+    """The columns of groups and classes: name, levels, codes, and the codes of other columns.
 
-    It does so in each combination of the other columns, or 0 is returned. The digits of all
-    combinations are added up. If all levels have the same distribution over the combinations, equal
-    totals imply equal numbers in each of them: only the digits of the total count.
+    Each column of a combination is one of them.
+    """
+    made = {one.name: one.columns for one in counts.plan.derived}
+    columns = [
+        (one.name, one.column.value)
+        for one in (*spec.protected, *spec.strata)
+        if not (one.is_cut or one.model) and isinstance(one.derivation, Combination | None)
+    ]
+    columns += [
+        (one.name, one.column.value)
+        for one in spec.outcomes
+        if one.has_classes and one.threshold is None and one.counts is None
+    ]
+    for name, column in columns:
+        key, sources = counts.text_key(column), made.get(column, (column,))
+        rows = [(level or "").split(BETWEEN, len(sources) - 1) for level in key.levels]
+        texts = [np.unique(part, return_inverse=True) for part in zip(*rows, strict=True)]
+        codes = [place[key.codes] for _, place in texts]
+        for at, (levels, _) in enumerate(texts):
+            others = [
+                other.codes
+                for other in counts.keys
+                if sources[at] not in made.get(other.key.column, (other.key.column,))
+            ]
+            shown = [level.replace(ABSENT, "") for level in levels.tolist()]
+            part = sources[at] if column in made else name
+            yield part, shown, codes[at], [*others, *codes[:at], *codes[at + 1 :]]
+
+
+def _find_sums(
+    counts: Counts, codes: Ints, others: Sequence[Ints], there: Marks
+) -> Iterator[tuple[int, bool, float]]:
+    """The levels that equal the sum of two or more others where they occur, up to rounding.
+
+    For each, whether it is exact and in every combination of the other columns, and the decimal
+    digits in which they agree, added up over the combinations. If all levels have the same
+    distribution over the combinations, only the digits of the total count. Each count may be off by
+    half the unit of all counts.
     """
     there = there & (counts.people > 0)
-    people, levels = counts.people[there], raw_key.codes[there]
-    others = [key.codes[there] for key in counts.keys if key is not raw_key]
-    others = [np.zeros_like(people), *others]
-    combinations, place = distinct_rows(np.stack(others, axis=1).astype(np.int32))
-    own = add_up(np.where(levels == code, people, 0), place, len(combinations))
+    people, own_codes = counts.people[there], codes[there]
+    columns = [np.zeros_like(people), *(other[there] for other in others)]
+    combinations, place = distinct_rows(np.stack(columns, axis=1).astype(np.int32))
     everybody = add_up(people, place, len(combinations))
-    numbers, group = np.unique(levels, return_inverse=True)
-    if (everybody != 2 * own).any() or len(numbers) <= _FEWEST_PARTS:
-        return 0.0
-    for sums in counts.amounts.values():
+    pairs, index = distinct_rows(np.stack([own_codes, place], axis=1).astype(np.int32))
+    own, (of_level, of_place) = add_up(people, index, len(pairs)), pairs.T
+    sizes = add_up(people, own_codes, codes.max(initial=0) + 1)
+    size, off, unit = np.count_nonzero(sizes), np.zeros_like(sizes), np.gcd.reduce(people)
+    np.maximum.at(off, of_level, np.abs(everybody[of_place] - 2 * own))
+    is_alike = len(pairs) == size * len(combinations)
+    is_alike &= np.allclose(own / sizes[of_level], everybody[of_place] / people.sum())
+    is_close = (off <= unit * size / 2) & (sizes > 0) & (size > _FEWEST_PARTS)
+    for code in np.flatnonzero(is_close).tolist():
+        mine = of_level == code
+        among = np.isin(place, of_place[mine])
         # The sums of numbers, too, up to the rounding of means.
-        amounts = np.array(sums, dtype=np.float64)[there]
-        if not np.isclose(2 * amounts[levels == code].sum(), amounts.sum(), rtol=_ROUNDED_MEAN):
-            return 0.0
-    pairs, index = distinct_rows(np.stack([group, place], axis=1).astype(np.int32))
-    shares = add_up(people, index, len(pairs)) / add_up(people, group, len(numbers))[pairs[:, 0]]
-    is_alike = len(pairs) == len(numbers) * len(own)
-    is_alike &= np.allclose(shares, (own / own.sum())[pairs[:, 1]])
-    return float(np.log10(1 + (own.sum() if is_alike else own)).sum())
+        amounts = [np.array(sums, dtype=np.float64)[there] for sums in counts.amounts.values()]
+        both = [(2 * one[own_codes == code].sum(), one[among].sum()) for one in amounts]
+        if all(np.isclose(*pair, rtol=_ROUNDED_MEAN) for pair in both):
+            is_exact = bool(mine.sum() == len(combinations) and not off[code])
+            agreeing = (sizes[code] if is_alike else own[mine]) / (
+                unit + 2 * off[code] if off[code] else 1
+            )
+            yield code, is_exact, float(np.log10(1 + agreeing).sum())
 
 
 def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:

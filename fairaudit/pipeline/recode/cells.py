@@ -1,4 +1,4 @@
-"""Raw cells by audited columns: the cube, the ledger of rows, people who are left out, by group.
+"""Raw cells become the cube of an audit: which cells stay, who is left out, the ledger of rows.
 
 Every row that leaves the audit here has a line in the ledger.
 """
@@ -38,6 +38,7 @@ from fairaudit.cube import (
     distinct_rows,
     name_groups,
 )
+from fairaudit.judge.left_out import LeftOutReason
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.recode.columns import DROP, Axis, amounts, audited_rows, cluster_codes
 from fairaudit.pipeline.recode.outcomes import Alike
@@ -73,13 +74,13 @@ class LostGroup(Frozen):
 
 
 class Cells:
-    """Raw cells by their audited `codes` [C, K]: which `stay`, and why the others leave.
+    """The raw cells with their audited `codes` [C, K], and marks [C] of what happens to them.
 
-    The filter keeps the `seen` cells, the cube holds those that stay. `why` is the number of the
-    reason (a column and a rule) for which a cell leaves. `others` leave by `others: drop` alone,
-    `missing` because a value is missing in a column of one of the `roles`, each with the key of
-    `missing` that drops it. `is_fitted`: bins or strata are fitted to the rows that stay. In a
-    published report, groups of fewer than `threshold` people count as the largest such group.
+    The filter does not remove cells that are `seen`; the cube holds those that `stays` marks. `why`
+    is the place in `reasons` (a column and a rule) of the reason why a cell leaves: `others` by
+    `others: drop` alone, `missing` because a value is missing. `roles` maps each role whose missing
+    values drop rows to the key of `missing` that says so. `is_fitted`: bins or strata are fitted to
+    the rows that stay. `threshold` is `suppress_below`: smaller numbers of people are raised.
     """
 
     def __init__(self, counts: Counts, axes: Sequence[Axis], spec: Spec) -> None:
@@ -102,7 +103,7 @@ class Cells:
                     self.missing = self.missing | (gone & (reason == as_missing))
                     reasons.append((axis.column, reason))
                     self.stays = self.stays & ~gone
-        # The cube has attributes and strata, even without known levels, but no numbers.
+        # Numbers have no levels and are not in the cube; protected columns and strata always are.
         groupings = {Role.PROTECTED, Role.STRATUM}
         self._axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
         self.keys = tuple(axis.key for axis in self._axes)
@@ -137,7 +138,7 @@ class Cells:
 
     @property
     def are_left_out(self) -> bool:
-        """Whether the filter keeps cells that the cube does not hold."""
+        """Whether people or rows that the filter does not remove are not in the cube."""
         counts = self.counts
         nobody = (counts.kept == 1) & (counts.people == 0) & (counts.rows > 0)
         is_left_out = self.ledger.dropped or self.ledger.undecided or nobody.any()
@@ -170,7 +171,7 @@ class Cells:
         possible: Marks | None = None,
         people: Ints | None = None,
     ) -> Cube:
-        """The cube of some cells, by codes of their axes; `possible` ones may belong to it."""
+        """The cube of the cells in `stays`; those in `possible` may belong to it or not."""
         counts = self.counts
         people = counts.people if people is None else people
 
@@ -257,12 +258,16 @@ class Cells:
         masked = self.why == len(self.reasons) - 1
         return np.asarray(self.seen & masked & (self.counts.people > 0))
 
-    def uncounted(self) -> Iterator[tuple[bool, Cube]]:
-        """A cube for each reason to leave, and whether the reason is an undecided filter."""
+    def uncounted(self, strata: Grouping) -> Iterator[tuple[LeftOutReason, Cube]]:
+        """A cube for each reason to leave; dropped rows of unknown stratum have that reason."""
         gone = self.seen & ~self.stays & ~self.masked & (self.counts.people > 0)
+        lack = [self.is_unknown(key.name) for key in self.keys if key.name in strata]
+        lacking = np.any([np.zeros_like(gone), *lack], axis=0) & ~self.undecided
         for number in sorted(set(self.why[gone].tolist())):
-            is_undecided = number == len(self.reasons) - 2
-            yield is_undecided, self._gather(gone & (self.why == number), self.codes)
+            mine, is_undecided = gone & (self.why == number), number == len(self.reasons) - 2
+            reason = LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED
+            parts = (reason, mine & ~lacking), (LeftOutReason.UNKNOWN_STRATUM, mine & lacking)
+            yield from ((why, self._gather(one, self.codes)) for why, one in parts if one.any())
 
     def by_level(self, name: str, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""
@@ -284,9 +289,10 @@ class Cells:
     ) -> Cube:
         """The cube with `optional` people, who may belong to it or not.
 
-        All other people have a group of `by` and all `needed` outcomes. With `jointly`, people who
-        lack one of them are counted, too, and those of masked counts are optional. An undecided row
-        may replace the row of its person: that many people of every cell are optional.
+        All other people have a group of `by` and all `needed` outcomes; with `jointly`, people who
+        lack one of them also count, and people of masked counts are optional. An undecided row may
+        be the row that counts for its person, instead of a row in any cell. So in each cell as many
+        people are optional as there are such rows.
         """
         used = [key for key in self.keys if key.name in needed]
         if jointly:
@@ -300,7 +306,7 @@ class Cells:
         replacing = self.count_replacing(optional)
         if not replacing:
             return self._gather(stays, self.codes, optional)
-        # Which raw cells they leave does not matter, if the table of the check has them as one.
+        # Raw cells that are one cell in the table of the check share that number of people.
         columns = [self._place(name) for name in (*by, *strata, *(key.name for key in used))]
         index = distinct_rows(self.codes[:, columns])[1]
         people, replaced = self.counts.people, np.zeros_like(self.counts.people)

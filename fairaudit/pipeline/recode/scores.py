@@ -61,7 +61,7 @@ class Recoding(Frozen, eq=False):
     def of_column(
         cls, column: Protected | Outcome, axis_of: Mapping[str, Axis], counts: Counts
     ) -> Recoding:
-        """The lookup of a column of the spec, from the axis of its name."""
+        """The lookup of a column of the spec."""
         raw = counts.plan.find_key(column.column.value, is_cut=column.is_cut)
         return cls.of(axis_of[column.name], raw, counts)
 
@@ -96,7 +96,7 @@ class Distribution(Frozen, eq=False):
         strata: Sequence[Group] | None = None,
     ) -> Histogram:
         """The histogram of a grouping, for these groups and strata or for all that occur."""
-        raw = self._finest(by, given)
+        raw = self._find_histogram(by, given)
         if raw is None:
             raise ValueError(f"no histogram by {by} given {given} was counted")
         g, group_names = self._index(by, raw, raw.codes, groups)
@@ -142,10 +142,10 @@ class Distribution(Frozen, eq=False):
 
     def covers(self, by: Grouping, given: Grouping) -> bool:
         """Whether a histogram by all these columns was counted."""
-        return self._finest(by, given) is not None
+        return self._find_histogram(by, given) is not None
 
-    def _finest(self, by: Grouping, given: Grouping) -> RawHistogram | None:
-        """The raw histogram that has all these columns."""
+    def _find_histogram(self, by: Grouping, given: Grouping) -> RawHistogram | None:
+        """The first raw histogram that has all these columns; None without one."""
         needed = {self.columns[name].raw for name in (*by, *given)}
         return next(
             (histogram for histogram in self.raw.histograms if needed <= set(histogram.keys)), None
@@ -214,7 +214,7 @@ class AttributeNumbers(Frozen, eq=False):
 def attribute_numbers(
     counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]
 ) -> Iterator[AttributeNumbers]:
-    """Each numeric attribute by each outcome for which the spec asks for a slope.
+    """The numbers of each pair of attribute and outcome whose slope the spec asks for.
 
     A bin of several values is placed at its middle.
     """
@@ -284,13 +284,16 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
 
 
 Recodings = Mapping[str, tuple[Key, Recoding]]
-"""A column by its name: the raw key it is made of, and a code for each of its raw codes."""
+"""By name of a column: its raw key, and the recoding of the raw codes."""
 
 
 def feature_recodings(
     counts: Counts, spec: Spec, problems: Problems
 ) -> dict[str, tuple[Key, Recoding]]:
-    """How each feature is recoded; the cells do not have features, so each level is one cell."""
+    """How each feature is recoded.
+
+    Raw cells have no features, so each feature is recoded in counts with one cell for each level.
+    """
     recodings = {}
     for attribute in spec.features:
         key = feature_key(spec, attribute)
@@ -323,8 +326,8 @@ def table_cubes(
 ) -> tuple[Cube, ...]:
     """A cube for each combination of columns in which subgroups are searched.
 
-    The cubes count people, also as their `rows`. Empty if the cells have all columns. Raises
-    `DataError` for missing features if `missing: {strata: error}`.
+    `rows` of the cubes are people as well. Empty if the cells have all columns. Raises `DataError`
+    for missing features if `missing: {strata: error}`.
     """
     if not counts.tables or spec.subgroups is None:
         return ()
@@ -377,7 +380,7 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
         if n:
             people = "person is" if n == 1 else "people are"
             what = f"{name}: of {n:,} it is not known; those {people} in no subgroup by it"
-            yield Notice(what, Subjects.NEVER)
+            yield Notice(f"{what}, and could change what is found", Subjects.NEVER)
 
 
 def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
@@ -400,7 +403,7 @@ class Described(Frozen, eq=False):
 
 
 def describe(counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]) -> Iterator[Described]:
-    """Every declared feature by every attribute, if the spec asks to describe them."""
+    """Each declared feature by each protected attribute, if the spec has `describe`."""
     if not spec.describe:
         return
     tables = {frozenset(key.key for key in table.keys): table for table in counts.tables}

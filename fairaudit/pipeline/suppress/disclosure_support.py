@@ -339,7 +339,6 @@ class Support:
 
 
 def _value_under(asked: Check | MetricRequest, by: Grouping, given: Grouping) -> Value:
-    """The value of the metric of a check or a request, under its terms."""
     metric, terms, against = asked.metric, asked.terms, asked.against
     numbers = _numbers(metric)
     is_cut = terms.at is not None or _cuts_score(numbers) or against is not None

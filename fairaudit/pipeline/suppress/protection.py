@@ -41,7 +41,6 @@ _NODES = 2_000
 Pieces: TypeAlias = frozenset[tuple[int, int]]
 """Counts by pieces of scores: the place of their `ScorePieces`, and their number there."""
 
-
 Matrix: TypeAlias = Any
 """A sparse matrix of scipy, which ships no types."""
 
@@ -106,7 +105,6 @@ class _System(Frozen, eq=False):
 
     @property
     def unknowns(self) -> int:
-        """The number of unknowns."""
         return int(self.matrix.shape[1])
 
 

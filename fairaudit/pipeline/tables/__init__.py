@@ -23,6 +23,7 @@ from fairaudit.metrics import Disparity, Metric, TableMetric, find_comparison_id
 from fairaudit.metrics.other_names import find_ranges
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline.tables.audit import Audit, has_room_for_lattice, list_rates
+from fairaudit.pipeline.tables.check_notices import notice_unsearched
 from fairaudit.pipeline.tables.lattice import (
     curves,
     epsilons,
@@ -81,6 +82,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
         definitions=tuple(_definitions(requests)),
         notices=(
             *write_notices(audit, subsets),
+            *notice_unsearched(findings),
             *waiving.write_notices(waivers, date.fromisoformat(described.created[:10])),
         ),
         scores=tuple(

@@ -331,10 +331,7 @@ class Tables:
         against: str | None = None,
         exclusion: Exclusion = NO_EXCLUSION,
     ) -> Evaluation:
-        """A metric on the table of a place, minus its value for the outcome `against` if given.
-
-        Excluded groups are not compared.
-        """
+        """A metric on the table of a place, minus its value for the outcome `against` if given."""
         key = (metric, place, against, terms, exclusion.groups)
         known = self._evaluations.get(key)
         if known is None:
@@ -347,6 +344,17 @@ class Tables:
                 absent = self.list_absent(by)
                 table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
+            needs, columns = metric.requirements, {*by}
+            if not needs and not isinstance(metric, PeopleCount):  # the first of several numbers
+                needs = frozenset({Requirement.PREDICTION, Requirement.LABEL})
+            if needs & {Requirement.PREDICTION, Requirement.CLASSES} and terms.at is None:
+                columns |= {of, against or of}
+            if Requirement.LABEL in needs:
+                columns |= {"label"}
+            moving = self._cubes.moving if self.cube is self._cubes.cube else {}
+            if people := max((moving[name] for name in columns & {*moving}), default=0):
+                table = replace(table, moving=people)
+                other = None if other is None else replace(other, moving=people)
             table = exclude_groups(table, exclusion)
             other = None if other is None else exclude_groups(other, exclusion)
             known = self._evaluations[key] = evaluate_against(metric, table, terms, other)

@@ -9,10 +9,10 @@ import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.names import describe_group, quoted
+from fairaudit.base.names import describe_group, listing, quoted
 from fairaudit.cube import Grouping, GroupTable, Marks
-from fairaudit.judge import AnyCheck, Check, Limit
-from fairaudit.judge.entries import mark_underweighted
+from fairaudit.judge import AnyCheck, Check, Finding, Limit, Status
+from fairaudit.judge.entries import UNSEARCHED, mark_underweighted
 from fairaudit.metrics import (
     Disparity,
     GroupMetric,
@@ -92,6 +92,17 @@ _IMPOSSIBILITIES = (
         lambda base, ppv, npv: (base - 1 + npv) / (ppv - 1 + npv),
     ),
 )
+
+
+def notice_unsearched(findings: Iterable[Finding]) -> Iterator[Notice]:
+    """Notices on checks that pass although opposite gaps in their strata could not be found."""
+    passed = [finding for finding in findings if finding.status is Status.PASS]
+    told = {
+        (item.reason, row.check.metric_id): None for row in passed for item in row.not_evaluated
+    }
+    for reason in dict.fromkeys(reason for reason, _ in told if reason.startswith(UNSEARCHED)):
+        metrics = [metric for other, metric in told if other == reason]
+        yield Notice(f"{listing(metrics)}: {reason}", Subjects.ANYBODY)
 
 
 def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
@@ -356,8 +367,8 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
                 for g in few
             ]
             yield Notice(
-                f"{check.id}: these groups are too small to show a gap as wide as the limit "
-                f"({limit}), and can be the highest or the lowest by chance: "
+                f"{check.id}: these groups are small: chance alone can cause a gap as wide as the "
+                f"limit ({limit}), so they can have the highest or the lowest rate by chance: "
                 f"{_list_some(smallest)}",
                 Subjects.ANYBODY,
             )

@@ -254,7 +254,7 @@ def epsilons(
         parameters, smoothing = request.terms.parameters, "no smoothing"
         if pseudo and parameters.towards is not None:
             smoothing = f"smoothing: {pseudo * classes:g} is added to the counts of each group, "
-            smoothing += "divided like the outcomes of all groups together"
+            smoothing += "in the proportions of the outcomes of all groups together"
         elif pseudo:
             smoothing = f"smoothing: {pseudo:g} is added to the count of each outcome, "
             smoothing += f"{pseudo * classes:g} in total"
@@ -264,7 +264,9 @@ def epsilons(
                 f"ε of a subset ({largest}) exceeds the intersection's ({epsilon})"
             )
         # Values to compare ε with: a scale, not a guarantee (Foulds & Pan §3.3).
-        regime = "for comparison: ε is 0.22 for a ratio of four fifths, and 1.10 for a third"
+        regime = (
+            "for comparison: a ratio of four fifths gives ε = 0.22, a ratio of a third ε = 1.10"
+        )
         if math.isinf(epsilon):
             regime = "an infinite ε bounds nothing: an outcome has probability 0 in one group, but "
             regime += "not in another"
@@ -383,10 +385,7 @@ _THRESHOLDS = 20
 
 
 def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
-    """Curves of a score: of all people, and of each group of each attribute, if labels are known.
-
-    The confidence of intervals is 1 - `alpha`.
-    """
+    """Curves of a score, of all people and of each group of each attribute; needs labels."""
     thresholds: Ints | None = None
     for histogram in histograms:
         scores = ScoreCounts(

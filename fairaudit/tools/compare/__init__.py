@@ -291,8 +291,9 @@ class Comparison(Document, tag=True):
     @classmethod
     def of(cls, changes: Changes, exit_code: int) -> Comparison:
         """The document of some changes, with the exit code of the command."""
-        checks, rates = changes.check_counts, changes.rate_counts
-        return cls(Summary(exit_code, checks=checks, rates=rates), changes)
+        compared, worse, better = map(len, (changes.checks, changes.worse, changes.better))
+        checks = {"compared": compared, "worse": worse, "better": better}
+        return cls(Summary(exit_code, checks=checks, rates=changes.rate_counts), changes)
 
 
 _DOCUMENTS = {

@@ -68,7 +68,6 @@ class _Side(Frozen):
 
     @classmethod
     def of(cls, result: AuditResult) -> _Side:
-        """The side of a result."""
         return cls(
             result,
             {finding.check.id: finding for finding in result.findings},

@@ -254,7 +254,6 @@ def list_conditions(
 
 
 def _list_settings(result: AuditResult) -> dict[str, object]:
-    """The settings of an audit by name."""
     provenance = result.provenance
     rule, inference = provenance.exclude_below, provenance.inference
     return {

@@ -434,12 +434,6 @@ class Changes(Frozen):
         return tuple(check for check in self.checks if check.is_better)
 
     @property
-    def check_counts(self) -> Mapping[str, int]:
-        """The number of checks in both results, and how many are worse or better."""
-        compared, worse, better = map(len, (self.checks, self.worse, self.better))
-        return {"compared": compared, "worse": worse, "better": better}
-
-    @property
     def rate_counts(self) -> Mapping[str, int]:
         """The number of rates in both, of significant changes, and of worse and better ones."""
         ways = [rate.change.way for rate in self.rates if rate.change.significant]

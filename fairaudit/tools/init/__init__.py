@@ -247,7 +247,6 @@ _SHAPES: dict[Role, Callable[[ColumnProfile, FileProfile], bool]] = {
     Role.WEIGHT: lambda column, _: is_positive_number(column),
 }
 
-
 OUTCOMES = (Role.LABEL, Role.PREDICTION, Role.DECISION)
 _CUT = re.compile(r"\s*(>=|<=|>|<)\s*(-?\d+(?:\.\d+)?)\s*")
 _BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
@@ -256,7 +255,6 @@ _BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
     "<=": ("at_most", operator.le),
     "<": ("below", operator.lt),
 }
-
 
 _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
     Role.SCORE: (is_number, "number"),

@@ -37,7 +37,6 @@ _MOST_LISTED = 6
 _FEW = 30
 _AGE = (0, 120)
 
-
 _STAGES = (
     "applied applicant application submitted received",
     "screened screening screen reviewed shortlisted",

@@ -231,7 +231,7 @@ def test_the_latest_is_by_dates_or_numbers_never_by_letters() -> None:
         row["on"] = day
     with pytest.raises(DataError, match="2 rows of people with several rows hold neither a date"):
         audit(pl.DataFrame(rows), {"latest": "on"})
-    with pytest.raises(DataError, match="so the latest one is not known") as raised:
+    with pytest.raises(DataError, match="so it is unclear which is latest") as raised:
         audit(pl.DataFrame(rows), {"latest": "on"}, dates={"on": "%d/%m/%Y"})
     assert (
         raised.value.hint

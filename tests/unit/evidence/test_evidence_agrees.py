@@ -185,7 +185,7 @@ def test_an_averaged_gap_is_tested_by_itself() -> None:
             "Cochran–Mantel–Haenszel", "equal in every stratum",
         )  # fmt: skip
         assert beside["p"] == pytest.approx(0.5051, abs=1e-4)
-        said = ", that no stratum has a gap: p = .5051 (Cochran–Mantel–Haenszel)"
+        said = ", a second test, that no stratum has a gap: p = .5051 (Cochran–Mantel–Haenszel)"
         assert said in check["sentence"]
         told = "sure: Is the gap more than chance? Yes: p < .0001 ("
         assert told in check["sentence"]

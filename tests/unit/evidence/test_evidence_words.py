@@ -246,4 +246,4 @@ def test_tables_name_the_correction_behind_their_marks(correction: str, named: s
     asked = spec("selection_rate", inference={"correction": correction})
     result = fairaudit.audit(asked, people({"a": (18, 60), "b": (28, 60)}))
     text = render(content.document(result))
-    assert f"after correction ({named}) for the tests of its table;" in " ".join(text.split())
+    assert f"after correction ({named}) for all tests of the same table;" in " ".join(text.split())

@@ -646,7 +646,7 @@ def test_averages_over_strata_are_not_bounded_and_say_so(audit_csv: Audit) -> No
     found = only(audit_csv(STRATA, in_strata(average="pooled"))).missing
     assert found is not None
     assert (found.low, found.missing_outcome) == (None, 2)
-    assert found.reason == "rates are averaged over strata"
+    assert found.reason == "the rates are averaged over strata"
 
 
 def test_thresholds_and_models_keep_their_bounds(audit_csv: Audit) -> None:

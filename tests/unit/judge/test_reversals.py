@@ -414,7 +414,7 @@ def test_the_sentence_of_berkeley() -> None:
         "44.52 % (1,198/2,691), p < .0001; after adjustment for department no clear "
         "gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
         "(Cochran–Mantel–Haenszel); reversed for 4 of 6 values of department, with 66.8 % of the "
-        "people; the reversal: p = .2169, the larger p of the two gaps."
+        "people; the reversal: p = .2169, the p-value of the less certain gap."
     )
 
 
@@ -432,9 +432,9 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
         "other weights give other gaps after adjustment: +4.3 points if each stratum is weighted "
-        "by its people of both groups; +3.6 points if it is weighted by the mean of its share of "
-        "one group and its share of the other. The overall gap of -14.2 points is the second of "
-        "these, plus -17.8 points because the two groups are spread differently" in text
+        "by its people of both groups; +3.6 points if it is weighted by the mean of two shares "
+        "(its share of one group, and its share of the other). The overall gap of -14.2 points is "
+        "the sum of these +3.6 points and of -17.8 points that result from the different" in text
     )
     assert "accounts for" not in text
 
@@ -589,7 +589,7 @@ def test_a_report_defines_its_labels_and_heads_the_share_of_people() -> None:
     )
     assert "overall gap not left The overall gap is significant (p below 0.05" in text
     assert "of people" in text
-    assert "Of people: the stratum's share of both groups together (not its" in text
+    assert "“of people”: the stratum's share of the people of both groups (not its" in text
     assert "evidence that the gaps have opposite directions: p " in text
 
 

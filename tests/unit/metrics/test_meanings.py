@@ -136,7 +136,8 @@ def test_equal_predictive_values_go_with_different_base_rates() -> None:
     for name in family:
         record = find_metric(name)
         assert record is not None
-        assert "one kind of error never occurs" in record.caution
+        error = "negative" if name.startswith(("negative", "false_omission")) else "positive"
+        assert f"Decisions without false {error}s are an exception." in record.caution
     for every in (*CATALOGUE, *COMPARISONS):
         assert "by necessity" not in every.caution
 
@@ -153,6 +154,25 @@ def test_equal_error_rates_and_different_base_rates_make_predictive_values_diffe
             values.setdefault(row.metric, []).append(row.estimate.value)
     assert sorted(values["positive_predictive_value"]) == pytest.approx([24 / 38, 40 / 50])
     assert sorted(values["negative_predictive_value"]) == pytest.approx([40 / 50, 56 / 62])
+
+
+def test_only_the_error_that_a_predictive_value_counts_makes_an_exception() -> None:
+    """TPR 1 and FPR .2 at base rates .3 and .5: no false negatives, and PPV differs, NPV not."""
+    (tp, fp, fn, tn), other = (30, 14, 0, 56), (50, 10, 0, 40)
+    assert Fraction(fp, fp + tn) == Fraction(other[1], other[1] + other[3])
+    assert Fraction(tp, tp + fp) != Fraction(other[0], other[0] + other[1])
+    assert Fraction(tn, tn + fn) == Fraction(other[3], other[3] + other[2]) == 1
+    # TPR .5 and FPR 0: no false positives, and PPV is the same, NPV not.
+    (tp, fp, fn, tn), other = (15, 0, 15, 70), (25, 0, 25, 50)
+    assert Fraction(tp, tp + fp) == Fraction(other[0], other[0] + other[1]) == 1
+    assert Fraction(tn, tn + fn) != Fraction(other[3], other[3] + other[2])
+    for name, error in (
+        ("positive_predictive_value", "positive"),
+        ("false_omission_rate", "negative"),
+    ):
+        record = find_metric(name)
+        assert record is not None
+        assert f"without false {error}s are an exception" in record.caution
 
 
 def test_everybodys_deviation_may_be_larger_or_smaller_than_the_pooled_one() -> None:

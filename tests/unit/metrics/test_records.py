@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -99,6 +100,12 @@ def test_docs_are_printed_from_the_records() -> None:
 
 
 @pytest.mark.long
+def test_the_index_of_metrics_by_question_has_each_metric_once() -> None:
+    page = (ROOT / "docs" / "which_metric.md").read_text("utf-8")
+    named = re.findall(r"`(\w+)`", page.partition("## Metrics by question")[2])
+    assert sorted(named) == sorted(record.id for record in CATALOGUE)
+
+
 def test_every_metric_has_a_whole_page() -> None:
     for one in (*CATALOGUE, *COMPARISONS):
         page = result.definition(one, worked=True)

@@ -106,11 +106,11 @@ def test_the_raw_value_is_next_to_the_smoothed_one_everywhere() -> None:
     result = fairaudit.audit(asking(gate(smoothing=11)), people(CASE))
     (finding,) = result.findings
     sentence = sentence_of(result, finding)
-    assert "is 1.704 (0.000 unsmoothed), above 0.5" in sentence
+    assert "is 1.704 (0.000 without smoothing), above 0.5" in sentence
     assert "95 % interval of the smoothed ε: 1.547 to 2.055" in sentence
     text = " ".join(terminal.render(content.document(result, all_rows=True)).split())
-    assert "1.7043 (0.0000 unsmoothed) b (20) / a (5,000)" in text
-    assert "ε by g is 1.7043 [1.5467, 2.0548] (0.0000 unsmoothed)" in text
+    assert "1.7043 (0.0000 without smoothing) b (20) / a (5,000)" in text
+    assert "ε by g is 1.7043 [1.5467, 2.0548] (0.0000 without smoothing)" in text
     tree = document(asking(gate(smoothing=11)), people(CASE))
     raw = {"value": 0.0}
     (row,) = [row for row in tree["lattice"] if row["by"]]
@@ -119,7 +119,7 @@ def test_the_raw_value_is_next_to_the_smoothed_one_everywhere() -> None:
     for form in FORMATS:
         if form.name in {"terminal", "html", "markdown", "github", "junit", "sarif"}:
             report = form.render([Answer("spec.yaml", None, result)], all_rows=True)
-            assert "unsmoothed" in str(report), form.name
+            assert "without smoothing" in str(report), form.name
 
 
 def test_a_saved_result_and_show_have_the_raw_value(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_saved_result_and_show_have_the_raw_value(tmp_path: Path) -> None:
     assert fairaudit.load(tmp_path / "r.json") == result
     done = run("show", "r.json", "1", folder=tmp_path)
     text = " ".join(done.stdout.split())
-    assert "0.000 (0.000 unsmoothed)" in text
+    assert "0.000 (0.000 without smoothing)" in text
     assert "95 % interval of the smoothed ε: 0.000 to" in text
 
 

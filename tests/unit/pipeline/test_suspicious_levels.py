@@ -269,6 +269,7 @@ def test_a_word_for_unknown_that_looks_like_a_level_is_told() -> None:
     ("condition", "told"),
     [
         ("status != 'A95'", ["'A95' of the filter does not occur; did you mean"]),
+        ("status is distinct from 'A95'", ["'A95' of the filter does not occur; did you mean"]),
         ("\"status\" = 'A91' or status = 'B'", ["'B' of the filter does not occur"]),
         ("status in ('A91', 'Zebra', 'X')", ["'Zebra' of the filter", "'X' of the filter"]),
         ("status not in ('Zebra') and years > 2", ["'Zebra' of the filter"]),

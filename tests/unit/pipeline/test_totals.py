@@ -93,7 +93,12 @@ def test_totals_of_an_outcome_are_no_outcome(audit_csv: Callable[..., Any], word
         ("a,10,12\nb,11,9\nx,21,21\n", True),  # may be chance
         ("a,250,250\nb,250,250\nx,500,500\n", True),  # of any people with equal rates
         ("a,1000,1200\nx,1000,1200\n", False),  # two equal groups
-        ("a,1000,1200\nb,1100,900\nx,2101,2099\n", False),  # not the same rate
+        ("a,1000,1200\nb,1100,900\nx,2101,2099\n", True),  # off by one: rounded counts
+        ("a,1000,1200\nb,1100,900\nx,2103,2097\n", False),  # not the same rate
+        ("a,50,60\nb,55,45\nx,106,104\n", False),  # of smaller numbers, it may be chance
+        ("a,1000,1200\nb,1100,900\nc,500,700\nx,2601,2802\n", True),  # four are off by two
+        ("a,5000,6000\nb,5500,4500\nx,10510,10500\n", True),  # rounded to tens
+        ("a,5000,6000\nb,5500,4500\nx,10530,10500\n", False),
         ("a,2,1\nb,1,0\nx,3,1\n", False),  # as small numbers often do
     ],
 )
@@ -112,6 +117,66 @@ def test_tables_of_groups_of_any_size_have_no_totals(audit_csv: Callable[..., An
         result = audit_csv(bare, SPEC)
         assert result.ledger.people == people
         assert not any("totals" in str(one) for one in result.notices)
+
+
+@pytest.mark.parametrize("word", ["Insgesamt 2024", "99", ""])
+def test_totals_of_two_margins_without_a_corner_are_told(
+    audit_csv: Callable[..., Any], word: str
+) -> None:
+    """Each person is in three rows: of a cell, of its row of totals and of its column of totals."""
+    text = "".join(
+        line
+        for line in table(1, word)[1].splitlines(keepends=True)
+        if not line.startswith(f"{word},{word},")
+    )
+    notices = [str(one) for one in audit_csv(text, SPEC).notices]
+    for name in "gh":
+        told = f"{name}: '{word}' has as many people as all other levels together"
+        assert any(one.startswith(told) and "counted twice" in one for one in notices)
+
+
+@pytest.mark.parametrize("more", [[], ["g"], ["h", "g"]])
+@pytest.mark.parametrize("word", ["Total", "Insgesamt 2024", ""])
+def test_totals_of_a_combined_column_are_left_out(
+    audit_csv: Callable[..., Any], word: str, more: list[str]
+) -> None:
+    bare, whole, people = table(2, word)
+    protected = {"both": {"combine": ["g", "h"]}, **{name: {} for name in more}}
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": protected}}
+    expected, found = audit_csv(bare, spec), audit_csv(whole, spec)
+    assert expected.ledger.people == found.ledger.people == people
+    assert [(row.group, row.estimate.value) for row in found.rates] == [
+        (row.group, row.estimate.value) for row in expected.rates
+    ]
+
+
+def test_a_total_in_a_combination_that_does_not_add_up_is_told(
+    audit_csv: Callable[..., Any],
+) -> None:
+    protected = {"both": {"combine": ["g", "h"]}}
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": protected}}
+    result = audit_csv("g,h,yes,no\na,x,3,4\na,y,5,6\na,Total,8,13\nb,x,2,2\n", spec)
+    (notice,) = [str(one) for one in result.notices if "counted twice" in str(one)]
+    assert notice.startswith("both: 'a, Total' counts as a group like any other")
+
+
+def test_groups_of_about_half_of_all_people_are_no_totals(audit_csv: Callable[..., Any]) -> None:
+    """Men are every second person; some people have no known sex."""
+    made, told = random.Random(4), 0
+    for _ in range(60):
+        levels, cells = made.randint(3, 6), made.randint(1, 12)
+        size = made.choice([4, 10, 40, 100, 400])
+        lines = ["g,h,yes,no"]
+        for cell in range(cells):
+            counts = [[0, 0] for _ in range(levels)]
+            for outcome in (0, 1):
+                for _ in range(size):
+                    few = made.randrange(2, levels) if made.random() < 0.1 else 1
+                    counts[0 if made.random() < 0.5 else few][outcome] += 1
+            lines += [f"g{at},h{cell},{yes},{no}" for at, (yes, no) in enumerate(counts)]
+        result = audit_csv("\n".join([*lines, ""]), SPEC)
+        told += any("totals" in str(one) for one in result.notices)
+    assert told == 0
 
 
 def test_a_level_that_is_only_called_total_is_a_group(audit_csv: Callable[..., Any]) -> None:

@@ -1566,7 +1566,7 @@ def test_two_models_of_one_file_need_no_other(reports: Path) -> None:
     code, out, _ = run(reports / "models.json", "--models", "new", "old")
     assert (code, "Comparison: new → old" in out) == (0, True)
     code, _, err = run(reports / "may.json")
-    assert (code, "it does not have two levels of them" in err) == (2, True)
+    assert (code, "this report does not have two models" in err) == (2, True)
 
 
 def test_every_format_for_prose_tells_a_comparison(reports: Path) -> None:
