@@ -250,9 +250,9 @@ METHODS = (
     Method(
         "HC2",
         "The interval and the t test of a coefficient of a least-squares regression. The variance "
-        "may differ between groups and between levels of the controls. It is estimated from the "
-        "squared residuals; each is divided by 1 minus the leverage of the person (the influence "
-        "on the fit).",
+        "may differ between groups and levels of the controls. It is estimated from the squared "
+        "residuals; each is divided by 1 minus the leverage of the person (the influence on the "
+        "fit). For a yes/no outcome, a small group counts up to two more hits and misses in it.",
         Citation("MacKinnon & White, J Econometrics 29:305", 1985),
         ("least squares t",),
     ),
@@ -264,9 +264,9 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "A Wilson interval, calculated as if the metric were a share with DeLong's variance. Each "
-        "of two sides (positive and negative labels, or two groups) adds a part to this variance. "
-        "The part of a small side has a minimum: a fraction of the part that is expected.",
+        "The interval of a share of as many people as give DeLong's variance (the smaller side, if "
+        "that is 0). Each side (positive and negative labels, or two groups) adds a part to this "
+        "variance. In a small side, this part has a minimum, a fraction of its expected size.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(

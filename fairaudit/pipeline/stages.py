@@ -133,10 +133,7 @@ class Judge:
         return tuple(findings)
 
     def _bound_accepted(self, finding: Finding, baseline: baselines.Baseline) -> Finding:
-        """An accepted finding, in doubt or open if people who are missing could make it fail.
-
-        They could make an accepted value worse, or put another value over the limit.
-        """
+        """An accepted finding, in doubt or open if its value or another one could make it fail."""
         check, bounds = finding.check, finding.missing
         exclusion = Exclusion(values=tuple(chain(*(row.crossed for row in finding.waived))))
         if finding.spread:
@@ -144,6 +141,11 @@ class Judge:
         list_worse = partial(baselines.list_possibly_worse, finding=finding, baseline=baseline)
         may_cross: MayCross = lambda evaluation: list_worse(evaluation) != []  # noqa: E731
         doubts = self._list_outside(check, finding.status, exclusion, may_cross)
+        # A failure does not show doubts about the other values.
+        accepted = replace(exclusion, values=(*exclusion.values, *finding.crossed))
+        rest = None if finding.spread else self._apply_limits(check, self._audit, accepted, ())
+        others = [item for item in rest.not_evaluated if item.blocks] if rest else []
+        doubts += [item for item in others if item not in finding.not_evaluated]
         finding = leave_open(finding, doubts, self._failing)
         whole = isinstance(check, Check) and evaluate_check(check, self._tables, exclusion)
         evaluation = whole and waiving.exclude_values(whole, exclusion)
@@ -157,8 +159,8 @@ class Judge:
         if bounds is None or (worse == [] and not may_take_part(evaluation)):
             return finding
         own = () if finding.spread else finding.first, finding.stratum
-        others = [one for one in worse or () if (one.group, one.stratum) != own]
-        return replace(finding, missing=replace(bounds, turns=True, others=tuple(others)))
+        apart = tuple(one for one in worse or () if (one.group, one.stratum) != own)
+        return replace(finding, missing=replace(bounds, turns=True, others=apart))
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
         """The waivers of a check that have not expired."""

@@ -144,3 +144,37 @@ def test_a_search_that_a_baseline_accepts_counts_missing_decisions() -> None:
     assert found.status is Status.WARN
     assert found.is_in_doubt
     assert not only(audit(BEFORE, SUBGROUPS, "aside", baseline=baseline)).is_in_doubt
+
+
+def test_opposite_strata_of_a_group_that_no_baseline_accepts_are_told() -> None:
+    """X is at 120/200 like m, but at 90 and 30 of 100 in the two strata, where m is at 60."""
+    schema = dict.fromkeys(["g", "ok", "s"], pl.String)
+    check = {"metric": "selection_rate", "compare": "ratio", "average": "pooled", "given": "s"}
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "m"}},
+            "decision": {"column": "ok", "positive": "yes"},
+            "strata": ["s"],
+        },
+        "simpson": False,
+        "metrics": [{**check, "fail": {"below": 0.8}}],
+    }
+
+    def of(**selected: tuple[int, int]) -> pl.DataFrame:
+        rows = [
+            (g, "yes" if at < n else "no", s)
+            for g, both in selected.items()
+            for s, n in zip("ab", both, strict=True)
+            for at in range(100)
+        ]
+        return pl.DataFrame(rows, schema=schema, orient="row")
+
+    before = fairaudit.audit(spec, of(f=(30, 30), m=(60, 60), x=(60, 60)))
+    assert only(before).status is Status.FAIL
+    alone = fairaudit.audit(spec, of(m=(60, 60), x=(90, 30)))
+    assert only(alone).status is Status.INCONCLUSIVE
+    now = fairaudit.audit(spec, of(f=(30, 30), m=(60, 60), x=(90, 30)), baseline=before)
+    assert only(now).status is Status.INCONCLUSIVE
+    assert "opposite directions" in only(now).why
+    same = fairaudit.audit(spec, of(f=(30, 30), m=(60, 60), x=(60, 60)), baseline=before)
+    assert only(same).status is Status.WARN
