@@ -312,7 +312,7 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
         "A gap first appears in a group by two or more columns if two conditions are met. First, "
         f"the group differs in one direction, by more than {least}, from all other people and from "
         "the rest of each larger group that contains it, and all these differences are significant "
-        f"(their largest p is {corrected}). Second, none of these larger groups differs from all "
+        f"(their largest p is {corrected}). Second, these larger groups do not differ from all "
         f"other people in that direction by more than {least} with p < {inference.alpha:g} "
         "(uncorrected). The larger groups may still have a gap: see their intervals."
     )
