@@ -245,7 +245,9 @@ def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 def reasons(finding: Finding) -> str:
     """Why a check has no value; a reason that another one contains is left out."""
-    reasons = [*dict.fromkeys(row.reason for row in finding.not_evaluated if row.blocks)]
+    own = f"{finding.check.metric_id}: "  # the headline names the measure
+    blocking = (row.reason.removeprefix(own) for row in finding.not_evaluated if row.blocks)
+    reasons = [*dict.fromkeys(blocking)]
     kept = [
         reason
         for reason in reasons

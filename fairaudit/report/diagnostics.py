@@ -228,6 +228,11 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _MOST_BREACHES = 5
+_DEPARTURES = {
+    NO_DISPARITY: "gap",
+    finding_facts.SAME_CHANGES: "difference between the changes of the groups",
+}
+"""A departure from a hypothesis in plain words."""
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -398,9 +403,10 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
     text, _, cases = record.description.rstrip(".").partition(": ")
     case = "for a burden, " if getattr(check, "burden", False) else "for a benefit, "
     text += "".join(
-        f": {one.removeprefix(case)}" for one in cases.split("; ") if one.startswith(case)
+        f" ({one.removeprefix(case)})" for one in cases.split("; ") if one.startswith(case)
     )
-    return f"{text} ({'; '.join(values)})" if values else text
+    legend = "; ".join(values)
+    return f"{text}. {legend[0].upper()}{legend[1:]}" if values else text
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:
@@ -469,7 +475,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         method += f"; {numbers.corrected_over(test)}" if test.family > 1 else ""
         method += f"; before correction p {alone}" if alone != p else ""
         null, is_sure = finding_facts.hypothesis(finding), test.adjusted < inference.alpha
-        what = "gap" if null == NO_DISPARITY else f"departure from {null}"
+        what = _DEPARTURES.get(null, f"departure from {null}")
         answer = "Yes" if is_sure else "Not shown"
         if finding_facts.is_of_others(finding):
             answer = "Yes for all groups together, not shown for these two"

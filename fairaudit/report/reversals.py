@@ -129,12 +129,12 @@ def _patterns(
         between = " against ".join(sides(reversal))
         pairs.setdefault(reversal.kind, []).append(between)
     is_more = len(shown) < len(reversals)
-    kinds = ", ".join(
-        f"{numbers.whole(len(found))} {KIND_WORDS[kind]}"
+    kinds = "; ".join(
+        f"{KIND_WORDS[kind]}: {numbers.whole(len(found))}"
         + (f" ({numbers.first_few(found, _NAMED)})" if is_more else "")
         for kind, found in pairs.items()
     )
-    text = f"{numbers.counted(len(reversals), 'pattern')} {word}: {kinds}"
+    text = f"{numbers.counted(len(reversals), 'pattern')} {word}. {kinds[0].upper()}{kinds[1:]}"
     yield Paragraph(f"{text}{'; -o report.json has them' if is_more else ''}.")
     yield from _state(shown, inference, None, word)
 
@@ -362,7 +362,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         # The adjusted p-value of the tested gap, among all comparisons.
         text += f"; {_WHOSE.get(kind, 'the reversal')}: "
         text += numbers.adjusted_p(test, alpha, "comparison")
-        text += ", the p-value of the less certain gap" if kind in _OF_BOTH_GAPS else ""
+        text += ", from the larger p-value of the two gaps" if kind in _OF_BOTH_GAPS else ""
     return f"{named}: {text}."
 
 

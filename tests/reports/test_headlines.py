@@ -276,8 +276,8 @@ def test_a_rate_of_errors_is_told_in_the_words_of_the_spec() -> None:
     result = fairaudit.audit({"columns": OF_BOTH, "metrics": [metric]}, ROWS)
     (row,) = diagnose(result)
     assert dict(row.lines)["means"] == (
-        "Among people with a negative label, the share that the decision selects: people who get "
-        "the benefit without qualifying (positive label: y = 1; selected: p = 1)"
+        "Among people with a negative label, the share that the decision selects (people who get "
+        "the benefit without qualifying). Positive label: y = 1; selected: p = 1"
     )
     chosen = {"metric": "selection_rate", "fail": {"above": 0.1}}
     (row,) = diagnose(fairaudit.audit({"columns": OF_BOTH, "metrics": [chosen]}, ROWS))
@@ -334,4 +334,5 @@ def test_a_smoothed_gap_of_several_classes_names_the_class_that_decides() -> Non
                "count": "n"}  # fmt: skip
     metric = {"metric": "differential_fairness", "smoothing": 1, "fail": "> 0.5"}
     (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, rows))
-    assert "above 0.5 ('high', g=b against g=a), smoothing 1" in line.headline
+    assert "ε by g, smoothing 1, is 0.981" in line.headline
+    assert "above 0.5 ('high', g=b against g=a)" in line.headline
