@@ -562,7 +562,7 @@ def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -
         "gap is reported."
     )
     text = " ".join(terminal.render(content.document(result)).split())
-    assert "1 a gap hidden in the aggregate (g=a against g=b); -o report.json has them" in text
+    assert "A gap hidden in the aggregate: 1 (g=a against g=b); -o report.json has them" in text
 
 
 def test_no_gap_remains_only_of_one_that_is_significant_overall() -> None:
