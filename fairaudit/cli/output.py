@@ -267,6 +267,7 @@ def print_report(  # what the options of a command say
     if form.name != "terminal":
         print_text(form.render(answers, all_rows=all_rows), form)
     elif quiet:
+        from fairaudit.report import headlines
         from fairaudit.report.diagnostics import Level, diagnose
         from fairaudit.result import AuditResult
 
@@ -274,11 +275,11 @@ def print_report(  # what the options of a command say
         for answer in answers if quiet == 1 else ():
             of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
             found = diagnose(answer.result) if isinstance(answer.result, AuditResult) else ()
-            lines += [
-                f"{of}{row.level}[{row.code}]: {row.headline}\n"
-                for row in found
-                if row.level is not Level.PASS
-            ]
+            for row in (row for row in found if row.level is not Level.PASS):
+                # The headline itself says it of people without bounds.
+                told = not row.finding.people_without_bounds and headlines.turning([row.finding])
+                text = f"{row.headline}; {told}" if told else row.headline
+                lines.append(f"{of}{row.level}[{row.code}]: {text}\n")
         print_text("".join(lines), form)
     elif full or all_rows:
         from fairaudit.report import summary
@@ -368,7 +369,7 @@ def _may_tell(form: Format | None, request: Request) -> bool:
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
     """Writes the verdict on each answer, of several the worst too; returns the exit code."""
     from fairaudit.report.checks import tally, verdict_word
-    from fairaudit.report.headlines import most_left_out
+    from fairaudit.report.headlines import most_left_out, turning
     from fairaudit.report.numbers import counted, whole
     from fairaudit.result import exit_code, list_notices
 
@@ -381,7 +382,8 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
             continue
         rows = f"rows={whole(result.provenance.rows)}"
         notices = counted(len(result.notices), "notice") if result.notices else ""
-        checks = "; ".join(filter(None, [tally(result), most_left_out(result.findings), notices]))
+        doubts = [most_left_out(result.findings), turning(result.findings)]
+        checks = "; ".join(filter(None, [tally(result), *doubts, notices]))
         verdict = verdict_word(result.verdict)
         streams.write_line(f"{verdict}  {checks}  {subject} {rows} {seconds:.1f}s")
     if len(answers) > 1:

@@ -47,13 +47,17 @@ from fairaudit.cube.keys import (
 )
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
+_MOST_WEIGHTED = 10_000
+"""People count as weightless if their mean weight is this many times below that of all people."""
+
 
 class Cube(Frozen, eq=False, dict=True):
     """People (and rows, weights, amounts) in every combination of levels that occurs.
 
     `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. The `possible`
     people may belong to the cube or not, or may not exist; tables count them apart. `masked`:
-    masked counts hide people or their outcomes. `weightless` are the people of weight 0.
+    masked counts hide people or their outcomes. `weightless` are the people of weight 0 or of
+    a negligible weight.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -100,6 +104,7 @@ class Cube(Frozen, eq=False, dict=True):
             return add_up(counts, index, size)
 
         mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
+        least = mass.sum() / _MOST_WEIGHTED
         return cls(
             tuple(keys),
             cells,
@@ -116,7 +121,7 @@ class Cube(Frozen, eq=False, dict=True):
             masked,
             weightless=None
             if weight is None
-            else gather_counts(np.where(weight.values == 0, people, 0)),
+            else gather_counts(np.where(mass * people.sum() <= people * least, people, 0)),
         )
 
     def with_unknown(self, people: int) -> Cube:

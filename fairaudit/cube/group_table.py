@@ -191,12 +191,12 @@ class GroupTable(Frozen, eq=False, dict=True):
     score, by the same strata and groups, if a metric needs it. `excluded` groups are counted
     among everybody, and never compared. `ungrouped` are the people whom
     `missing: {protected: aside}` leaves out of this grouping, `possible` those who may exist by a
-    masked count. `pairs` also counts the same people
-    by a second outcome. `clusters` are the clusters of the rows, if the spec names them. `rows` are
-    the people one by one, if a metric needs them, `draws` [D, P, G] given probabilities of classes.
-    `masked`: masked counts hide outcomes of people, or whether people exist. `weightless` are the
-    people of weight 0, in the axes of `people`; None without weights. `moving` is the number of
-    people who lack a number, if these numbers could move the quantiles that cut its columns.
+    masked count. `pairs` also counts the same people by a second outcome. `clusters` are the
+    clusters of the rows, if the spec names them. `rows` are the people one by one, if a metric
+    needs them, `draws` [D, P, G] given probabilities of classes. `masked`: masked counts hide
+    outcomes of people, or whether people exist. `weightless` are the people of almost no weight, in
+    the axes of `people`; None without weights. `moving` is the number of people who lack a number,
+    if these numbers could move the quantiles that cut its columns.
     """
 
     by: Grouping

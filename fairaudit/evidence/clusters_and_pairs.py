@@ -169,7 +169,7 @@ def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
     table = evaluation.table
     if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
         return None
-    terms = replace(evaluation.terms, reference=None, parameters=NO_PARAMETERS)
+    terms = replace(evaluation.terms, at=None, reference=None, parameters=NO_PARAMETERS)
     gap = evaluate(build_disparity(SELECTION_RATE, GAP), table, terms)
     values = gap.group_values
     same = values is not None and (table.clusters is None or values.clustered is not None)

@@ -218,11 +218,11 @@ METHODS = (
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
         "intervals of its shares (method: MOVER). For a difference or ratio, this is repeated with "
-        "different confidences: higher for the first share and lower for the second, and the other "
-        "way round. The widest result counts. A wide interval can include parity (no disparity) "
-        "although p is below .05. If several intervals hold at the same time, the number 13 "
-        "becomes 13 · (z/1.96)⁵; for all pairs, it becomes 2/3 · z² if that is above 13. z is the "
-        "critical value: 1.96 for a single 95 % interval.",
+        "the confidence of one share raised and that of the other lowered. The widest result "
+        "counts. A wide interval can include parity (no disparity) although p is below .05. If "
+        "several intervals hold at the same time, the number 13 becomes 13 · (z/1.96)⁵; for all "
+        "pairs, it becomes 2/3 · z² if that is above 13. z is the critical value: 1.96 for a "
+        "single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,

@@ -7,7 +7,7 @@ values allow, or to none of the compared groups.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Annotated, Protocol
 
@@ -171,18 +171,9 @@ def judge_missing(
         np.stack([_is_beyond(least, most, limit) for limit in (warn, fail)])
         for least, most in ((value, value), ends, (high, low))
     )
-    swayed = (may & ~now).any(axis=0)
-    table = evaluation.table
-    others = tuple(
-        UncertainValue(
-            () if evaluation.spread else table.groups[g],
-            table.strata[y],
-            float(ends[0][y, g]),
-            float(ends[1][y, g]),
-        )
-        for y, g in np.argwhere(swayed).tolist()
-        if (y, g) != (z, w)
-    )
+    swayed = np.asarray((may & ~now).any(axis=0))
+    swayed[z, w] = False
+    others = tuple(_list_uncertain(evaluation, ends, swayed))
     # The last of the limits that a value crosses, or -1.
     severest = {
         max(np.flatnonzero(beyond.any(axis=(1, 2))).tolist(), default=-1)
@@ -203,14 +194,20 @@ def find_possible_ends(evaluation: Evaluation) -> Ends | None:
         return None
 
 
-def may_be_beyond(evaluation: Evaluation, limit: _Limited) -> bool:
-    """Whether missing outcomes or groups may put a value beyond a limit; true without bounds."""
-    bounds = find_possible_ends(evaluation)
-    if bounds is None:
-        return True
-    entries = _find_entries(evaluation)
-    low, high = (end[entries] for end in bounds)
-    return bool(_is_beyond(low, high, limit).any())
+def list_possible_breaches(evaluation: Evaluation, limit: _Limited) -> list[UncertainValue] | None:
+    """The values that missing outcomes or groups may put beyond a limit; None without bounds."""
+    ends = find_possible_ends(evaluation)
+    if ends is None:
+        return None
+    beyond = _find_entries(evaluation) & _is_beyond(*ends, limit)
+    return [*_list_uncertain(evaluation, ends, beyond)]
+
+
+def _list_uncertain(evaluation: Evaluation, ends: Ends, places: Marks) -> Iterator[UncertainValue]:
+    table, (low, high) = evaluation.table, ends
+    for z, w in np.argwhere(places).tolist():
+        group = () if evaluation.spread else table.groups[w]
+        yield UncertainValue(group, table.strata[z], float(low[z, w]), float(high[z, w]))
 
 
 def may_take_part(evaluation: Evaluation) -> bool:

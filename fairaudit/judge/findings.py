@@ -253,21 +253,23 @@ class Finding(Frozen):
     @property
     def is_in_doubt(self) -> bool:
         """Whether a pass is doubtful: evidence, values, or people are missing."""
-        may_turn = self.missing is not None and self.missing.may_turn
-        return (
-            self.not_enough_evidence
-            or may_turn
-            or self.people_without_bounds > 0
-            or (self.left_out is not None and self.left_out.is_notable)
-        )
+        is_notable = self.left_out is not None and self.left_out.is_notable
+        return self.not_enough_evidence or self.may_turn or is_notable
+
+    @property
+    def may_turn(self) -> bool:
+        """Whether missing values could change the status, as far as it is known."""
+        bounds = self.missing
+        return self.people_without_bounds > 0 or (bounds is not None and bounds.may_turn)
 
     @property
     def people_without_bounds(self) -> int:
-        """The missing people of a check that passes, whose effect no bounds show.
+        """The missing people of a check that does not fail, whose effect no bounds show.
 
         They are those of unknown stratum; for a search, everybody with a missing value.
         """
-        if self.left_out is None or self.status not in {Status.PASS, Status.WAIVED}:
+        could_be_worse = {Status.PASS, Status.WAIVED, *([Status.WARN] if self.check.fail else [])}
+        if self.left_out is None or self.status not in could_be_worse:
             return 0
         without = {LeftOutReason.UNKNOWN_STRATUM}
         if not isinstance(self.check, Check):

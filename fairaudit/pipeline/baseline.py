@@ -24,6 +24,7 @@ from fairaudit.base import names
 from fairaudit.base.errors import UsageError, check_type
 from fairaudit.base.frozen import Frozen, default_of, fields, replace
 from fairaudit.cube import Grouping
+from fairaudit.evidence.missing_bounds import UncertainValue, list_possible_breaches
 from fairaudit.judge import (
     AnyCheck,
     Breach,
@@ -45,6 +46,7 @@ from fairaudit.judge.waivers import Exclusion, Rejudge
 from fairaudit.metrics import (
     Comparison,
     Disparity,
+    Evaluation,
     GroupMetric,
     Requirement,
     TableMetric,
@@ -543,6 +545,38 @@ def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlie
     if breach.exact is not None and was.exact is not None:
         return sign * (breach.exact - was.exact) > Fraction(earlier.tolerance)
     return sign * (breach.value - was.value) > float(earlier.tolerance) + _ROUNDING
+
+
+def list_possibly_worse(
+    evaluation: Evaluation, finding: Finding, baseline: Baseline
+) -> list[UncertainValue] | None:
+    """The values that could be over the limit and worse than before; None without bounds.
+
+    A spread could be that of other groups, unless it is of two that could not be at parity.
+    """
+    check, previous = finding.check, baseline.checks[finding.check.id]
+    assert isinstance(check, Check)
+    assert check.fail is not None
+    possible, worse = list_possible_breaches(evaluation, check.fail), list[UncertainValue]()
+    now = {breach_key(breach)[:2]: breach for breach in finding.crossed}
+    ideal = 0 if isinstance(check.metric, GroupMetric) else check.metric.ideal
+    for value in possible or ():
+        breach = now.get((frozenset(value.group), frozenset(value.stratum)))
+        may_move = (finding.spread and value.low < value.high) and (
+            breach is None
+            or evaluation.takes_part[evaluation.table.strata.index(value.stratum)].sum() > 2
+            or value.low <= ideal <= value.high
+        )
+        breach = breach or Breach(value.group, value.stratum, value.low)
+        if may_move or any(
+            check.fail.is_crossed(end, None)
+            and is_worse(
+                replace(breach, value=end, exact=None), previous, finding, baseline.earlier
+            )
+            for end in (value.low, value.high)
+        ):
+            worse.append(value)
+    return None if possible is None else worse
 
 
 def _find_worse_off(breach: Breach, finding: Finding) -> frozenset[tuple[str, str]]:

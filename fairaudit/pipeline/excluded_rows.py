@@ -5,24 +5,28 @@ A check that they could change is inconclusive (open).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
 from itertools import chain, combinations
+from typing import TypeAlias
 
 import numpy as np
 
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Group, Grouping, Marks
-from fairaudit.evidence.missing_bounds import may_be_beyond, may_take_part
+from fairaudit.evidence.missing_bounds import list_possible_breaches, may_take_part
 from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
 from fairaudit.judge.judging import worst_status
-from fairaudit.judge.left_out import LeftOutReason, Outsiders
+from fairaudit.judge.left_out import Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
 from fairaudit.metrics import Evaluation, Requirement, find_metric
 from fairaudit.metrics.reasons import describe_groups
 from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check
 
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
+
+MayCross: TypeAlias = Callable[[Evaluation], bool]
+"""Whether a value of an evaluation may be beyond a limit, so that the status is worse."""
 
 _doubt = partial(NotEvaluated, (), (), blocks=True)
 """A reason that leaves a whole check open."""
@@ -93,11 +97,7 @@ class LeftOutRows:
         self._is_published = audit.spec.suppress_below is not None
         self._is_weighted = audit.spec.weight is not None
         self._wide: dict[tuple[Grouping, Grouping, frozenset[str], bytes, bool], Tables] = {}
-        self._cubes = [
-            (LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED, cube)
-            for is_undecided, cube in self._rows.uncounted()
-        ]
-        self._outsiders: dict[tuple[Grouping, str], list[Outsiders]] = {}
+        self._outsiders: dict[tuple[Grouping, Grouping, str], list[Outsiders]] = {}
 
     def find_gone(
         self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
@@ -126,23 +126,23 @@ class LeftOutRows:
             missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
         return missing
 
-    def list_outsiders(self, by: Grouping, of: str) -> list[Outsiders]:
+    def list_outsiders(self, by: Grouping, strata: Grouping, of: str) -> list[Outsiders]:
         """The people of dropped rows and of undecided rows, in the tables of a grouping."""
-        if (by, of) not in self._outsiders:
-            self._outsiders[by, of] = [
+        if (by, strata, of) not in self._outsiders:
+            self._outsiders[by, strata, of] = [
                 Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
-                for reason, cube in self._cubes
+                for reason, cube in self._rows.uncounted(strata)
             ]
-        return self._outsiders[by, of]
+        return self._outsiders[by, strata, of]
 
     def list_doubts(
-        self, check: AnyCheck, status: Status, exclusion: Exclusion
+        self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
     ) -> Iterator[NotEvaluated]:
         """The reasons that leave a check open: rows outside the cube that could make it worse."""
         if status not in NOT_FAILED:
             return
         if self._rows.others.any() and (
-            self._is_published or self._could_worsen(check, status, exclusion, self._rows.others)
+            self._is_published or self._could_worsen(check, exclusion, self._rows.others, may_cross)
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
         # In a published report the check is always open: if it were open only when undecided rows
@@ -152,7 +152,7 @@ class LeftOutRows:
             or self._rule is not None
             or self._rows.is_fitted
             or self._could_worsen(
-                check, status, exclusion, self._rows.undecided | self._rows.others
+                check, exclusion, self._rows.undecided | self._rows.others, may_cross
             )
         ):
             yield UNDECIDED_DOUBT
@@ -173,7 +173,7 @@ class LeftOutRows:
         return wide is not None and not may_take_part(wide)
 
     def _could_worsen(
-        self, check: AnyCheck, status: Status, exclusion: Exclusion, optional: Marks
+        self, check: AnyCheck, exclusion: Exclusion, optional: Marks, may_cross: MayCross
     ) -> bool:
         """Whether the `optional` rows could make a check worse; True if they cannot be bounded."""
         if not isinstance(check, Check):
@@ -188,9 +188,7 @@ class LeftOutRows:
             return True
         wide = self._widen(check, exclusion, optional)
         if wide is not None and (
-            (wide.judged & np.isnan(wide.value)).any()
-            or may_take_part(wide)
-            or _may_cross(wide, check, status)
+            (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide) or may_cross(wide)
         ):
             return True
         # The optional rows may make the check worse only together with people of unknown outcome or
@@ -202,7 +200,7 @@ class LeftOutRows:
         if joint is None:
             return False
         return (may_take_part(joint) and not (alone and may_take_part(alone))) or (
-            _may_cross(joint, check, status) and not (alone and _may_cross(alone, check, status))
+            may_cross(joint) and not (alone and may_cross(alone))
         )
 
     def _widen(
@@ -232,7 +230,9 @@ class HiddenPeople:
         if audit.spec.weight is None:  # the weights of hidden people are unknown
             self._wide = audit.tables.of_cube(cube.with_unknown(self._people))
 
-    def could_worsen(self, check: AnyCheck, status: Status, exclusion: Exclusion) -> bool:
+    def could_worsen(
+        self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
+    ) -> bool:
         """Whether these people could make a check worse; True if they cannot be bounded."""
         if status not in NOT_FAILED:
             return False
@@ -254,13 +254,14 @@ class HiddenPeople:
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
             return True
-        return _may_cross(wide, check, status)
+        return may_cross(wide)
 
 
-def _may_cross(evaluation: Evaluation, check: Check, status: Status) -> bool:
+def may_cross_limit(evaluation: Evaluation, check: AnyCheck, status: Status) -> bool:
     """Whether a value of a check may be beyond a limit that would make the status worse."""
+    assert isinstance(check, Check)
     limits = [check.fail] if status is Status.WARN else [check.fail, check.warn]
-    return any(may_be_beyond(evaluation, limit) for limit in limits if limit is not None)
+    return any(list_possible_breaches(evaluation, limit) != [] for limit in limits if limit)
 
 
 def find_idle_roles(
@@ -268,16 +269,18 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles among `roles` whose columns a check does not need.
 
-    The role `prediction` stands for the predictions of all `models` together. With several models,
-    no check needs all of them, so the role is always idle.
+    The roles `prediction` and `score` stand for those of all `models` together. With several
+    models, no check needs all of them, so these roles are always idle.
     """
     metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
     assert metric is not None
-    needs, is_cut = metric.requirements, isinstance(check, Check) and check.terms.at is not None
+    needs, is_alone = metric.requirements, [check.of] == [*models]
+    needs_score = isinstance(check, Check) and _needs_score(check)
+    is_cut = isinstance(check, Check) and check.terms.at is not None
     needed = {
         "label": check.of == "label" or bool(needs & _LABEL),
-        "prediction": [check.of] == [*models] and bool(needs & _PREDICTION) and not is_cut,
-        "score": isinstance(check, Check) and _needs_score(check),
+        "prediction": is_alone and bool(needs & _PREDICTION) and not is_cut,
+        "score": is_alone and needs_score,
     }
     return frozenset(role for role in roles if not needed.get(role))
 
@@ -298,8 +301,6 @@ def downgrade_if_worse(
     """
     if kept.missing is not None and kept.missing.may_turn:
         finding = replace(finding, missing=kept.missing)
-    if kept.people_without_bounds:
-        finding = replace(finding, left_out=kept.left_out)
     if (
         not rules
         or kept.status not in _WORSE

@@ -109,8 +109,8 @@ AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
 }
 """The edges that separate each of these, and infinity, from all other numbers."""
 
-_ABOVE_0 = Edge(Decimal(0), beyond=True)
-"""The edge that separates rows of weight 0 from all others."""
+_OF_WEIGHTS = (Edge(Decimal(0), beyond=True), *(Edge(Decimal(10) ** -n) for n in (9, 6, 3)))
+"""The edges that separate rows of weight 0, and of weights that are negligible, from others."""
 
 PER_CENT = (
     Edge(Decimal(0), beyond=True),
@@ -129,10 +129,10 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 def watch_sentinels(plan: Plan) -> Plan:
     """The plan with edges around each number that may stand for a missing value, and odd dates.
 
-    Rows of weight 0, and numbers in per cent next to cuts below 100, are counted apart. Recoding
-    rolls them up again. In a column that is cut, likely missing values are far above all cuts, or
-    negative if no cut is; the same applies to a column of the filter, by the numbers in it. A
-    numeric outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
+    Rows of small weights, and numbers in per cent next to cuts below 100, are counted apart.
+    Recoding rolls them up again. In a column that is cut, likely missing values are far above all
+    cuts, or negative if no cut is; the same applies to a column of the filter, by the numbers in
+    it. A numeric outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
@@ -158,7 +158,7 @@ def watch_sentinels(plan: Plan) -> Plan:
             keys.append(Key(column, tuple(sorted(edges))))
     if plan.weight is not None:
         of_weight = [key for key in keys if key.is_cut and key.column == plan.weight]
-        edges = {_ABOVE_0, *(edge for key in of_weight for edge in key.edges or ())}
+        edges = {*_OF_WEIGHTS, *(edge for key in of_weight for edge in key.edges or ())}
         divided = Key(plan.weight, tuple(sorted(edges)))
         keys = [divided if key in of_weight else key for key in keys]
         keys += [] if of_weight else [divided]

@@ -30,7 +30,7 @@ from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_file
 from fairaudit.cube import Grouping, Marks
 from fairaudit.evidence import correct_families, extend_family
-from fairaudit.evidence.missing_bounds import find_missing_bounds, find_possible_ends, may_take_part
+from fairaudit.evidence.missing_bounds import find_missing_bounds, may_take_part
 from fairaudit.judge import (
     AnyCheck,
     Check,
@@ -67,8 +67,10 @@ from fairaudit.pipeline.excluded_rows import (
     MASKED_DOUBT,
     HiddenPeople,
     LeftOutRows,
+    MayCross,
     downgrade_if_worse,
     find_idle_roles,
+    may_cross_limit,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
 from fairaudit.pipeline.tables import tabulate
@@ -126,50 +128,39 @@ class Judge:
                     fails = finding.status is Status.FAIL
                     finding = baselines.compare(finding, before, rejudge, judged, failing)
                     if fails and finding.status is not Status.FAIL:
-                        finding = self._bound_accepted(finding, task.baseline, rejudge)
+                        finding = self._bound_accepted(finding, task.baseline)
             findings.append(replace(finding, definition=task.definitions[check.id]))
         return tuple(findings)
 
-    def _bound_accepted(
-        self, finding: Finding, baseline: baselines.Baseline, rejudge: waiving.Rejudge
-    ) -> Finding:
-        """An accepted finding, with `missing.turns` if missing values could make it fail.
-
-        They could make an accepted value worse, or put another value over the limit. A spread could
-        then be that of other groups, so it always may fail.
-        """
+    def _bound_accepted(self, finding: Finding, baseline: baselines.Baseline) -> Finding:
+        """An accepted finding, in doubt or open if its value or another one could make it fail."""
         check, bounds = finding.check, finding.missing
-        if not isinstance(check, Check):
-            return finding
-        evaluation = evaluate_check(check, self._tables)
-        table, ends = evaluation.table, find_possible_ends(evaluation)
-        z = table.strata.index(finding.stratum)
+        exclusion = Exclusion(values=tuple(chain(*(row.crossed for row in finding.waived))))
         if finding.spread:
-            if bounds is None and may_take_part(evaluation):
-                bounds = find_missing_bounds(evaluation, z, 0)
-            return replace(finding, missing=bounds and replace(bounds, turns=True))
-        if bounds is None:  # nothing is missing for this value, but perhaps for others
-            bounds = find_missing_bounds(evaluation, z, table.groups.index(finding.first))
-        if bounds is None or ends is None or check.fail is None:
+            exclusion = Exclusion(groups=tuple(row.group for row in finding.waived))
+        list_worse = partial(baselines.list_possibly_worse, finding=finding, baseline=baseline)
+        may_cross: MayCross = lambda evaluation: list_worse(evaluation) != []  # noqa: E731
+        doubts = self._list_outside(check, finding.status, exclusion, may_cross)
+        # A failure does not show doubts about the other values.
+        accepted = replace(exclusion, values=(*exclusion.values, *finding.crossed))
+        rest = None if finding.spread else self._apply_limits(check, self._audit, accepted, ())
+        others = [item for item in rest.not_evaluated if item.blocks] if rest else []
+        doubts += [item for item in others if item not in finding.not_evaluated]
+        finding = leave_open(finding, doubts, self._failing)
+        whole = isinstance(check, Check) and evaluate_check(check, self._tables, exclusion)
+        evaluation = whole and waiving.exclude_values(whole, exclusion)
+        if not evaluation:
             return finding
-        previous, turns = baseline.checks[check.id], False
-        for breach in finding.crossed:
-            if breach.backing not in baselines.PROVEN:
-                continue
-            place = table.strata.index(breach.stratum), table.groups.index(breach.group)
-            turns |= any(
-                check.fail.is_crossed(end, None)
-                and baselines.is_worse(
-                    replace(breach, value=end, exact=None), previous, finding, baseline.earlier
-                )
-                for end in (float(ends[0][place]), float(ends[1][place]))
-            )
-        waived = (breach for row in finding.waived for breach in row.crossed)
-        rest = rejudge(Exclusion(values=(*waived, *finding.crossed)))
-        bounds = waiving.bound_others(replace(bounds, turns=False, others=()), rest)
-        turns |= bounds is not None and bounds.turns
-        missing = bounds and replace(bounds, turns=True) if turns else finding.missing
-        return replace(finding, missing=missing)
+        if bounds is None:  # nothing is missing for this value, but perhaps for others
+            table = evaluation.table
+            w = 0 if finding.spread else table.groups.index(finding.first)
+            bounds = find_missing_bounds(evaluation, table.strata.index(finding.stratum), w)
+        worse = list_worse(evaluation)
+        if bounds is None or (worse == [] and not may_take_part(evaluation)):
+            return finding
+        own = () if finding.spread else finding.first, finding.stratum
+        apart = tuple(one for one in worse or () if (one.group, one.stratum) != own)
+        return replace(finding, missing=replace(bounds, turns=True, others=apart))
 
     def _list_waivers(self, check: AnyCheck) -> list[Waiver]:
         """The waivers of a check that have not expired."""
@@ -291,9 +282,17 @@ class Judge:
             doubts = [MANY_LEFT_OUT_DOUBT]  # naming a group would show how many people it loses
         if is_open and finding.status not in self._failing:
             return doubts
+        may_cross = partial(may_cross_limit, check=check, status=finding.status)
+        return doubts + self._list_outside(check, finding.status, exclusion, may_cross)
+
+    def _list_outside(
+        self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
+    ) -> list[NotEvaluated]:
+        """The reasons to leave a check open: rows and people outside the cube."""
+        doubts = list[NotEvaluated]()
         if self._left_out is not None:
-            doubts += self._left_out.list_doubts(check, finding.status, exclusion)
-        if self._hidden and self._hidden.could_worsen(check, finding.status, exclusion):
+            doubts += self._left_out.list_doubts(check, status, exclusion, may_cross)
+        if self._hidden and self._hidden.could_worsen(check, status, exclusion, may_cross):
             doubts.append(HIDDEN_DOUBT)
         return doubts
 
@@ -370,13 +369,14 @@ class Judge:
         waived = [waiver.group for waiver in self._list_waivers(check)]
         found = []
         for evaluation, passed_over in evaluations:
-            by = evaluation.table.by
+            by, rows = evaluation.table.by, self._left_out
+            strata = (evaluation.strata or evaluation.table).given
             found.append(
                 count_left_out(
                     evaluation,
                     passed_over,
                     (self._tables.table((), (), check.of), self._tables.table(by, (), check.of)),
-                    [] if self._left_out is None else self._left_out.list_outsiders(by, check.of),
+                    [] if rows is None else rows.list_outsiders(by, strata, check.of),
                     self._audit.hidden_people,
                     self._spec.suppress_below or 0,
                     excludes=self._spec.exclude_below is not None,

@@ -78,7 +78,7 @@ class _Annotation(Frozen):
 
 
 def render_github(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
-    """A line for each annotation, at most ten; nothing where all passed."""
+    """A line for each annotation, at most ten; nothing where all passed without doubt."""
     annotations = [annotation for answer in answers for annotation in _annotations(answer)]
     annotations.sort(key=lambda annotation: [None, *Level].index(annotation.level))
     if len(annotations) > MOST:

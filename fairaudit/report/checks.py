@@ -245,9 +245,7 @@ def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 def reasons(finding: Finding) -> str:
     """Why a check has no value; a reason that another one contains is left out."""
-    own = f"{finding.check.metric_id}: "  # the headline names the measure
-    blocking = (row.reason.removeprefix(own) for row in finding.not_evaluated if row.blocks)
-    reasons = [*dict.fromkeys(blocking)]
+    reasons = [*dict.fromkeys(row.reason for row in finding.not_evaluated if row.blocks)]
     kept = [
         reason
         for reason in reasons

@@ -91,7 +91,7 @@ class Diagnostic(Frozen):
     def severity(self) -> Level | None:
         """The level for build servers, by the status that decides the exit code; None if silent."""
         status = checks.gated(self.finding, self.result)
-        is_silent = status in {Status.SKIPPED, Status.PASS} and not self.finding.not_enough_evidence
+        is_silent = status is Status.SKIPPED or self.level is Level.PASS
         return Level.ERROR if status is Status.FAIL else None if is_silent else self.level
 
     @property
@@ -121,13 +121,17 @@ class Diagnostic(Frozen):
             and not (row.parameters or row.averaged)
         ]
         values = {row.group: row.estimate.value for row in rows}
-        if not rows or any(
-            values.get(group) != side.estimate.value
-            for group, side in sides.items()
-            if side.crowd is None
-        ):
-            return None
-        rules = [*limit_rules(finding, metric)] if parts[0].outcome is None else []
+        is_share = parts[0].outcome is not None  # ε compares the shares of one outcome
+        for group, side in sides.items():
+            value, own = values.get(group, math.nan), side.estimate.value
+            is_other = is_share and math.isclose(1 - value, own, abs_tol=1e-12)
+            if not rows or (side.crowd is None and value != own and not is_other):
+                return None
+        # If ε is attained by the other outcome, the rates of the positive one are drawn.
+        title, positive = metric_titles.title(metric, check.of), result.positives.get(check.of)
+        title += "" if check.of in metric_titles.UNNAMED else metric_titles.whose(check.of)
+        title += f" ({positive})" if positive and is_share else ""
+        rules = [] if is_share else [*limit_rules(finding, metric)]
         digits = max(digits_of(rows, rules), headlines.digits_of_sides(finding, parts[0]))
         rules = [*limit_rules(finding, metric, digits)] if rules else []
 
@@ -137,7 +141,7 @@ class Diagnostic(Frozen):
 
         drawn = [(row, rate_interval(row, digits)) for row in sorted(rows, key=place)]
         return Intervals(
-            metric_titles.title(metric, check.of),
+            title,
             [
                 replace(
                     interval,
@@ -228,11 +232,6 @@ def by_label(lines: Iterable[tuple[str, str]], separator: str = "\n") -> list[tu
 
 _DISTRIBUTIONS = frozenset(metric.id for metric in DISTRIBUTIONS)
 _MOST_BREACHES = 5
-_DEPARTURES = {
-    NO_DISPARITY: "gap",
-    finding_facts.SAME_CHANGES: "difference between the changes of the groups",
-}
-"""A departure from a hypothesis in plain words."""
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
@@ -351,10 +350,8 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     metric = finding.check.metric if isinstance(finding.check, Check) else None
     if isinstance(metric, Disparity) and metric.over_groups is not None:
         return []  # it combines the comparisons of all groups, so it has no two sides
-    # Both sides of each part: name, rate and counts; with several parts, also the title of the
-    # rate.
-    rows = []
-    parts = checks.deciding_parts(finding)
+    # Both sides of each part: name, rate and counts; with several parts, also the rate's title.
+    rows, parts = [], checks.deciding_parts(finding)
     averages = getattr(metric, "averages", ())
     for index, part in enumerate(parts):
         title = ""
@@ -364,6 +361,8 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
             title += f" of {names.name(part.of)}" if part.of else ""
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
+        elif part.outcome is not None:
+            title = names.quoted(part.outcome)  # the share of people with this outcome
         digits = headlines.digits_of_sides(finding, part)
         for side in part.sides:
             rate = metric_titles.rate(part.metric, side.estimate, digits)
@@ -389,24 +388,21 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
         return ""
     metric = parts[0].metric if parts else getattr(check, "rate", check.metric_id)
     record = find_metric(metric)
-    other = {Requirement.PREDICTION, Requirement.SCORE}
-    is_of_both = isinstance(record, GroupMetric) and Requirement.LABEL in record.requirements
-    if not isinstance(record, GroupMetric) or not is_of_both or not other & record.requirements:
+    if not isinstance(record, GroupMetric) or Requirement.LABEL not in record.requirements:
+        return ""
+    if not record.requirements & {Requirement.PREDICTION, Requirement.SCORE}:
         return ""
     words = [("positive label", "label")]
     words += [("selected", check.of)] if Requirement.PREDICTION in record.requirements else []
-    values = [
-        f"{what}: {names.line(result.positives[outcome])}"
-        for what, outcome in words
-        if outcome in result.positives
-    ]
+    known = result.positives
+    values = [f"{what}: {names.line(known[of])}" for what, of in words if of in known]
     text, _, cases = record.description.rstrip(".").partition(": ")
     case = "for a burden, " if getattr(check, "burden", False) else "for a benefit, "
-    text += "".join(
-        f" ({one.removeprefix(case)})" for one in cases.split("; ") if one.startswith(case)
-    )
-    legend = "; ".join(values)
-    return f"{text}. {legend[0].upper()}{legend[1:]}" if values else text
+    for one in cases.split("; "):
+        if one.startswith(case):
+            whom = one.removeprefix(case)
+            text = f"{whom[:1].upper()}{whom[1:]}: {text[:1].lower()}{text[1:]}"
+    return f"{text} ({'; '.join(values)})" if values else text
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:
@@ -475,7 +471,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         method += f"; {numbers.corrected_over(test)}" if test.family > 1 else ""
         method += f"; before correction p {alone}" if alone != p else ""
         null, is_sure = finding_facts.hypothesis(finding), test.adjusted < inference.alpha
-        what = _DEPARTURES.get(null, f"departure from {null}")
+        what = "gap" if null == NO_DISPARITY else f"departure from {null}"
         answer = "Yes" if is_sure else "Not shown"
         if finding_facts.is_of_others(finding):
             answer = "Yes for all groups together, not shown for these two"

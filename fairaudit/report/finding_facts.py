@@ -200,16 +200,12 @@ def backing(finding: Finding) -> str:
     return f"not enough evidence: {why}"
 
 
-SAME_CHANGES = "the same change in every group"
-"""The hypothesis of the test of two models on the same people."""
-
-
 def hypothesis(finding: Finding) -> str:
     """The hypothesis of a finding's test, in words that follow "if there were"."""
     check = finding.check
     test = None if finding.estimate is None else finding.estimate.significance
     if test is not None and test.test == EQUAL_CHANGES:
-        return SAME_CHANGES
+        return "equal changes in all groups"
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 
 

@@ -51,7 +51,7 @@ _LEFT_OUT = {
     LeftOutReason.TOO_SMALL: "in groups that are too small",
     LeftOutReason.UNKNOWN_OUTCOME: "with unknown outcome",
     LeftOutReason.NOT_REACHED: "groups to which the outcome does not apply",
-    LeftOutReason.WEIGHTLESS: "of weight 0",
+    LeftOutReason.WEIGHTLESS: "of almost no weight",
     LeftOutReason.UNMATCHED: "without an equal person to compare them with",
     LeftOutReason.DROPPED: "in dropped rows",
     LeftOutReason.UNDECIDED: "in rows that the filter cannot decide",
@@ -138,6 +138,15 @@ def most_left_out(findings: Iterable[Finding]) -> str:
     return text + (f", and some in {numbers.counted(more, 'more check')}" if more else "")
 
 
+def turning(findings: Iterable[Finding]) -> str:
+    """The checks that do not fail, and whose verdict missing values could change; empty if none."""
+    passed = {Status.PASS, Status.WARN, Status.WAIVED}
+    turns = [one.check.id for one in findings if one.may_turn and one.status in passed]
+    ids = [*map(names.line, dict.fromkeys(turns))]
+    what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"
+    return f"{what}: {numbers.first_few(ids, _FEW_GROUPS)}" if ids else ""
+
+
 def value(finding: Finding) -> str:
     """The number that decides, with enough digits for its limits; empty without a number."""
     estimate = finding.estimate
@@ -193,8 +202,8 @@ def _sentence(finding: Finding) -> str:
     is_named = isinstance(check, Check) and check.of not in metric_titles.UNNAMED
     of = f"{names.name(check.of)}: " if is_named else ""
     if estimate is None or not isinstance(finding.limit, Limit):
-        why = f"not evaluated ({checks.reasons(finding)})"
-        return f"{of}{subject(finding)}{_where(finding)}: {why}"
+        why = checks.reasons(finding).removeprefix(f"{check.metric_id}: ")
+        return f"{of}{subject(finding)}{_where(finding)}: not evaluated ({why})"
     if estimate.suppressed:
         return f"{of}{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
@@ -412,12 +421,12 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap of two groups in a rate, and how wide it is within strata."""
     first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
-    within = reversals.within(reversal)
+    size, within = reversals.gap(reversal.crude), reversals.within(reversal)
     if reversal.kind is ReversalKind.OPPOSITE:
-        overall = reversals.gap(reversal.crude) if reversal.crude else "the same"
-        return f"compared with {second}, {title} of {first} is {overall} overall, {within}"
-    overall = f"{reversals.gap(reversal.crude)} than" if reversal.crude else "the same as"
-    return f"{title} of {first} is {overall} that of {second}, but {within}"
+        size = f"{size} overall" if reversal.crude else "the same overall"
+        return f"compared with {second}, {title} of {first} is {size}, {within}"
+    size = f"{size} than" if reversal.crude else "the same as"
+    return f"{title} of {first} is {size} that of {second}, but {within}"
 
 
 def symbol(finding: Finding) -> str:

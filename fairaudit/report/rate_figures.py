@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from fairaudit.base import names
 from fairaudit.base.frozen import replace
@@ -21,6 +22,7 @@ from fairaudit.result import AuditResult, RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
 _LITTLE = 0.05
+_Write: TypeAlias = Callable[[float, int | None], str]
 _NUDGE = 1e-6
 """How far beyond a bound a value is looked at to find the side of its line."""
 
@@ -191,15 +193,36 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
         if limit is None:
             continue
         for value, side, base in _places(finding, check, metric, limit):
-            bounds, label = "", f"{name} {side} {write(value, digits)}"
+            label, bounds = f"{name} {side} {write(value, digits)}", ""
             if isinstance(check.metric, Disparity):
-                scale, compared = check.metric.comparison.scale, write(base, digits)
-                bounds = str(replace(limit, significant=False, conclusive=False))
-                if scale is Scale.RATIO and base:
-                    bounds = f"{side} {value / base:.4g} × {compared}"
-                elif scale is Scale.DIFFERENCE and write is numbers.percent:
-                    bounds = f"{side} {compared} {'-+'[value > base]} {numbers.gap(value - base)}"
+                derived = _derive(value, base, check.metric.comparison.scale, write, digits)
+                alone = replace(limit, significant=False, conclusive=False)
+                bounds = f"{side} {derived}" if derived else str(alone)
             yield Rule(value, label=label, limit=name, bounds=bounds)
+
+
+def _derive(
+    value: float, base: float, scale: Scale | None, write: _Write, digits: int | None
+) -> str:
+    """How a limit follows from another rate, `0.8 × 60.4 %`; empty for other scales.
+
+    The printed limit is the result of the printed numbers, which have the digits for this.
+    """
+    is_share, text = write is numbers.percent, ""
+    for more in range(digits or 1, (digits or 1) + 4):
+        places = more + 2 * is_share
+        shown, by = round(base, places), round(abs(value - base), places)
+        if scale is Scale.RATIO and base:
+            at, text = shown * value / base, f"{value / base:.4g} × {write(base, more)}"
+        elif scale is Scale.DIFFERENCE and is_share:
+            at = shown + math.copysign(by, value - base)
+            apart = numbers.percent(by, more).removesuffix(" %")
+            text = f"{write(base, more)} {'-+'[value > base]} {apart} points"
+        else:
+            break
+        if write(at, digits) == write(value, digits):
+            break
+    return text
 
 
 def _places(

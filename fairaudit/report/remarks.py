@@ -81,10 +81,8 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     opened = [row for row in every if row.level is not Level.PASS]
     evident = [row for row in opened if not row.finding.not_enough_evidence]
     reviewed = [row for row in evident if row.finding.status is not Status.PASS]
-    disparities = [row for row in reviewed if row.finding.worse_off]
-    adjusted = [
-        *filter(None, (reversals.find_adjusted(result, row.finding) for row in disparities))
-    ]
+    disparities = [row for row in reviewed if row.finding.worse_off or row.finding.second]
+    adjusted = [one for row in disparities if (one := reversals.find_adjusted(result, row.finding))]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
     told = [
         row.headline.removesuffix(f"; {headlines.left_out(row.finding)}")
@@ -109,10 +107,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         if not (is_sure or disparities):
             texts.append("Collect more data. If chance should not fail, set `significant: true`.")
     if reviewed:
-        is_failure = result.exit_code == 1
-        until = " Until then a CI job that runs this audit fails (exit code 1)." * is_failure
-        text = "Correct the cause, or record the reason as a waiver; then audit again."
-        texts.append(text + until)
+        texts.append("Correct the cause, or record the reason as a waiver; then audit again.")
+        if result.exit_code == 1:
+            texts[-1] += (
+                " Until then an automated release (CI) with this audit stops (exit code 1)."
+            )
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
         # Before anything else, as it could change what is to be reviewed.
         noun = numbers.counted(turning, "check")
@@ -227,8 +226,7 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
     title = metric_titles.title(widest.rate, widest.of)
     text = f"no check covers this: {headlines.reversal_headline(widest, title)}"
     if widest.significance is not None:
-        p = numbers.adjusted_p(widest.significance, alpha, "comparison")
-        text += f"; more than chance: {p}"
+        text += f"; significant: {numbers.adjusted_p(widest.significance, alpha, 'comparison')}"
     more = len(evident) - 1
     yield text + (f"; {numbers.whole(more)} similar findings" if more else "")
 

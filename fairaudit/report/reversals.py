@@ -126,8 +126,7 @@ def _patterns(
         return
     pairs: dict[ReversalKind, list[str]] = {}
     for reversal in sorted(reversals, key=lambda reversal: -reversal.kind.strength):
-        between = " against ".join(sides(reversal))
-        pairs.setdefault(reversal.kind, []).append(between)
+        pairs.setdefault(reversal.kind, []).append(" against ".join(sides(reversal)))
     is_more = len(shown) < len(reversals)
     kinds = "; ".join(
         f"{KIND_WORDS[kind]}: {numbers.whole(len(found))}"
@@ -188,8 +187,7 @@ def _explain(
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; the note on the strata has the gaps with "
         "other weights. The column “of people”: the stratum's share of the people of both groups "
-        "(not its Mantel–Haenszel weight). A reversal needs two gaps, overall and in the strata: "
-        "it is only as certain as the less certain gap."
+        "(not its Mantel–Haenszel weight). A reversal is as certain as its less certain gap."
     )
     minimums = {"min_size": minimum.size, "min_events": minimum.events}
     if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:

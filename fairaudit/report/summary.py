@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from fairaudit.base import names
@@ -15,7 +16,7 @@ from fairaudit.base.errors import FairauditError
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.judge import Check, Finding, Status
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.report import checks, content, diagnostics, numbers, pictures
+from fairaudit.report import checks, content, diagnostics, headlines, numbers, pictures
 from fairaudit.report.blocks import (
     Block,
     Cell,
@@ -126,9 +127,13 @@ def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
     passed = [
         one for one in results if isinstance(one, AuditResult) and one.verdict is Verdict.PASS
     ]
+    among = numbers.counted(len(passed), "passed audit")
+    for describe in (headlines.turning, headlines.most_left_out):
+        if doubtful := [result for result in passed if describe(result.findings)]:
+            text = describe(chain(*(result.findings for result in doubtful)))
+            yield f"{text} (in {numbers.whole(len(doubtful))} of {among})"
     times = Counter(str(notice) for result in passed for notice in result.notices)
     for text, count in times.most_common(_MOST_NOTICES):
-        among = numbers.counted(len(passed), "passed audit")
         yield f"{names.line(text)} (in {numbers.whole(count)} of {among})"
     if (more := len(times) - _MOST_NOTICES) > 0:
         yield f"{numbers.counted(more, 'more notice')}: --verbose or -o FOLDER/ lists them"

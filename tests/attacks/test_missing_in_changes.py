@@ -198,3 +198,27 @@ def test_missing_scores_by_either_model_are_in_doubt(lacking: tuple[float | None
     assert finding.missing is not None
     assert finding.missing.missing_outcome == 12
     assert finding.missing.may_turn
+
+
+@pytest.mark.parametrize("lacking", [(None, None), (0, None), (0, 1)])
+@pytest.mark.parametrize(("undecided", "is_open"), [(1, False), (2, True), (5, True)])
+def test_undecided_rows_could_lift_a_small_group_of_a_change(
+    lacking: tuple[int | None, int | None], undecided: int, *, is_open: bool
+) -> None:
+    """28 people and 1 row that the filter cannot decide are fewer than 30, whatever it holds."""
+    rows = [(*person, 5) for person in [*_KNOWN, *_SMALL]]
+    rows += [("C", *lacking, None)] * undecided  # type: ignore[list-item]
+    models = {
+        name: {"prediction": {"column": name, "positive": 1, "order": [0, 1]}}
+        for name in ("now", "then")
+    }
+    entry = {**_GAP, "of": "now", "against": "then", "accept_left_out": 0.99}
+    spec = {
+        "columns": {"protected": ["g"], "models": models}, "filter": "x > 1",
+        "missing": {"prediction": "aside"}, "groups": {"min_size": 30}, "metrics": [entry],
+    }  # fmt: skip
+    data = pl.DataFrame(rows, schema=["g", "now", "then", "x"], orient="row")
+    (finding,) = fairaudit.audit(spec, data).findings
+    assert finding.value == 0
+    assert finding.status is (Status.INCONCLUSIVE if is_open else Status.PASS)
+    assert ("the filter needs" in finding.why) is is_open

@@ -214,3 +214,56 @@ def test_a_search_says_how_many_people_are_missing(policy: str, *, is_scan: bool
     plain = _audit(spec, rows)
     assert not plain.findings[0].is_in_doubt
     assert "among people with known values" not in _text(plain)
+
+
+_GIVEN = {"by": "g", "given": "s"}
+_OF_STRATA: dict[str, dict[str, Any]] = {
+    "pooled": {
+        "metric": "selection_rate", "compare": "ratio", "average": "pooled", "fail": "< 0.85",
+    },
+    "odds": {"metric": "mantel_haenszel_odds_ratio", "fail": "< 0.8"},
+    "unexplained": {"metric": "unexplained_difference", "fail": "> 0.08"},
+    "parity": {"metric": "conditional_statistical_parity", "fail": "> 0.08"},
+    "ratio": {"metric": "impact_ratio", "fail": "< 0.8"},
+    "slope": {"metric": "regression_slope", "controls": ["s"], "fail": "outside -0.08..0.08"},
+}  # fmt: skip
+_KNOWN = [
+    {**row, "label": 1}
+    for s in "nz"
+    for row in (*_group("f", 45, 100, s=s), *_group("m", 50, 100, s=s))
+]
+_REFUSED = [{"g": "f", "y": 0, "s": "n", "label": 1}] * 30
+
+
+def test_the_refused_people_of_unknown_stratum_matter() -> None:
+    """By hand: with 30 refused, 45/130 of f against 50/100 of m in n, and 45/100 in z."""
+    assert 50 / 100 - 45 / 130 > 0.08 > 50 / 100 - 45 / 100
+    assert (45 / 130) / (50 / 100) < 0.8 < (45 / 100) / (50 / 100)
+    odds = [
+        (45 * 50 / (200 + n) + 45 * 50 / 200) / ((55 + n) * 50 / (200 + n) + 55 * 50 / 200)
+        for n in (0, 30)
+    ]
+    assert odds[0] > 0.8 > odds[1]
+
+
+@pytest.mark.parametrize("policy", ["aside", "drop"])
+@pytest.mark.parametrize("small", [None, 20])
+@pytest.mark.parametrize("name", _OF_STRATA)
+def test_dropped_people_of_unknown_stratum_leave_a_pass_in_doubt(
+    name: str, small: int | None, policy: str
+) -> None:
+    """The check needs no label, so `label: drop` hides no more of its people than `aside`."""
+    columns = {"protected": {"g": {"reference": "m"}}, "label": "label", "prediction": "y"}
+    about = {**_OF_STRATA[name], **({} if name == "slope" else _GIVEN)}
+    spec = {"columns": {**columns, "strata": ["s"]}, "simpson": False, "metrics": [about]}
+    spec |= {"missing": {"label": policy}, "groups": {"min_size": small} if small else {}}
+    assert _audit(spec, [*_KNOWN, *_REFUSED]).findings[0].status is Status.FAIL
+    lost = [{**row, "s": None, "label": None} for row in _REFUSED]
+    result = _audit(spec, [*_KNOWN, *lost])
+    assert result.findings[0].status is Status.PASS
+    assert result.findings[0].is_in_doubt
+    assert "with unknown stratum (g=f), and the verdict could change" in _text(result)
+    # Dropped people of a known stratum are counted where the status is found again.
+    known = _audit(spec, [*_KNOWN, *[{**row, "label": None} for row in _REFUSED]])
+    assert known.findings[0].status is (Status.FAIL if policy == "aside" else Status.INCONCLUSIVE)
+    assert not _audit(spec, _KNOWN).findings[0].is_in_doubt

@@ -229,6 +229,11 @@ def test_people_out_of_question_move_the_cut() -> None:
     assert finding.missing is not None
     assert finding.missing.may_turn
     assert finding.missing.missing_outcome == 14
+    # A slope takes the first of a score, a number and the selection rate.
+    slope = {"metric": "regression_slope", "fail": {"above": 0.9}}
+    by_decision = _audit(people, columns, slope, {"prediction": "aside"})
+    assert by_decision.missing is not None
+    assert by_decision.missing.may_turn
     # The base rate does not depend on the cut.
     entry = {"metric": "base_rate", "compare": "gap", "fail": {"above": 0.2}}
     assert _audit(people, columns, entry, {"prediction": "aside"}).missing is None
@@ -435,3 +440,57 @@ def test_a_threshold_is_averaged_over_strata() -> None:
     missing = _audit([*known, *[_Person("f", None, 1)] * 40], columns, limit, {"score": "aside"})
     assert missing.missing is not None
     assert missing.missing.may_turn
+
+
+@pytest.mark.parametrize("lacking", [0, 20])
+def test_total_variation_at_a_threshold(lacking: int) -> None:
+    """45 of 120 women and 50 of 120 men reach the threshold, and none to 20 more women."""
+    entry = {"metric": "total_variation", "at": [0.5], "fail": {"above": 0.1}}
+    people = [*_KNOWN, *[_Person("f")] * lacking]
+    finding = _audit(people, _LABELLED, entry, {"score": "aside"})
+    assert finding.value == pytest.approx(5 / 120)
+    assert _is_plain(finding)
+    close = _audit(people, _LABELLED, {**entry, "fail": {"above": 0.09}}, {"score": "aside"})
+    assert _is_plain(close) is (lacking == 0)
+    if lacking:  # 45 of 140 are 9.5 points below 50 of 120
+        assert close.missing is not None
+        assert close.missing.high == pytest.approx(50 / 120 - 45 / 140)
+
+
+_MODELS = {
+    "columns": {
+        "protected": {"g": {"reference": "m"}},
+        "models": {"new": {"score": "s"}, "old": {"score": "t"}},
+    },
+    "simpson": False,
+}
+_TWO_SCORES: list[tuple[str, float | None, float | None]] = [
+    *[("f", 0.5, 0.5)] * 100, *[("m", 0.5, 0.5)] * 100,
+]  # fmt: skip
+
+
+def _audit_scores(people: Sequence[tuple[object, ...]], **entry: object) -> Finding:
+    metric = {"metric": "mean_score", "compare": "gap", "of": "new", "fail": {"above": 0.05}}
+    spec = {**_MODELS, "metrics": [{**metric, **entry}], "missing": {"score": "drop"}}
+    schema = {"g": pl.String, "s": pl.Float64, "t": pl.Float64}
+    return fairaudit.audit(spec, pl.DataFrame(people, orient="row", schema=schema)).findings[0]
+
+
+def test_scores_that_another_model_lacks_drop_no_one_silently() -> None:
+    """20 women score 0 by the new model: .5 and .417. They have no score by the old one."""
+    people = [*_TWO_SCORES, *[("f", 0.0, None)] * 20]
+    filled = _audit_scores([*_TWO_SCORES, *[("f", 0.0, 0.0)] * 20])
+    assert filled.value == pytest.approx(0.5 - 50 / 120)
+    assert filled.status is Status.FAIL
+    assert _audit_scores(people).status is Status.INCONCLUSIVE
+    assert _is_plain(_audit_scores(_TWO_SCORES))
+
+
+@pytest.mark.parametrize("scores", [(None, 0.5), (0.0, None), (None, None)])
+def test_missing_scores_of_either_model_are_in_doubt(scores: tuple[float | None, ...]) -> None:
+    """The means of 20 women may be 0 by the new model and .5 by the old one: .5 and .417."""
+    filled = _audit_scores([*_TWO_SCORES, *[("f", 0.0, 0.5)] * 20], against="old")
+    assert filled.value == pytest.approx(0.5 - 50 / 120)
+    assert filled.status is Status.FAIL
+    assert not _is_plain(_audit_scores([*_TWO_SCORES, *[("f", *scores)] * 20], against="old"))
+    assert _is_plain(_audit_scores(_TWO_SCORES, against="old"))

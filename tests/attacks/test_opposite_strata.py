@@ -191,7 +191,7 @@ def _audit_small_levels(
             **({"strata": ["year"]} if "given" in entry else {}),
         },
         "filter": "year >= 2024",
-        "groups": {"min_size": 20},
+        "groups": {"min_size": 30},
         "metrics": [{**entry, "fail": {"outside": [-0.1, 0.1]}}],
     }
     (path / "spec.yaml").write_text(json.dumps(spec))

@@ -252,6 +252,16 @@ def test_cells_without_a_number_are_told(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("mark", ["n/a", "—", "–", ""])
+def test_a_mark_is_a_missing_rate_and_an_unknown_group(mark: str, tmp_path: Path) -> None:
+    rows = f"F,50,30,60%,1.0\nM,50,24,48%,0.8\nX,5,1,{mark},{mark}\n"
+    table = f"sex,n,selected,rate,ratio\n{rows}"
+    assert rules_of(tmp_path, table) == []
+    assert rules_of(tmp_path, table, "--excluded-below", "2%") == [("excluded", 4)]
+    unknown = table.replace("X,", "Unknown,") if not mark else table.replace("X,", f"{mark},")
+    assert rules_of(tmp_path, unknown, "--excluded-below", "2%") == []
+
+
 def test_excluded_groups_are_small(tmp_path: Path) -> None:
     text = "sex,n,selected,ratio\nF,500,250,1.0\nM,480,240,1.0\nX,15,3,excluded\nY,25,3,excluded\n"
     assert rules_of(tmp_path, text) == []

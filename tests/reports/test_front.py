@@ -222,8 +222,9 @@ def test_a_page_says_what_to_do_next_and_what_is_for_whom() -> None:
     (steps,) = [one for one in tree.all("section") if one.attributes.get("id") == "next"]
     texts = [one.text for one in steps.all("li")]
     assert texts[0].startswith("Find the cause of this: female × Black is selected 62 %")
-    assert texts[2].startswith("Correct the cause, or record the reason as a waiver; then")
-    assert texts[1].startswith("Before you act on gaps by age, compare people with the same branch")
+    assert texts[1].startswith("Find the cause of this: male × Black × under 40 is selected 1.80")
+    assert texts[2].startswith("Before you act on gaps by age, compare people with the same branch")
+    assert texts[3].startswith("Correct the cause, or record the reason as a waiver; then")
     # A gap that strata explain is first compared within them.
     sections = tree_of("berkeley_admissions").all("section")
     (steps,) = [one for one in sections if one.attributes.get("id") == "next"]
@@ -260,7 +261,10 @@ def test_the_comparison_with_new_data_is_on_the_page_of_a_pass_alone() -> None:
 
 def test_the_top_explains_its_words_and_marks_no_box_by_the_sign_of_a_compared_group() -> None:
     selected = "selected: y = yes; "
-    limit = "limit: where a check fails or warns, set in the spec"
+    limit = (
+        "limit: where a check fails or warns. The spec, the file that defines this audit, sets it "
+        "in the line shown"
+    )
     for rates, metrics, words in (
         (UNEQUAL, [RATIO], selected + limit),
         (UNEQUAL, ["selection_rate"], selected + limit),

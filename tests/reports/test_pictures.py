@@ -19,6 +19,7 @@ from report_cases import EACH, NAMES
 import fairaudit
 from fairaudit.report import html, lattice, rate_figures
 from fairaudit.report.blocks import Figure, Heading
+from fairaudit.report.diagnostics import diagnose
 from fairaudit.report.html import plots, svg
 from fairaudit.report.pictures import (
     Interval,
@@ -287,12 +288,26 @@ def test_the_legend_computes_the_limit_from_the_rate_of_the_other_group() -> Non
         return [rule.bounds for rule in picture.rules if rule.limit]
 
     title = "Selection rate of the prediction (score at least 0.5) by gender × race"
-    highest = f"{1115 / 1847:.1%}".replace("%", " %")
-    assert legend(title, "loans") == [f"below 0.9 × {highest}", f"below 0.8 × {highest}"]
+    # 1115 / 1847 = .60368: 0.9 × 60.4 would be 54.4, but the line is at 54.3.
+    assert legend(title, "loans") == ["below 0.9 × 60.37 %", "below 0.8 × 60.4 %"]
     # A gap is measured from the lowest rate if the highest is worse off.
     lowest = f"{41 / 275:.1%}".replace("%", " %")
     title = "False positive rate of recidivism by race"
     assert legend(title, "compas_scores") == [f"above {lowest} + 10.0 points"]
+
+
+def test_a_ratio_of_the_other_outcome_is_drawn_by_the_rates_of_the_positive_one() -> None:
+    """ε of the Titanic is attained by 'died'; the picture counts survivors, and says so."""
+    (failed, _) = diagnose(sample("titanic").result)
+    picture = failed.picture
+    assert picture is not None
+    assert picture.axis == "selection rate (fate = survived)"
+    drawn = {row.label: row.value for row in picture.rows if row.strong}
+    assert drawn == {
+        "2nd × Male × Adult": pytest.approx(1 - 154 / 168),
+        "2nd × Female × Child": pytest.approx(1.0),
+    }
+    assert "'died'" in dict(failed.lines)["who"]
 
 
 def test_calibration_and_roc_are_the_scores() -> None:

@@ -183,37 +183,32 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     """
     plan, people, masked = counts.plan, counts.people, counts.kept == MASKED
     for name, levels, codes, others in _list_text_columns(counts, spec) if plan.is_table else ():
-        kept = counts.kept == 1
-        found = _find_sums(counts, codes, others, np.ones_like(kept))
-        found |= {
-            code: max(sums, found.get(code, sums))
-            for code, sums in _find_sums(counts, codes, others, kept).items()
-        }
+        kept, found = counts.kept == 1, list[tuple[int, bool, float]]()
         for code in (code for code, level in enumerate(levels) if is_like_total(level)):
-            sides = codes == code, codes != code
-            total, rest, every_total, every_rest, hidden, of_rest = (
-                int(people[marks & side].sum())
+            (total, rest), every, (hidden, of_rest) = (
+                [int(people[marks & side].sum()) for side in (codes == code, codes != code)]
                 for marks in (kept, people > 0, masked)
-                for side in sides
             )
-            if every_total == every_rest or rest - hidden <= total <= rest + of_rest:
-                found[code] = True, math.inf
-        for code, (is_exact, digits) in found.items():
+            if every[0] == every[1] or rest - hidden <= total <= rest + of_rest:
+                found.append((code, True, math.inf))
+        for there in (np.ones_like(kept), kept):
+            found += _find_sums(counts, codes, others, there)
+        for code, is_exact, digits in found:
             is_total = codes == code
-            if not (people * is_total)[kept].any():
+            if not people[is_total & (counts.kept == 1)].any():
                 continue
             what = f"{quoted(levels[code])} has as many people as all other levels together"
             # Rows of scores and of further tables cannot be left out here.
             if is_exact and digits >= _SURE_DIGITS and not (plan.scores or plan.tables):
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
-                problems.note(
-                    name, f"{what}: its rows are totals, and are left out as filtered rows"
-                )
+                what += ": its rows are totals, and are left out as filtered rows"
             elif digits >= (_NOTABLE_DIGITS if is_exact else _ROUNDED_DIGITS):
                 where = "" if is_exact else " that has it, up to rounding"
                 what += f", in each combination of the other columns{where}; if its rows are "
                 what += "totals, people are counted twice: leave them out with `filter`"
-                problems.note(name, what)
+            else:
+                continue
+            problems.note(name, what)
     return counts
 
 
@@ -225,34 +220,35 @@ def _list_text_columns(
     Each column of a combination is one of them.
     """
     made = {one.name: one.columns for one in counts.plan.derived}
-    columns = {
-        attribute.name: attribute.column.value
-        for attribute in (*spec.protected, *spec.strata)
-        if not (attribute.is_cut or attribute.model)
-        and isinstance(attribute.derivation, Combination | None)
-    }
-    for outcome in spec.outcomes:
-        if outcome.has_classes and outcome.threshold is None and outcome.counts is None:
-            columns[outcome.name] = outcome.column.value
-    for name, column in columns.items():
-        key, parts = counts.text_key(column), made.get(column, (name,))
-        rows = [(level or "").split(BETWEEN, len(parts) - 1) for level in key.levels]
+    columns = [
+        (one.name, one.column.value)
+        for one in (*spec.protected, *spec.strata)
+        if not (one.is_cut or one.model) and isinstance(one.derivation, Combination | None)
+    ]
+    columns += [
+        (one.name, one.column.value)
+        for one in spec.outcomes
+        if one.has_classes and one.threshold is None and one.counts is None
+    ]
+    for name, column in columns:
+        key, sources = counts.text_key(column), made.get(column, (column,))
+        rows = [(level or "").split(BETWEEN, len(sources) - 1) for level in key.levels]
         texts = [np.unique(part, return_inverse=True) for part in zip(*rows, strict=True)]
         codes = [place[key.codes] for _, place in texts]
-        for at, part in enumerate(parts if texts else ()):
-            own = {made.get(column, (column,))[at]}
+        for at, (levels, _) in enumerate(texts):
             others = [
                 other.codes
                 for other in counts.keys
-                if own.isdisjoint(made.get(other.key.column, (other.key.column,)))
+                if sources[at] not in made.get(other.key.column, (other.key.column,))
             ]
-            levels = [level.replace(ABSENT, "") for level in texts[at][0].tolist()]
-            yield part, levels, codes[at], [*others, *codes[:at], *codes[at + 1 :]]
+            shown = [level.replace(ABSENT, "") for level in levels.tolist()]
+            part = sources[at] if column in made else name
+            yield part, shown, codes[at], [*others, *codes[:at], *codes[at + 1 :]]
 
 
 def _find_sums(
     counts: Counts, codes: Ints, others: Sequence[Ints], there: Marks
-) -> dict[int, tuple[bool, float]]:
+) -> Iterator[tuple[int, bool, float]]:
     """The levels that equal the sum of two or more others where they occur, up to rounding.
 
     For each, whether it is exact and in every combination of the other columns, and the decimal
@@ -268,28 +264,23 @@ def _find_sums(
     pairs, index = distinct_rows(np.stack([own_codes, place], axis=1).astype(np.int32))
     own, (of_level, of_place) = add_up(people, index, len(pairs)), pairs.T
     sizes = add_up(people, own_codes, codes.max(initial=0) + 1)
-    off = np.zeros_like(sizes)
+    size, off, unit = np.count_nonzero(sizes), np.zeros_like(sizes), np.gcd.reduce(people)
     np.maximum.at(off, of_level, np.abs(everybody[of_place] - 2 * own))
-    found, size = dict[int, tuple[bool, float]](), np.count_nonzero(sizes)
-    if size <= _FEWEST_PARTS:
-        return found
-    unit = np.gcd.reduce(people)
-    for code in np.flatnonzero((off <= unit * size / 2) & (sizes > 0)).tolist():
+    is_alike = len(pairs) == size * len(combinations)
+    is_alike &= np.allclose(own / sizes[of_level], everybody[of_place] / people.sum())
+    is_close = (off <= unit * size / 2) & (sizes > 0) & (size > _FEWEST_PARTS)
+    for code in np.flatnonzero(is_close).tolist():
         mine = of_level == code
         among = np.isin(place, of_place[mine])
         # The sums of numbers, too, up to the rounding of means.
         amounts = [np.array(sums, dtype=np.float64)[there] for sums in counts.amounts.values()]
-        pairs_of_sums = [(2 * one[own_codes == code].sum(), one[among].sum()) for one in amounts]
-        if not all(np.isclose(*pair, rtol=_ROUNDED_MEAN) for pair in pairs_of_sums):
-            continue
-        is_whole = mine.sum() == len(combinations)
-        is_alike = len(pairs) == size * len(combinations)
-        is_alike &= np.allclose(own / sizes[of_level], (everybody / people.sum())[of_place])
-        agreeing = (sizes[code] if is_alike else own[mine]) / (
-            unit + 2 * off[code] if off[code] else 1
-        )
-        found[code] = bool(is_whole and not off[code]), float(np.log10(1 + agreeing).sum())
-    return found
+        both = [(2 * one[own_codes == code].sum(), one[among].sum()) for one in amounts]
+        if all(np.isclose(*pair, rtol=_ROUNDED_MEAN) for pair in both):
+            is_exact = bool(mine.sum() == len(combinations) and not off[code])
+            agreeing = (sizes[code] if is_alike else own[mine]) / (
+                unit + 2 * off[code] if off[code] else 1
+            )
+            yield code, is_exact, float(np.log10(1 + agreeing).sum())
 
 
 def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:

@@ -38,6 +38,7 @@ from fairaudit.cube import (
     distinct_rows,
     name_groups,
 )
+from fairaudit.judge.left_out import LeftOutReason
 from fairaudit.metrics import Eligibility
 from fairaudit.pipeline.recode.columns import DROP, Axis, amounts, audited_rows, cluster_codes
 from fairaudit.pipeline.recode.outcomes import Alike
@@ -257,12 +258,16 @@ class Cells:
         masked = self.why == len(self.reasons) - 1
         return np.asarray(self.seen & masked & (self.counts.people > 0))
 
-    def uncounted(self) -> Iterator[tuple[bool, Cube]]:
-        """A cube for each reason to leave, and whether the reason is an undecided filter."""
+    def uncounted(self, strata: Grouping) -> Iterator[tuple[LeftOutReason, Cube]]:
+        """A cube for each reason to leave; dropped rows of unknown stratum have that reason."""
         gone = self.seen & ~self.stays & ~self.masked & (self.counts.people > 0)
+        lack = [self.is_unknown(key.name) for key in self.keys if key.name in strata]
+        lacking = np.any([np.zeros_like(gone), *lack], axis=0) & ~self.undecided
         for number in sorted(set(self.why[gone].tolist())):
-            is_undecided = number == len(self.reasons) - 2
-            yield is_undecided, self._gather(gone & (self.why == number), self.codes)
+            mine, is_undecided = gone & (self.why == number), number == len(self.reasons) - 2
+            reason = LeftOutReason.UNDECIDED if is_undecided else LeftOutReason.DROPPED
+            parts = (reason, mine & ~lacking), (LeftOutReason.UNKNOWN_STRATUM, mine & lacking)
+            yield from ((why, self._gather(one, self.codes)) for why, one in parts if one.any())
 
     def by_level(self, name: str, marks: Marks) -> dict[str, int]:
         """The rows of the marked cells by level of a column, the most frequent first."""

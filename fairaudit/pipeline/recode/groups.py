@@ -49,7 +49,9 @@ def group_axis(
         joined_names, alike = outcomes.join_alike(attribute, stored, names)
         outcomes.note_oddities(attribute, levels, alike, spec.missing, problems)
         kept = {names[code] for code in {*raw[counts.kept == 1].tolist()}}
-        if totals := [level for level in levels if level in kept and is_like_total(level)]:
+        between = ", " if isinstance(attribute.derivation, Combination) else None
+        parts = {level: level.split(between) if between else [level] for level in levels}
+        if totals := [one for one in levels if one in kept and any(map(is_like_total, parts[one]))]:
             what = f"{listing(totals)} counts as a group like any other; if its rows are totals"
             remedy = "people are counted twice: leave them out with `filter`"
             problems.note(attribute.name, f"{what}, {remedy}")

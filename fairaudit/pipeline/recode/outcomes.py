@@ -32,7 +32,7 @@ _RARE = 50
 """A number this many standard deviations from the mean is an outlier. A number with this many times
 the rows of all more extreme numbers is not part of a tail."""
 
-_LIKE_MISSING = {"", "na", "n/a", "nan", "null", "none", "missing", "unknown", "?", "-", "."}
+_LIKE_MISSING = {*"?-–—.", "", "na", "n/a", "nan", "null", "none", "missing", "unknown"}
 _LIKE_UNKNOWN = re.compile(
     r"(.* )?(unknown|undisclosed|unspecified|undeclared|unanswered|refused|refusal|unavailable)"
     r"|(.* )?not (known|available|applicable|provided|stated|specified|disclosed|reported|given"

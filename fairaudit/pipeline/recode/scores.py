@@ -380,7 +380,7 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
         if n:
             people = "person is" if n == 1 else "people are"
             what = f"{name}: of {n:,} it is not known; those {people} in no subgroup by it"
-            yield Notice(what, Subjects.NEVER)
+            yield Notice(f"{what}, and could change what is found", Subjects.NEVER)
 
 
 def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:

@@ -345,6 +345,8 @@ class Tables:
                 table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
             needs, columns = metric.requirements, {*by}
+            if not needs and not isinstance(metric, PeopleCount):  # the first of several numbers
+                needs = frozenset({Requirement.PREDICTION, Requirement.LABEL})
             if needs & {Requirement.PREDICTION, Requirement.CLASSES} and terms.at is None:
                 columns |= {of, against or of}
             if Requirement.LABEL in needs:

@@ -96,13 +96,13 @@ _IMPOSSIBILITIES = (
 
 def notice_unsearched(findings: Iterable[Finding]) -> Iterator[Notice]:
     """Notices on checks that pass although opposite gaps in their strata could not be found."""
-    unsearched: dict[str, dict[str, None]] = {}
-    for finding in findings:
-        for item in finding.not_evaluated if finding.status is Status.PASS else ():
-            if item.reason.startswith(UNSEARCHED):
-                unsearched.setdefault(item.reason, {})[finding.check.metric_id] = None
-    for reason, metrics in unsearched.items():
-        yield Notice(f"{listing([*metrics])}: {reason}", Subjects.ANYBODY)
+    passed = [finding for finding in findings if finding.status is Status.PASS]
+    told = {
+        (item.reason, row.check.metric_id): None for row in passed for item in row.not_evaluated
+    }
+    for reason in dict.fromkeys(reason for reason, _ in told if reason.startswith(UNSEARCHED)):
+        metrics = [metric for other, metric in told if other == reason]
+        yield Notice(f"{listing(metrics)}: {reason}", Subjects.ANYBODY)
 
 
 def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:

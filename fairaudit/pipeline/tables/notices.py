@@ -1,4 +1,4 @@
-"""Notices of `run` in their order (add new ones here); `recode` has those of `check`, too."""
+"""Notices of `run` in their order. `recode` has those on filters, levels and outcomes."""
 
 from __future__ import annotations
 

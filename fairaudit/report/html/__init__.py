@@ -418,7 +418,10 @@ _TABLES_SHOWN = 6
 """The number of tables at the top of a page without checks."""
 _KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
-_LIMIT = "limit: where a check fails or warns, set in the spec"
+_LIMIT = (
+    "limit: where a check fails or warns. The spec, the file that defines this audit, sets it in "
+    "the line shown"
+)
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {ReversalCheck: reversals.HEADING, SubgroupCheck: subgroups.HEADING}
 """The section below with the numbers of a check that compares no two groups."""

@@ -615,7 +615,10 @@ def test_a_missing_feature_is_told_or_refused(tmp_path: Path) -> None:
     missing = {"protected": "show", "strata": "show", "label": "aside", "prediction": "error"}
     asked = {"over": "all", "min_size": "1"}
     result = fairaudit.audit(spec_of(places, missing, asked), path)
-    assert "c: of 3 it is not known; those people are in no subgroup by it" in result.notices
+    assert (
+        "c: of 3 it is not known; those people are in no subgroup by it, and could change what is "
+        "found"
+    ) in result.notices
     assert result.subgroups is not None
     assert result.subgroups.rates[0].under == 12
     with pytest.raises(DataError, match="3 people have no value in the feature 'c'"):

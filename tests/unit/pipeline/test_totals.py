@@ -150,6 +150,16 @@ def test_totals_of_a_combined_column_are_left_out(
     ]
 
 
+def test_a_total_in_a_combination_that_does_not_add_up_is_told(
+    audit_csv: Callable[..., Any],
+) -> None:
+    protected = {"both": {"combine": ["g", "h"]}}
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": protected}}
+    result = audit_csv("g,h,yes,no\na,x,3,4\na,y,5,6\na,Total,8,13\nb,x,2,2\n", spec)
+    (notice,) = [str(one) for one in result.notices if "counted twice" in str(one)]
+    assert notice.startswith("both: 'a, Total' counts as a group like any other")
+
+
 def test_groups_of_about_half_of_all_people_are_no_totals(audit_csv: Callable[..., Any]) -> None:
     """Men are every second person; some people have no known sex."""
     made, told = random.Random(4), 0
