@@ -250,9 +250,9 @@ METHODS = (
     Method(
         "HC2",
         "The interval and the t test of a coefficient of a least-squares regression. The variance "
-        "may differ between groups and between levels of the controls. It is estimated from the "
-        "squared residuals; each is divided by 1 minus the leverage of the person (the influence "
-        "on the fit).",
+        "may differ between groups and levels of the controls. It is estimated from the squared "
+        "residuals; each is divided by 1 minus the leverage of the person (the influence on the "
+        "fit). For a yes/no outcome, a small group counts up to two more hits and misses in it.",
         Citation("MacKinnon & White, J Econometrics 29:305", 1985),
         ("least squares t",),
     ),
@@ -264,10 +264,10 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "A Wilson interval, calculated as if the metric were a share with DeLong's variance. "
-        "The variance has two parts: one for the positive and one for the negative labels, or one "
-        "for each of two groups. If one side has fewer people than the other, its part is never "
-        "less than a fraction of the part that Hanley & McNeil expect.",
+        "The interval of a share whose number of people gives DeLong's variance (if that is 0, the "
+        "number of people of the smaller side). The variance has two parts: for positive and "
+        "negative labels, or for two groups. If one side has fewer people than the other, its part "
+        "is never less than a fraction of the part that Hanley & McNeil expect.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(

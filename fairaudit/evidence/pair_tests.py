@@ -96,6 +96,18 @@ class Sample(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             return cls(over / under, under.astype(np.float64), over, under)
 
+    def round_counts(self) -> tuple[Ints, Ints]:
+        """Positives and people; with survey weights effective numbers, each outcome rounded.
+
+        A group of less than half a person of each outcome counts as one person of the commoner.
+        """
+        if self.over is not None and self.under is not None:
+            return self.over, self.under
+        share, size = np.nan_to_num(self.share), np.nan_to_num(self.size)
+        hits, misses = (np.rint(part * size).astype(np.int64) for part in (share, 1 - share))
+        nobody = hits + misses == 0
+        return np.where(nobody, np.rint(share), hits), np.where(nobody, 1, hits + misses)
+
     def at(self, index: int | Ints) -> Sample:
         """The samples at an index of the first axis."""
         over = None if self.over is None else self.over[index]
@@ -115,19 +127,7 @@ def compare_shares(
     """
     shares = (first.share, first.size, second.share, second.size)
     z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
-    # Positives and people of both sides; with survey weights, their effective numbers.
-    sides: Any = first.over, first.under, second.over, second.under
-    if any(count is None for count in sides):
-        a, n, c, m = (
-            np.rint(np.nan_to_num(number)).astype(np.int64)
-            for sample in (first, second)
-            for number in (sample.share * sample.size, sample.size)
-        )
-        # A group of less than half a person counts as one person.
-        n, m = np.maximum(n, 1), np.maximum(m, 1)
-        sides = np.minimum(a, n), n, np.minimum(c, m), m
-    counts = np.broadcast_arrays(*sides)
-    a, n, c, m = counts
+    a, n, c, m = counts = np.broadcast_arrays(*first.round_counts(), *second.round_counts())
     # In integers, because in floats an expected count of 5 could be less than 5.
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
     exact = (fewer * np.minimum(n, m) < float(LEAST_EXPECTED) * (n + m)) & ~np.isnan(z)

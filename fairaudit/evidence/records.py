@@ -39,6 +39,7 @@ STRATA_ARE_ESTIMATED = (
 MEAN_IS_BIASED = "biased away from parity by chance"
 NO_TEST_OVER_GROUPS = "one number over groups has no test; without `aggregate` each group has one"
 MASKED_COUNTS = "masked counts hide people of a group, and not by chance"
+UNKNOWN_WEIGHT = "everybody has the same outcome, so the weight of the other outcome is unknown"
 TOO_LITTLE_VARIATION = "none: too little variation to test"
 EXTREME_IS_CHOSEN = (
     "the extreme group is chosen from the same data, and no interval here takes that into account"

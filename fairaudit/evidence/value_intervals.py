@@ -31,6 +31,7 @@ from fairaudit.evidence.records import (
     NO_WEIGHTED_VARIANCE,
     STRATA_ARE_ESTIMATED,
     TOO_LITTLE_VARIATION,
+    UNKNOWN_WEIGHT,
     NoInterval,
 )
 from fairaudit.metrics import (
@@ -141,8 +142,11 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
     # No interval without a value, or if it does not contain the value.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
     few, why_few = _mark_few_people(evaluation)
-    if (masked := mark_masked(evaluation)).any():
-        few, why_few = few | masked, f"none: {MASKED_COUNTS}"
+    found = [leaf.group_values for leaf in evaluation.leaves]
+    alike = [(values.mark_one_outcome(), UNKNOWN_WEIGHT) for values in found if values is not None]
+    for marks, reason in [(mark_masked(evaluation), MASKED_COUNTS), *alike]:
+        if marks.any():
+            few, why_few = few | marks, f"none: {reason}"
     lacking |= clusters.has_few_clusters(evaluation) | few
     why = f"none: {FEW_CLUSTERS}" if clusters.is_clustered(evaluation) else TOO_LITTLE_VARIATION
     low = np.where(lacking, np.nan, np.fmin(interval.low, evaluation.value))

@@ -210,6 +210,18 @@ class GroupValues(Frozen, eq=False):
         """Whether it is a share of people, which has a binomial variance."""
         return self.metric.is_proportion and self.under is not None
 
+    def mark_one_outcome(self) -> Marks:
+        """Marks of strata, [Z, 1], in which all people of a weighted share have the same outcome.
+
+        The weight of people with the other outcome is not known: a hit may weigh as much as 20.
+        """
+        if not self.binomial or self.weight_sum is None:
+            return np.zeros((len(self.value), 1), dtype=np.bool_)
+        least, most = (
+            pick.reduce(self.value, axis=1, keepdims=True) for pick in (np.fmin, np.fmax)
+        )
+        return np.asarray((least == 1) | (most == 0))
+
     @property
     def summary(self) -> Summary | None:
         """Mean, deviation and size of a mean over people; None without a deviation."""

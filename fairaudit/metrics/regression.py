@@ -249,7 +249,8 @@ def _fitted(
     value[0, among] = gap - fit.combined(rows)
     if spreads:
         moments = (n, apart, deviation)
-        error[0, among], df[0, among] = _robust_errors(moments, dummies, mix, fit, rows, base)
+        robust = _robust_errors(moments, dummies, mix, fit, rows, base, 2 * crude.binomial)
+        error[0, among], df[0, among] = robust
     open_ = fit.left_open(rows)
     groups = [table.groups[g] for g in among.tolist()]
     why = {
@@ -266,6 +267,7 @@ def _robust_errors(
     fit: Fit,
     rows: Floats,
     base: int,
+    pseudo: int,
 ) -> tuple[Floats, Floats]:
     """The standard error of every group's coefficient, and its degrees of freedom, [G].
 
@@ -277,8 +279,10 @@ def _robust_errors(
     leverage h (MacKinnon & White 1985, Journal of Econometrics 29:305). Each group is one component
     of it, with n - 1 degrees of freedom (Satterthwaite 1946), where n = (Σ c²)² / Σ c⁴ people
     decide: of two groups without controls it is Welch's test. A group in which few people decide
-    has at least a part of the pooled variance, as in `means`. The
-    variance is NaN if it depends on a person whose residual is 0 for any outcome.
+    has at least a part of the pooled variance, as in `means`. A yes/no outcome has at least the
+    variance of `pseudo` hits and misses more, since few hits are skewed (Agresti & Coull 1998, Am
+    Stat 52:119); of fewer next to a group of similar size, which is as skewed. The variance is NaN
+    if it depends on a person whose residual is 0 for any outcome.
     """
     n, apart, deviation = moments
     group, z = np.nonzero(n.T)
@@ -305,6 +309,10 @@ def _robust_errors(
         variance = parts / weights
         others = fit.residual_variance * fit.df - variance * (size - 1), size.sum() - size
         variance, df = means.moderated_variance(variance * (deciding - 1), deciding, *others)
+        share = (1 - np.sqrt(np.maximum(1 - 4 * variance, 0.0))) / 2
+        more = pseudo * np.maximum(1 - deciding / others[1], 0.0)
+        share = (share * deciding + more) / (deciding + 2 * more)
+        variance = np.maximum(variance, share * (1 - share))
         parts = np.where(weights > 0, variance * weights, 0.0)
         total = parts.sum(axis=1)
         found.append((np.sqrt(total), total**2 / np.where(parts > 0, parts**2 / df, 0).sum(1)))

@@ -24,9 +24,6 @@ from fairaudit.stats.distributions import normal_below, normal_critical
 _Pairs: TypeAlias = tuple[Ints, Ints]
 """Two groups by two, by their indices."""
 
-_Sides: TypeAlias = tuple[Floats, Floats]
-"""A number of both groups of each pair."""
-
 _ROUNDED_AWAY = -39.0
 """Logarithm of a probability that is so small that 1 plus it is rounded to 1."""
 
@@ -157,7 +154,7 @@ def largest_difference(
     """The largest lower and upper end of `value[i] - value[j]` over ordered pairs of [G] groups.
 
     By MOVER, from the `ends` of each value; NaN if an end of a group `among` is not known. If
-    `size` is given, values are shares, and the upper end is not below `far_gap`.
+    `size` is given, values are shares, and the upper end is not below `_split_gap`.
     """
     members = np.flatnonzero(among)
     p, low, high = value[members], ends[0][members], ends[1][members]
@@ -168,38 +165,24 @@ def largest_difference(
     lowest = p[i] - p[j] - np.hypot(down[i], up[j])
     k, m = _crossed(undominated(p, up), undominated(-p, down))
     highest = p[k] - p[m] + np.hypot(up[k], down[m])
-    if size is not None and _has_few_errors(p, n := size[members], alpha):
+    if size is not None:
+        n = size[members]
         k, m = _crossed(undominated(p, -n), undominated(-p, -n))
-        far = far_gap((1 - p[k], p[m]), (n[k], n[m]), alpha)
-        highest = np.append(highest, far[far > 0])
+        highest = np.append(highest, _split_gap((p[k], n[k]), (p[m], n[m]), alpha))
     return float(lowest.max()), float(highest.max())
 
 
-def far_gap(errors: _Sides, sizes: _Sides, alpha: float) -> Floats:
-    """The upper bound of a difference of shares near 1; NaN unless errors are few.
+def _split_gap(top: proportions.Sample, bottom: proportions.Sample, alpha: float) -> Floats:
+    """The upper bounds of `top - bottom` by `split_tails`; -∞ unless a side has few errors.
 
-    Errors are the misses of the first group and the hits of the second: the difference is 1 minus
-    twice the mean of both shares of errors. The bound of that mean is exact, at the size with the
-    same variance. In groups of equal size it holds for any shares: Hoeffding (1956), On the
-    distribution of the number of successes in independent trials, Ann Math Stat 27:713.
-
-    >>> far_gap((np.array([0.1]),) * 2, (np.array([10.0]),) * 2, 0.05).round(6)
-    array([0.975303])
+    Errors are misses of the top group and hits of the bottom one.
     """
-    with np.errstate(all="ignore"):
-        share, size = (errors[0] + errors[1]) / 2, 4 / (1 / sizes[0] + 1 / sizes[1])
-        few = np.asarray(share * size < proportions.far_hits(alpha, over_pairs=True))
-        bound = np.full(few.shape, np.nan)
-        if few.any():
-            share, size = (np.broadcast_to(side, few.shape)[few] for side in (share, size))
-            bound[few] = 1 - 2 * proportions.clopper_pearson(share, size, alpha)[0]
-    return bound
-
-
-def _has_few_errors(p: Floats, n: Floats, alpha: float) -> bool:
-    """Whether `far_gap` can matter: a group may have few misses, and another one few hits."""
-    least = ((1 - p).min() + p.min()) * n.min()
-    return bool(least < proportions.far_hits(alpha, over_pairs=True))
+    limit, (p, n), (q, m) = proportions.far_hits(alpha, over_pairs=True), top, bottom
+    few = ((1 - p) * n < limit) | (q * m < limit)
+    if not few.any():
+        return np.array(-np.inf)
+    own, other = proportions.split_pair(top, bottom, alpha)
+    return np.where(few, (own[1] - other[0]).max(axis=0), -np.inf)
 
 
 def smallest_ratio(
@@ -256,11 +239,11 @@ def difference_to_highest(
         apart = p[:, None] - p[None, rivals] + sign * reach
         apart[np.arange(len(members))[:, None] == rivals[None, :]] = np.inf
         result[side, members] = apart.min(axis=1)
-    if size is not None and _has_few_errors(p, n := size[members], alpha):
+    if size is not None:
+        n = size[members]
         rivals = undominated(p, -n)
-        errors, sizes = (1 - p[rivals], p[:, None]), (n[rivals], n[:, None])
-        far = -far_gap(errors, sizes, alpha)
-        far[(members[:, None] == members[rivals]) | np.isnan(far)] = np.inf
+        far = _split_gap((p[None, rivals], n[None, rivals]), (p[:, None], n[:, None]), alpha)
+        far = np.where(np.arange(len(p))[:, None] == rivals, np.inf, -far)
         result[0, members] = np.minimum(result[0, members], far.min(axis=1))
     return result[0], result[1]
 

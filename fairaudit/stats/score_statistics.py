@@ -352,10 +352,11 @@ def delong(
 ) -> Ends:
     """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
 
-    Wilson's for as many people as give a share that variance (`delong_variance`): near 0 and 1 the
-    normal distribution covers far too seldom. If fewer than `_RARE` people of the smaller side are
-    on the wrong side, their number is limited to that without any difference, for which the
-    variance is (1/n + 1/m) / 12. NaN also if all pairs have the same order: then the variance is 0.
+    Those of a share (`proportions.share_interval`) of as many people as have that variance
+    (`delong_variance`). If fewer than `_RARE` people of the smaller side are on the wrong side,
+    their number is limited to that without any difference, for which the variance is
+    (1/n + 1/m) / 12. Without any variance it is that of the smaller side: no variance is above
+    area · (1 - area) divided by that (Birnbaum & Klose 1957, Ann Math Stat 28:933).
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]
@@ -367,7 +368,8 @@ def delong(
         size = area * (1 - area) / np.where(variance > 0, variance, np.nan)
         is_rare = np.minimum(n, m) * np.minimum(area, 1 - area) < _RARE
         size = np.where(is_rare, np.minimum(size, 3 * n * m / (n + m)), size)
-    return proportions.wilson(area, size, alpha)
+        size = np.where(variance == 0, np.minimum(n, m), size)
+    return proportions.share_interval(area, size, alpha)
 
 
 def _below(counts: Floats) -> Floats:

@@ -178,7 +178,7 @@ def test_ranks_are_covered_where_both_orders_occur(bench: Any) -> None:
     (one,) = bench("averages").ranks(drawn(10), RUNS)
     enough = [point.covered for point in one.points if point.few >= 10]
     assert min(enough) > bar(RUNS)
-    assert np.mean(enough) == pytest.approx(0.945, abs=0.01)
+    assert np.mean(enough) == pytest.approx(0.955, abs=0.01)
 
 
 @pytest.mark.parametrize("title", ["equalized odds difference", "least ratio"])

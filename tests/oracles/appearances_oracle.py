@@ -49,7 +49,8 @@ def p_value(one: Crowd, other: Crowd, *, weighted: bool) -> float:
     a, c = float(share(one)) * n, float(share(other)) * m
     pooled = (a + c) / (n + m)
     if is_counted(*(x if weighted else round(x) for x in (a, n, c, m))):
-        sides = ((round(x), max(round(size), 1)) for x, size in ((a, n), (c, m)))
+        # Effective hits and misses are rounded, each to whole people.
+        sides = ((round(x), round(x) + round(size - x)) for x, size in ((a, n), (c, m)))
         (x, size), (y, rest) = sides
         return fisher(min(x, size), size, min(y, rest), rest)[1]
     if share(one) == share(other):

@@ -45,9 +45,20 @@ def share_of_alpha(alpha: float, comparisons: int) -> float:
 # Over all ordered pairs ----------------------------------------------------------------------
 
 
-def differences(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
-    """The interval of every ordered difference."""
-    return [gap_bounds(*one, *two, alpha, over_pairs=True) for one, two in permutations(rates, 2)]
+def differences(rates: Sequence[Rate], alpha: float) -> list[tuple[Bounds, Bounds]]:
+    """The interval of every ordered difference, by MOVER; and with the farther ends of few errors.
+
+    The farther ends are of the side on which a difference may be largest.
+    """
+    found = []
+    for (x, n), (y, m) in permutations(rates, 2):
+        (l1, u1), (l2, u2) = (
+            share_bounds(*one, alpha, over_pairs=True) for one in ((x, n), (y, m))
+        )
+        p, q = x / n, y / m
+        plain = p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
+        found.append((plain, gap_bounds(x, n, y, m, alpha, over_pairs=True)))
+    return found
 
 
 def ratios(rates: Sequence[Rate], alpha: float) -> list[Bounds]:
@@ -104,7 +115,7 @@ def gap(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
     k = len(rates)
     level = share_of_alpha(alpha, together * k * (k - 1) // 2)
     each = differences(rates, level)
-    return max(0.0, *(low for low, _ in each)), max(high for _, high in each)
+    return max(0.0, *(low for (low, _), _ in each)), max(high for _, (_, high) in each)
 
 
 def min_ratio(rates: Sequence[Rate], alpha: float, together: int = 1) -> Bounds:
@@ -153,7 +164,7 @@ def to_highest_ratio(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
 def to_highest_difference(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
     """[min L, min(0, min U)] of the differences of one group to every other."""
     each = _differences_to_others(rates, g, alpha)
-    return min(low for low, _ in each), min(0.0, *(high for _, high in each))
+    return min(low for _, (low, _) in each), min(0.0, *(high for (_, high), _ in each))
 
 
 def to_lowest_ratio(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
@@ -165,7 +176,7 @@ def to_lowest_ratio(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
 def to_lowest_difference(rates: Sequence[Rate], g: int, alpha: float) -> Bounds:
     """The mirror of `highest`: [max(0, max L), max U]."""
     each = _differences_to_others(rates, g, alpha)
-    return max(0.0, *(low for low, _ in each)), max(high for _, high in each)
+    return max(0.0, *(low for (low, _), _ in each)), max(high for _, (_, high) in each)
 
 
 def _ratios_to_others(rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
@@ -175,7 +186,9 @@ def _ratios_to_others(rates: Sequence[Rate], g: int, alpha: float) -> list[Bound
     return [each for (one, _), each in found if one == g]
 
 
-def _differences_to_others(rates: Sequence[Rate], g: int, alpha: float) -> list[Bounds]:
+def _differences_to_others(
+    rates: Sequence[Rate], g: int, alpha: float
+) -> list[tuple[Bounds, Bounds]]:
     k = len(rates)
     level = share_of_alpha(alpha, k * (k - 1) // 2)
     found = zip(permutations(range(k), 2), differences(rates, level), strict=True)

@@ -125,8 +125,8 @@ def gap_bounds(
 ) -> Bounds:
     """MOVER (Zou & Donner 2008) of the interval of each share: Newcombe's if none has few.
 
-    It is wider if almost all of one group and almost none of the other are hits (`farthest` over
-    pairs, or `joint_tails`).
+    It is wider by `joint_tails` if a share has few hits or misses; of bounds over pairs, an end is
+    if there are few of those that keep the difference from reaching farther.
     """
     (l1, u1), (l2, u2) = (
         share_bounds(*one, alpha, over_pairs=over_pairs) for one in ((x, n), (y, m))
@@ -134,29 +134,14 @@ def gap_bounds(
     p, q = x / n, y / m
     low, high = p - q - math.hypot(p - l1, u2 - q), p - q + math.hypot(u1 - p, q - l2)
     far = limit_of(alpha, over_pairs=over_pairs)[1]
+    of_low, of_high = min(x, m - y), min(n - x, y)
     if not over_pairs:
-        is_far = min(x, n - x, y, m - y) < far
-        tails = joint_tails(x, n, y, m, alpha) if is_far else []
-        return (
-            min([low, *(one[0] - other[1] for one, other in tails)]),
-            max([high, *(one[1] - other[0] for one, other in tails)]),
-        )
+        of_low = of_high = min(of_low, of_high)
+    tails = joint_tails(x, n, y, m, alpha) if min(of_low, of_high) < far else []
     return (
-        min(low, -farthest(m - y, m, x, n, alpha, far)),
-        max(high, farthest(n - x, n, y, m, alpha, far)),
+        min([low, *(one[0] - other[1] for one, other in tails if of_low < far)]),
+        max([high, *(one[1] - other[0] for one, other in tails if of_high < far)]),
     )
-
-
-def farthest(x: float, n: float, y: float, m: float, alpha: float, limit: float) -> float:
-    """One minus both shares of errors, the mean of which is as small as Clopper & Pearson allow.
-
-    For fewer errors than the limit, as of one group of 4nm / (n + m) people.
-    """
-    size = 4 * n * m / (n + m)
-    hits = (x / n + y / m) / 2 * size
-    if hits >= limit:
-        return -1.0
-    return 1 - 2 * float(beta.ppf(alpha / 2, hits, size - hits + 1)) if hits else 1.0
 
 
 def joint_tails(

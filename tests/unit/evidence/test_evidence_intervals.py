@@ -10,7 +10,6 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import evidence_oracle as oracle
@@ -22,7 +21,7 @@ from conftest import about, examples, seeds
 from evidence_specs import YES, Cells, Rate, confused, document, ends, named, people, spec
 from hypothesis import given
 from hypothesis import strategies as st
-from stats_oracle import is_few, printed, ratio_bounds, share_bounds, wilson
+from stats_oracle import is_few, limit_of, printed, ratio_bounds, share_bounds, wilson
 
 from fairaudit.metrics import CATALOGUE, Disparity, Metric, Requirement
 from fairaudit.stats import multiplicity, proportions
@@ -453,10 +452,18 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
         share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j])
     )
     lowest, above = down.max(), up  # near -1 it is of no pair that matters
-    sizes = (size[i], size[j])
-    far = partial(multiplicity.far_gap, alpha=alpha)
-    down = np.fmin(down, -far((1 - share[j], share[i]), sizes[::-1]))
-    up = np.fmax(up, far((1 - share[i], share[j]), sizes))
+    # The farthest split of the tail, if misses of the higher or hits of the lower group are few.
+    limit = limit_of(alpha, over_pairs=True)[1]
+    for step in range(1, 6):
+        tails = [min(2 * (alpha / 2) ** (power / 6), 1.0) for power in (step, 6 - step)]
+        ends = [proportions.share_interval(share, size, tail) for tail in tails]
+        for top, bottom in ((i, j), (j, i)):
+            is_far = np.minimum((1 - share[top]) * size[top], share[bottom] * size[bottom]) < limit
+            reach = np.where(is_far, ends[0][1][top] - ends[1][0][bottom], -np.inf)
+            if top is i:
+                up = np.fmax(up, reach)
+            else:
+                down = np.fmin(down, -reach)
     gap = multiplicity.largest_difference(share, bounds, among, size, alpha)
     assert gap == pytest.approx((lowest, up.max()), abs=1e-12)
     difference = multiplicity.difference_to_highest(share, bounds, among, size, alpha)

@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom, multinomial
 
+from fairaudit.base.frozen import replace
+from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.evidence.value_intervals import find_intervals
+from fairaudit.evidence.value_tests import run_tests
 from fairaudit.metrics import evaluate
 from fairaudit.metrics.terms import Average, MetricOptions, Reference, ReferencePolicy, Weights
 
@@ -330,3 +333,111 @@ def test_ratio_of_averages_of_which_heavy_strata_have_few_people(bench: Any) -> 
         ends = find_intervals(evaluate(asked, table, terms)).at(0, 1)
         missed += ends is not None and not ends[0] <= 1 <= ends[1]
     assert missed / draws < 0.1
+
+
+def ranked_table(bench: Any, people: int, wrong: Any) -> Any:
+    """Groups of so many positives and negatives; some positives score lowest, the others highest.
+
+    `wrong` [tables, groups] is the number of positives that score below all negatives.
+    """
+    samples, (count, groups) = bench("samples"), wrong.shape
+    bins = np.zeros((count, 3, groups, 3), dtype=np.int64)
+    bins[:, 0, :, 1], bins[:, 1, :, 0], bins[:, 1, :, 2] = people, wrong, people - wrong
+    scores, nothing = np.array([0.1, 0.5, 0.9]), np.zeros((count, groups))
+    histogram = Histogram(
+        by=("group",), given=("run",), groups=samples.names("group", groups),
+        strata=samples.names("run", count), known=np.ones(groups, dtype=np.bool_), people=bins,
+        everybody=bins.sum(axis=(0, 1, 2)), bins=Bins(np.arange(3), scores, scores), low=nothing,
+        high=nothing, moments=None,
+    )  # fmt: skip
+    return samples.table_of(bins.sum(axis=3)[:, :2, None], None, histogram)
+
+
+@pytest.mark.parametrize("people", [5, 10, 50])
+@pytest.mark.parametrize("wrong", [0.004, 0.02, 0.05, 0.1])
+def test_area_under_the_curve_of_scores_that_are_almost_always_right(
+    bench: Any, people: int, wrong: float
+) -> None:
+    """An area of 1 had no interval, and those that had one all missed: it covered 0 to .90."""
+    hits = np.arange(people + 1)
+    table = ranked_table(bench, people, hits[:, None])
+    found = bench("samples").intervals(bench("singles").quantity("auc"), table)
+    assert coverage(found.low, found.high, [1 - wrong], binom.pmf(hits, people, wrong)) >= 0.93
+    # As of one share of people: none wrong of so many.
+    assert found.low[0, 0] == pytest.approx(0.025 ** (1 / people))
+
+
+@pytest.mark.parametrize(("wrong", "other"), [(0.02, 0.5), (0.02, 0.02), (0.1, 0.3)])
+def test_difference_of_two_areas_under_the_curve(bench: Any, wrong: float, other: float) -> None:
+    """Of an area of 1 next to one of ½ there was neither an interval nor a test."""
+    people = 10
+    counts = np.mgrid[: people + 1, : people + 1].reshape(2, -1).T
+    table = ranked_table(bench, people, counts)
+    asked, to_first = bench("singles").how("auc", "difference"), bench("samples").TO_FIRST
+    evaluation = evaluate(asked, table, MetricOptions(to_first))
+    found, p = find_intervals(evaluation), run_tests(evaluation).p[:, 1]
+    chance = binom.pmf(counts, people, (wrong, other)).prod(axis=1)
+    low, high = found.low[:, 1:], found.high[:, 1:]
+    assert coverage(low, high, [wrong - other], chance) >= 0.93
+    assert not np.isnan(low).any()
+    assert p[(counts == (0, 5)).all(axis=1)][0] < 0.05
+    if wrong == other:
+        assert chance[p < 0.05].sum() <= 0.06
+
+
+def weighted_table(bench: Any, sizes: tuple[int, int], hits: Any, weight: int) -> Any:
+    """Tables [tables, groups] of people who weigh 1, and of hits of this weight."""
+    people = np.stack([np.array(sizes) - hits, hits], axis=1)[:, None]
+    of_outcome = np.array([1, weight])[None, None, :, None]
+    pad = ((0, 0), (0, 0), (0, 1), (0, 0))
+    mass, squares = (np.pad(people * of_outcome**power, pad) for power in (1, 2))
+    table = bench("samples").table_of(people)
+    return replace(table, mass=mass, squares=squares.astype(np.float64))
+
+
+@pytest.mark.parametrize(("weight", "rate"), [(5, 0.02), (20, 0.02), (20, 0.1)])
+def test_rates_whose_rare_outcome_weighs_most(bench: Any, weight: int, rate: float) -> None:
+    """Without a hit nobody knows what hits weigh: the intervals of both groups covered .34 to .80.
+
+    Rounding made a hit of .02 effective hits, and p was below .05 in a quarter of samples.
+    """
+    sizes = (100, 300)
+    hits = np.mgrid[:12, :20].reshape(2, -1).T
+    sampled = rate / (rate + (1 - rate) * weight)
+    chance = binom.pmf(hits, sizes, sampled).prod(axis=1)
+    table = weighted_table(bench, sizes, hits, weight)
+    found = find_intervals(
+        evaluate(bench("singles").quantity("selection_rate"), table, MetricOptions())
+    )
+    for g in (0, 1):
+        low, high = found.low[:, g : g + 1], found.high[:, g : g + 1]
+        assert coverage(low, high, [rate], chance) >= 0.93
+    assert np.isnan(found.low[0]).all()
+    assert "the weight of the other outcome is unknown" in found.explain(0, 0)
+    gap = evaluate(bench("singles").how("selection_rate", "gap"), table, MetricOptions())
+    p = run_tests(gap).p[:, 0]
+    assert chance[p < 0.05].sum() <= 0.06
+    assert find_intervals(gap).at(0, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rates"),
+    [((300, 100), (0.02, 0.02)), ((500, 60), (0.05, 0.05)), ((100, 20), (0.02, 0.12))],
+)
+def test_regression_slope_of_a_rare_outcome(
+    bench: Any, sizes: tuple[int, int], rates: tuple[float, float]
+) -> None:
+    """The smaller group has two or three hits, whose t is skewed: HC2 alone covers .90 to .93."""
+    asked, to_first = bench("singles").measure("regression_slope"), bench("samples").TO_FIRST
+    covered = known = alarms = 0.0
+    most = (int(binom.isf(1e-4, n, p)) for n, p in zip(sizes, rates, strict=True))
+    for hits in product(*(range(number + 1) for number in most)):
+        counts = np.stack([np.array(sizes) - hits, hits])[None, None]
+        evaluation = evaluate(asked, bench("samples").table_of(counts), MetricOptions(to_first))
+        ends, chance = find_intervals(evaluation).at(0, 1), binom.pmf(hits, sizes, rates).prod()
+        if ends is not None:
+            known += chance
+            covered += chance * (ends[0] <= rates[1] - rates[0] <= ends[1])
+            alarms += chance * (run_tests(evaluation).p[0, 1] < 0.05)
+    assert covered / known >= 0.93
+    assert rates[0] != rates[1] or alarms <= 0.06

@@ -334,8 +334,14 @@ def test_the_interval_of_an_area_is_that_of_a_share_with_its_variance() -> None:
     # Few people are on the wrong side: not more than 3 · 5 · 5 / 10 people.
     few = [histogram(side) for side in ([4, 1, 0], [0, 1, 4])]
     ends = score_statistics.delong(np.array([[0.98]]), few[1], few[0])
-    expected = oracle.wilson(0.98 * 7.5, 7.5, 0.05)
+    expected = oracle.share_bounds(0.98 * 7.5, 7.5, 0.05)
     assert [end.item() for end in ends] == pytest.approx(expected, rel=1e-9)
+    # All pairs have the same order: as of the smaller side, none of whom is wrong.
+    apart = [histogram(side) for side in ([9, 0], [0, 5])]
+    for area, (upper, lower) in ((1.0, (apart[1], apart[0])), (0.0, apart)):
+        ends = score_statistics.delong(np.array([[area]]), upper, lower)
+        expected = oracle.share_bounds(5 * area, 5, 0.05)
+        assert [end.item() for end in ends] == pytest.approx(expected, rel=1e-9)
 
 
 def test_mann_whitney_is_as_published() -> None:
