@@ -121,7 +121,7 @@ def _name_disparity_test(metric: Disparity) -> str:
     return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test
 
 
-_SIDE_TEST = ". If only {} is significant, a check over its limit is inconclusive"
+_SIDE_TEST = ". If {} is significant and this test is not, a check over its limit is inconclusive"
 _CORRECTED = "The p-value is corrected for the {} (Šidák)."
 _TO_EXTREME = (
     "Each group is tested against every group with a higher rate (with a lower rate, if the "
@@ -156,7 +156,7 @@ METHODS = (
     Method(
         "jackknife",
         "The variance follows from how much the value would change if one person at a time were "
-        "left out. If the metric uses neighbours, the others keep the same neighbours. The "
+        "left out. If the metric uses neighbours, all other people keep their neighbours. The "
         "interval of a share or of an average precision is a Wilson interval with this variance.",
         Citation("Jaeckel, The Infinitesimal Jackknife, Bell Laboratories", 1972),
         ("jackknife of people", "Wilson, jackknife"),
@@ -185,8 +185,8 @@ METHODS = (
     ),
     Method(
         "Koopman",
-        "The interval of a ratio of two shares: all ratios that a chi-square test does not reject. "
-        "It exists even if one of the shares is 0.",
+        "The interval of a ratio of two shares: all ratios that are compatible with the data by a "
+        "chi-square test. It exists even if one of the shares is 0.",
         Citation("Koopman, Biometrics 40:513", 1984),
     ),
     Method(
@@ -217,11 +217,11 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER). For a difference or ratio, intervals with "
-        "different confidences for the two shares (one higher, one lower) are combined, too; the "
-        "widest result counts. A wide interval can include parity (no disparity) although p is "
-        "below .05. If several intervals hold at the same time, the threshold is 13 · (z/1.96)⁵; "
-        "for all pairs, it is 2/3 · z² if that is above 13. z is the critical value: 1.96 for a "
+        "intervals of its shares (method: MOVER). For a difference or ratio, this is repeated with "
+        "the confidence of one share raised and that of the other lowered. The widest result "
+        "counts. A wide interval can include parity (no disparity) although p is below .05. If "
+        "several intervals hold at the same time, the number 13 becomes 13 · (z/1.96)⁵; for all "
+        "pairs, it becomes 2/3 · z² if that is above 13. z is the critical value: 1.96 for a "
         "single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
@@ -264,9 +264,10 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "The interval of a share of as many people as give DeLong's variance (the smaller side, if "
-        "that is 0). Each side (positive and negative labels, or two groups) adds a part to this "
-        "variance. In a small side, this part has a minimum, a fraction of its expected size.",
+        "The interval of a share whose number of people gives DeLong's variance (if that is 0, the "
+        "number of people of the smaller side). The variance has two parts: for positive and "
+        "negative labels, or for two groups. If one side has fewer people than the other, its part "
+        "is never less than a fraction of the part that Hanley & McNeil expect.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -277,9 +278,9 @@ METHODS = (
     ),
     Method(
         "concentration of all bins",
-        "The interval of a calibration error. Its ends are as far from the error as chance, which "
-        "acts on the shares of all bins together, can move it. So the interval allows for the bias "
-        "of the error in small groups.",
+        "The interval of a calibration error. Its ends are as far from the error as chance can "
+        "move it in all bins together. So the interval allows for the fact that the error is too "
+        "high in small groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(

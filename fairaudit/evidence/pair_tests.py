@@ -34,8 +34,8 @@ LARGE_GROUP = 10
 """The group size from which Welch's F has reliable means and variances."""
 
 FEW_EXPECTED = (
-    f"if an expected count is below {LEAST_EXPECTED}, or if z is not exact enough (its p-value "
-    "is below .025 and differs by more than 10 % from that of a more exact formula)"
+    f"if an expected count is below {LEAST_EXPECTED}, or if the p-value of z is below .025 "
+    "and differs by more than 10 % from that of a more exact formula"
 )
 FEW_GROUPS = (
     f"for all groups together. If a group has an expected count below {LEAST_EXPECTED}, every pair "

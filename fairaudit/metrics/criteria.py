@@ -50,7 +50,7 @@ from fairaudit.metrics.terms import Parameters, ReferencePolicy
 from fairaudit.stats import sample_sizes
 
 _FEW_CASES = (
-    "The value is undefined if a rate has no people in a group, for example if no one in the group "
+    "The value is undefined if the rate of a group is 0/0, for example because no one in the group "
     "is selected: look at the numbers of selected people."
 )
 _PREDICTIVE = r.BASE_RATES.format("positive predictive value", "positive") + " " + _FEW_CASES
@@ -492,10 +492,10 @@ DISPARITIES = (
         description="The selection rate of the group divided by the selection rate of all people.",
         caution=IGNORES_THE_LABEL + " A large group pulls the overall rate towards its own.",
         source=citations.PEDRESCHI,
-        other_tools="The formula in the survey of Žliobaitė (2015) has the rate of all people in "
-        "the numerator, but the limits in her Table 4 are right only with the rate of the group "
-        "there. The largest value that a group can have is 1 / p(group), where p(group) is the "
-        "group's share of all people; Table 4 has ∞.",
+        other_tools="In the survey of Žliobaitė (2015), the numerator of the formula is the rate "
+        "of all people, but the limits in Table 4 of the survey are right only if it is the rate "
+        "of the group. The largest value that a group can have is 1 / p(group), where p(group) is "
+        "the group's share of all people; Table 4 has ∞.",
         parts=((r.SELECTION_RATE, RATIO),),
         reference=ReferencePolicy.OVERALL,
     ),

@@ -403,18 +403,18 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     short="ε",
     aliases=("epsilon", "differential_fairness_epsilon", "edf"),
     family="independence",
-    description="For two groups and one outcome: the natural logarithm of the ratio of their "
-    "probabilities of this outcome (log-ratio). ε is the largest of these log-ratios, over all "
-    "outcomes and all pairs of groups.",
+    description="Divide the probability of an outcome in one group by its probability in another "
+    "group. The natural logarithm of this ratio is the log-ratio. ε is the largest log-ratio over "
+    "all outcomes and all pairs of groups.",
     caution="A small group in which an outcome does not occur makes ε infinite. Smoothing (a "
     "small number added to each count) hides this, and the report says so. A small ε is not a "
     "guarantee: read the interval and the strata. ε does not show why groups differ.",
     source=citations.FOULDS,
     other_tools="ε limits three things. If the benefit of a person depends only on the outcome "
     "and is never negative, the average benefits of two groups differ at most by the factor e^ε "
-    "(Eq. 5). Suppose that the outcome of a person becomes known. The odds that the person belongs "
-    "to one group rather than the other then change at most by the factor e^ε (Eq. 4). Both hold "
-    "for every distribution in Θ, the set of plausible distributions. If groups are "
+    "(Eq. 5). If the outcome of a person becomes known, the odds of belonging to one group and not "
+    "to another change at most by the factor e^ε (Eq. 4). Θ is the set of all distributions of the "
+    "outcomes that are considered plausible; both limits hold for each of them. If groups are "
     "formed by only some of the protected columns, their ε is at most twice the ε of all columns "
     "(Theorem 3.2). If Θ is a single distribution, such as the observed shares, the ε of fewer "
     "columns is at most the ε of all columns. Smoothing: `smoothing: 1` adds α = 1 to the count of "
@@ -441,9 +441,9 @@ BIAS_AMPLIFICATION = TableMetric(
     short="Δε",
     aliases=("differential_fairness_bias_amplification",),
     family="independence",
-    description="ε of the prediction minus ε of the label. ε is the largest log-ratio of the "
-    "probability of an outcome between two groups. The prediction and the label may disagree on "
-    "which group is worse off.",
+    description="ε of the prediction minus ε of the label. ε is the logarithm of the largest "
+    "ratio of the probabilities of an outcome in two groups. The prediction and the label may "
+    "disagree on which group is worse off.",
     caution="The value is 0 for a model that repeats the disparity of the label, and also for a "
     "model that reverses it.",
     source=citations.FOULDS,
@@ -466,8 +466,8 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     id="differential_equalized_odds",
     short="ε given label",
     family="separation",
-    description="ε of the prediction (the largest log-ratio of the probability of an outcome "
-    "between two groups) among people with the same label.",
+    description="ε of the prediction (the logarithm of the largest ratio of the probabilities of "
+    "an outcome in two groups) among people with the same label.",
     caution="Relies on the label. A small group in which an outcome does not occur makes ε "
     "infinite.",
     source=citations.FOULDS,
@@ -490,8 +490,8 @@ DIFFERENTIAL_EQUAL_OPPORTUNITY = replace(
     id="differential_equal_opportunity",
     title="Differential equal opportunity",
     short="ε given +",
-    description="ε of the prediction (the largest log-ratio of the probability of an outcome "
-    "between two groups) among people with a positive label.",
+    description="ε of the prediction (the logarithm of the largest ratio of the probabilities of "
+    "an outcome in two groups) among people with a positive label.",
     other_tools="This is the conditional variant of Foulds & Pan §7: equal opportunity, but with "
     "log-ratios instead of differences.",
     value_of=_within_positives,

@@ -126,8 +126,8 @@ AUC = Ranked(
     short="AUC",
     aliases=("roc_auc", "roc_auc_score"),
     family="accuracy",
-    description="The probability that a person of the group with a positive label has a higher "
-    "score than a person of the group with a negative label. Equal scores count half.",
+    description="Of two people of the group, one with a positive and one with a negative label: "
+    "the probability that the first has the higher score. Equal scores count half.",
     caution="People are compared within the group only, not with people of other groups.",
     source=citations.HANLEY,
     other_tools="The same as scikit-learn's `roc_auc_score` for the group alone.",
@@ -368,7 +368,7 @@ CALIBRATION_ERROR = Ranked(
     hypothesis="perfect calibration",
     source=citations.GUO,
     better=Better.LOWER,
-    formula="Σ over bins of share of people in the bin · |mean label - mean score|; with at most "
+    formula="Σ over bins of (share of people in the bin) · |mean label - mean score|; with at most "
     "twenty values, each value is a bin; otherwise [0, 1] is cut into ten bins",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,

@@ -170,8 +170,8 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
     short="pooled ε",
     aliases=("epsilon_pooled",),
     family="independence",
-    description="ε (the largest log-ratio of the probability of an outcome between two groups), "
-    "estimated by a hierarchical model of all groups.",
+    description="ε (the logarithm of the largest ratio of the probabilities of an outcome in two "
+    "groups), estimated by a hierarchical model of all groups.",
     caution="ε is finite even if an outcome is missing in a small group. This results from the "
     "model, not from the data: compare with `differential_fairness`. Each combination of columns "
     "has its own model, so Theorem 3.2 gives no upper limit for ε of fewer columns.",
@@ -224,10 +224,10 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
     short="ε of Θ",
     aliases=("epsilon_credible",),
     family="independence",
-    description="An upper bound of ε (the largest log-ratio of the probability of an outcome "
-    "between two groups): the largest ε of all distributions in the credible region. This region "
-    "contains the distributions that are plausible given the data, at the confidence of the audit. "
-    "It is the Θ in Definition 3.1 of the source.",
+    description="An upper bound of ε (the logarithm of the largest ratio of the probabilities of "
+    "an outcome in two groups): the largest ε of all distributions in the credible region. This "
+    "region contains the distributions that are plausible given the data, at the confidence of the "
+    "audit. It is the Θ in Definition 3.1 of the source.",
     caution="The upper bound grows with the number of groups, and is large if groups are small. It "
     "is not an interval of ε, and not a test.",
     source=citations.FOULDS,
@@ -310,9 +310,10 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     short="ε of the draws",
     aliases=("epsilon_draws",),
     family="independence",
-    description="The largest ε of all draws (ε is the largest log-ratio of the probability of an "
-    "outcome between two groups). A draw is a random set of probabilities, one for each group, "
-    "from your own model, for example in Stan or PyMC. `draws:` or `--draws` names the file.",
+    description="The largest ε of all draws (ε is the logarithm of the largest ratio of the "
+    "probabilities of an outcome in two groups). A draw is a random set of probabilities, one for "
+    "each group, from your own model, for example in Stan or PyMC. `draws:` or `--draws` names the "
+    "file.",
     caution="The value is only as good as the model that made the draws. It grows with the number "
     "of draws; `differential_fairness_posterior_mean` is the mean over draws.",
     source=citations.FOULDS,

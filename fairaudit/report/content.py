@@ -339,9 +339,9 @@ def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
                 more=lambda n: f"{n} more rows: --verbose shows them" if n else "",
             )
         yield Paragraph(
-            "AUC: the probability that a person of the group with a positive label has a higher "
-            "score than one with a negative label, ties counting one half; ±: the largest error "
-            "from binning. A median printed as two numbers is between them.",
+            "AUC: of two people of the group, one with a positive and one with a negative label, "
+            "the probability that the first has the higher score (equal scores count half); ±: the "
+            "largest error from binning. A median printed as two numbers is between them.",
             Tone.MUTED,
         )
 

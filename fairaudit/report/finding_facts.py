@@ -205,7 +205,7 @@ def hypothesis(finding: Finding) -> str:
     check = finding.check
     test = None if finding.estimate is None else finding.estimate.significance
     if test is not None and test.test == EQUAL_CHANGES:
-        return "the same change in every group"
+        return "equal changes in all groups"
     return check.hypothesis if isinstance(check, Check) else NO_DISPARITY
 
 

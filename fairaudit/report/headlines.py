@@ -202,8 +202,8 @@ def _sentence(finding: Finding) -> str:
     is_named = isinstance(check, Check) and check.of not in metric_titles.UNNAMED
     of = f"{names.name(check.of)}: " if is_named else ""
     if estimate is None or not isinstance(finding.limit, Limit):
-        why = f"not evaluated, {checks.reasons(finding)}"
-        return f"{of}{subject(finding)}{_where(finding)}: {why}"
+        why = checks.reasons(finding).removeprefix(f"{check.metric_id}: ")
+        return f"{of}{subject(finding)}{_where(finding)}: not evaluated ({why})"
     if estimate.suppressed:
         return f"{of}{subject(finding)}{_where(finding)}: its numbers are suppressed"
     if isinstance(check, SubgroupCheck):
@@ -223,8 +223,7 @@ def _sentence(finding: Finding) -> str:
         title = metric_titles.title(check.metric.id, check.of)
         if finding.first:
             text = f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
-    text = text or _plain(finding)
-    return f"{of}{text}{_where(finding)}"
+    return f"{of}{text}{_where(finding)}" if text else f"{of}{_plain(finding)}"
 
 
 def divergence(finding: Finding, subgroup: Subgroup) -> str:
@@ -372,7 +371,8 @@ def times(ratio: Estimate, bounds: Sequence[Decimal] = ()) -> tuple[str, str]:
 
 def _plain(finding: Finding) -> str:
     """A sentence on a value of any kind, with its groups and outcome, if it has them."""
-    text = f"{subject(finding)} is {with_limit(finding)}"
+    where = _where(finding)
+    text = f"{subject(finding)}{where}{',' * bool(where)} is {with_limit(finding)}"
     groups = [numbers.people(group) for group in checks.pair_of(finding) if group]
     parts = checks.deciding_parts(finding)
     outcome = parts[0].outcome if len(parts) == 1 else None
@@ -406,7 +406,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
     if not finding.reversals:
         limit, scope = finding.limit, reversals.describe_scope(finding.compared or check.scope)
         if finding.status is Status.INCONCLUSIVE or not isinstance(limit, ReversalLimit):
-            return f"reversals of {title} ({scope}): not evaluated, {finding.why}"
+            return f"reversals of {title} ({scope}): not evaluated ({finding.why})"
         if finding.status in {Status.FAIL, Status.WARN, Status.WAIVED}:
             return f"a gap in {title} is reversed by strata: its numbers are suppressed"
         among = "among people with known values " * bool(finding.people_without_bounds)
@@ -421,10 +421,12 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap of two groups in a rate, and how wide it is within strata."""
     first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
-    overall = f"{reversals.gap(reversal.crude)} than" if reversal.crude else "the same as"
-    all_people = " overall" * (reversal.kind is ReversalKind.OPPOSITE)
-    text = f"{title} of {first} is {overall} that of {second}{all_people}"
-    return f"{text}{':' if all_people else ', but'} {reversals.within(reversal)}"
+    size, within = reversals.gap(reversal.crude), reversals.within(reversal)
+    if reversal.kind is ReversalKind.OPPOSITE:
+        size = f"{size} overall" if reversal.crude else "the same overall"
+        return f"compared with {second}, {title} of {first} is {size}, {within}"
+    size = f"{size} than" if reversal.crude else "the same as"
+    return f"{title} of {first} is {size} that of {second}, but {within}"
 
 
 def symbol(finding: Finding) -> str:

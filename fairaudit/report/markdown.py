@@ -201,7 +201,7 @@ def _without_limits(result: AuditResult) -> Iterator[CommentBlock]:
         yield Paragraph(f"{numbers.counted(omitted, 'more table')} below.")
     if gaps := remarks.widest(result):
         columns: tuple[Column[remarks.WidestGap], ...] = (
-            text_column(f"{remarks.WIDEST}, those with evidence first", lambda g: g.headline),
+            text_column(f"{remarks.WIDEST}; gaps with evidence first", lambda g: g.headline),
             text_column("how sure", lambda gap: gap.sure),
         )
         yield tabulate("", columns, gaps)

@@ -173,7 +173,7 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     if not open_:
         return
     text = f"This spec sets limits in {len(limited) - len(open_)} of {len(limited)} cases "
-    text += "(a measure by a combination of columns)"
+    text += "(a case: one measure by one combination of columns)"
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
@@ -226,7 +226,7 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
     title = metric_titles.title(widest.rate, widest.of)
     text = f"no check covers this: {headlines.reversal_headline(widest, title)}"
     if widest.significance is not None:
-        text += f", {numbers.adjusted_p(widest.significance, alpha, 'comparison')}"
+        text += f"; significant: {numbers.adjusted_p(widest.significance, alpha, 'comparison')}"
     more = len(evident) - 1
     yield text + (f"; {numbers.whole(more)} similar findings" if more else "")
 

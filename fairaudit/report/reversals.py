@@ -126,15 +126,14 @@ def _patterns(
         return
     pairs: dict[ReversalKind, list[str]] = {}
     for reversal in sorted(reversals, key=lambda reversal: -reversal.kind.strength):
-        between = " against ".join(sides(reversal))
-        pairs.setdefault(reversal.kind, []).append(between)
+        pairs.setdefault(reversal.kind, []).append(" against ".join(sides(reversal)))
     is_more = len(shown) < len(reversals)
-    kinds = ", ".join(
-        f"{numbers.whole(len(found))} {KIND_WORDS[kind]}"
+    kinds = "; ".join(
+        f"{KIND_WORDS[kind]}: {numbers.whole(len(found))}"
         + (f" ({numbers.first_few(found, _NAMED)})" if is_more else "")
         for kind, found in pairs.items()
     )
-    text = f"{numbers.counted(len(reversals), 'pattern')} {word}: {kinds}"
+    text = f"{numbers.counted(len(reversals), 'pattern')} {word}. {kinds[0].upper()}{kinds[1:]}"
     yield Paragraph(f"{text}{'; -o report.json has them' if is_more else ''}.")
     yield from _state(shown, inference, None, word)
 
@@ -188,8 +187,7 @@ def _explain(
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; the note on the strata has the gaps with "
         "other weights. The column “of people”: the stratum's share of the people of both groups "
-        "(not its Mantel–Haenszel weight). A reversal needs two gaps, overall and in the strata: "
-        "it is only as certain as the less certain gap."
+        "(not its Mantel–Haenszel weight). A reversal is as certain as its less certain gap."
     )
     minimums = {"min_size": minimum.size, "min_events": minimum.events}
     if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
@@ -362,7 +360,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         # The adjusted p-value of the tested gap, among all comparisons.
         text += f"; {_WHOSE.get(kind, 'the reversal')}: "
         text += numbers.adjusted_p(test, alpha, "comparison")
-        text += ", the p-value of the less certain gap" if kind in _OF_BOTH_GAPS else ""
+        text += ", from the larger p-value of the two gaps" if kind in _OF_BOTH_GAPS else ""
     return f"{named}: {text}."
 
 

@@ -430,10 +430,10 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
 
 def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[Line]:
     """The widest gaps, for a spec without limits."""
-    words = f"{remarks.WIDEST}, those with evidence first" if notes else "no groups were compared"
+    words = f"{remarks.WIDEST}; gaps with evidence first" if notes else "no groups were compared"
     if notes and all(note.is_significant is False for note in notes):
         alpha = result.provenance.inference.alpha
-        words = f"{remarks.WIDEST}, none with evidence (p < {alpha:g})"
+        words = f"{remarks.WIDEST}; no gap with evidence (p < {alpha:g})"
     yield line(Cell(words, Tone.MUTED))
     for note in notes:
         yield line(Cell("note", Tone.MUTED), Cell(f": {note.headline}", Tone.STRONG), indent=4)
@@ -451,7 +451,7 @@ def _tail(
         about.append(first)
         if len(others) > 1:  # a sign where there are more than two lines
             second = "".join(cell.text for cell in others[0].cells)
-            others = [line(f"{second[: second.rstrip().rfind(' ')]} …")]
+            others = [line(f"{second[: second.rstrip().rfind(' ', 0, page - 10)]} … (--full)")]
         about += others
     if (more := len(result.notices) - most) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))

@@ -438,7 +438,7 @@ class Definition(Frozen):
 _AVERAGED = {
     Weights.POOLED: "a stratum counts by the people that are compared",
     Weights.UNIFORM: "all strata count the same",
-    Weights.MIDDLE: "a stratum counts by the mean of its shares of both groups",
+    Weights.MIDDLE: "a stratum counts by the mean of its shares of the group and the reference",
     Weights.OWN: "for each group, a stratum counts by its share of this group",
 }
 """The weights of averages in formulas."""

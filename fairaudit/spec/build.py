@@ -372,7 +372,7 @@ def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> N
             message = f"{text!r} stands for at most {stated.most}, not {ends[-1]}"
             reader.fault(where, message)
         if text in shape.missing.tokens:
-            message = f"{text!r} is one of `tokens`, too: name it in one of the two"
+            message = f"{text!r} is also in `tokens`: remove one of the two"
             reader.fault(where, message, key=True)
     if not shape.missing.masked:
         return
@@ -451,7 +451,7 @@ def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Column
         what = "`subgroups` does not support weights: remove one of the two"
         reader.fault(("subgroups",), what)
     if is_described and not features.columns:
-        what = "no feature to describe: `columns: {features: {numeric: […], categorical: […]}}`"
+        what = "`describe` needs `columns: {features: {numeric: […], categorical: […]}}`"
         reader.fault(("describe",), what)
     if is_described and hides:
         what = (

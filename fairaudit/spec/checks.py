@@ -452,7 +452,7 @@ def _expand_presets(
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]
-            what = f"the limit of {preset.name} is on {first}, and the data has no columns for it"
+            what = f"the limit of {preset.name} is for {first}, for which the data has no columns"
             context.reader.fault((*path, "metric"), what)
     profiles = context.reader.document.profiles
     if left_out:

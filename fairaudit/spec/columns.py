@@ -394,7 +394,7 @@ def _read_threshold(reader: SpecReader, positive: key_schema.Positive) -> Thresh
     lower = [bound for bound in (cut.at_least, cut.above) if bound is not None]
     upper = [bound for bound in (cut.at_most, cut.below) if bound is not None]
     if len(lower) > 1 or len(upper) > 1 or (lower and upper and lower[0] > upper[0]):
-        reader.fault((), "use at most one lower bound and one upper bound above it")
+        reader.fault((), "use at most one lower and one upper bound; the upper one must be higher")
     elif lower and lower == upper and (cut.at_least is None or cut.at_most is None):
         reader.fault((), "no number lies between these bounds")
     return cut

@@ -194,7 +194,7 @@ def _read_disparity(
         reader.fault(("compare",), f"{metric.id} is already a comparison: remove `compare`")
         return None
     if metric.is_odds and comparison.scale is Scale.ODDS:
-        what = f"{metric.id} is odds already, and {shape.compare} compares shares: write `ratio`"
+        what = f"{metric.id} gives odds, but {shape.compare} needs shares: write `ratio`"
         reader.fault(("compare",), what)
         return None
     return build_disparity(metric, comparison)

@@ -127,8 +127,8 @@ def _read_reference(entry: Entry) -> Reference | None:
     if not takes:
         what = f"{metric.id} cannot have a reference"
         if isinstance(metric, Disparity) and entry.shape.compare is not None:
-            what += f": {entry.shape.compare} takes the highest and the lowest group, `difference` "
-            what += "and `ratio` a reference"
+            what += f": {entry.shape.compare} compares the highest with the lowest group; only "
+            what += "`difference` and `ratio` use a reference"
         elif isinstance(metric, GroupMetric):
             what += ": write `compare: difference` or `compare: ratio`, too"
         entry.fault("reference", what, key_itself=True)
@@ -194,7 +194,7 @@ def _refuse_weights_of_two_sides(entry: Entry) -> None:
     policy = metric.reference or entry.reference_policy
     if policy in EXTREME_REFERENCES:
         what = (
-            f"the {policy} group is known only after the averages, so it cannot define their "
+            f"the averages decide which group is the {policy}, so this group cannot define their "
             "weights"
         )
         entry.fault("average", f"{what}: use pooled or uniform")

@@ -34,7 +34,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:
         if gated:
-            reader.fault(("scan",), "a limit on reversals needs a scan")
+            reader.fault(("scan",), "a limit on reversals needs `scan: true`")
         return None, []
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []

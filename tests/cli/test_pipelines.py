@@ -211,4 +211,4 @@ def test_one_command_gates_a_candidate_against_the_current_model(
     assert code == 1
     assert "error[equal_opportunity_difference]: candidate: " in told
     assert "150/200 true positive rate of candidate" in told
-    assert "departure from the same change in every group more than chance? Yes: p < .0001" in told
+    assert "departure from equal changes in all groups more than chance? Yes: p < .0001" in told

@@ -88,7 +88,7 @@ def test_a_scan_can_be_turned_off() -> None:
     for result, has_section in ((scanned, True), (silent, False)):
         heads = {block.text for block in content.document(result) if isinstance(block, Heading)}
         assert ("Simpson's reversals" in heads) is has_section
-    with pytest.raises(fairaudit.base.errors.SpecError, match="a limit on reversals needs a scan"):
+    with pytest.raises(fairaudit.base.errors.SpecError, match="reversals needs `scan: true`"):
         fairaudit.audit({**spec, "simpson": {"scan": False, "fail": True}}, rows)
 
 

@@ -92,7 +92,7 @@ def test_a_spec_without_limits_shows_the_ratios_that_it_asks_for(
     assert apart[6].split()[:4] == ["30/100", "30.0", "%", "0.500"]
     top = markdown.head(result)
     captions = [block.caption for block in top if isinstance(block, Table)]
-    assert "the widest gap by each combination of columns, those with evidence first" in text
+    assert "the widest gap by each combination of columns; gaps with evidence first" in text
     assert "Impact ratio of the decision by region, relative to the highest group" in captions
 
 
@@ -308,9 +308,9 @@ def test_gaps_whose_tests_are_hidden_are_not_called_insignificant(
         "columns": {"protected": ["a"], "decision": {"column": "y", "positive": 1}},
         "metrics": ["selection_rate"],
     }
-    assert "those with evidence first" in printed(fairaudit.audit(spec, rows), 80, monkeypatch)
+    assert "gaps with evidence first" in printed(fairaudit.audit(spec, rows), 80, monkeypatch)
     text = printed(fairaudit.audit({**spec, "suppress_below": 5}, rows), 80, monkeypatch)
-    assert "none with evidence" not in text
+    assert "no gap with evidence" not in text
 
 
 def test_counts_of_checks_agree() -> None:

@@ -334,4 +334,5 @@ def test_a_smoothed_gap_of_several_classes_names_the_class_that_decides() -> Non
                "count": "n"}  # fmt: skip
     metric = {"metric": "differential_fairness", "smoothing": 1, "fail": "> 0.5"}
     (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, rows))
-    assert "above 0.5 ('high', g=b against g=a), smoothing 1" in line.headline
+    assert "ε by g, smoothing 1, is 0.981" in line.headline
+    assert "above 0.5 ('high', g=b against g=a)" in line.headline

@@ -376,8 +376,8 @@ class _Classes:
             listed = sorted(self.occurring)
             values = {*map(canonical, listed)}
             if values - {"0", "1"}:
-                what = f"{column} holds {listing(listed)}: say which are positive, `positive: …`"
-                problems.fault(outcome.column, f"{what}, or set a threshold, `at_least: 0.5`")
+                what = f"{column} holds {listing(listed)}: name the positive ones in `positive`"
+                problems.fault(outcome.column, f"{what}, or set a threshold: `at_least: 0.5`")
                 return set()
             one = next((level for level in listed if canonical(level) == "1"), "1")
             what = f"{quoted(one)} of {column} is the positive, since the spec names none"

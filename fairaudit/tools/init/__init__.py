@@ -321,8 +321,8 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
             raise UsageError(f"{what}, which is too many for groups", "name another column")
     for role, (is_fit, words) in _NUMBERS.items():
         if role in choices.columns and not is_fit(find_column(profile, choices.columns[role])):
-            what = f"--{role} {choices.columns[role]}: the column contains a value that is not a "
-            what += words
+            name = choices.columns[role]
+            what = f"--{role} {name}: the column contains a value that is not a {words}"
             raise UsageError(what, "use another column, or correct the data")
     is_open = not choices.counts and not {*OUTCOMES, Role.SCORE} & {*choices.columns}
     is_free = choices.used.isdisjoint(profile.counts.values())

@@ -414,7 +414,7 @@ def test_the_sentence_of_berkeley() -> None:
         "44.52 % (1,198/2,691), p < .0001; after adjustment for department no clear "
         "gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
         "(Cochran–Mantel–Haenszel); reversed for 4 of 6 values of department, with 66.8 % of the "
-        "people; the reversal: p = .2169, the p-value of the less certain gap."
+        "people; the reversal: p = .2169, from the larger p-value of the two gaps."
     )
 
 
@@ -532,7 +532,7 @@ def test_what_a_check_names_has_its_strata_though_it_is_not_significant() -> Non
     bare, asked = audited(KIDNEY), audited(KIDNEY, fail=True)
     for result, shows in ((bare, False), (asked, True)):
         text = " ".join(terminal.render(content.document(result)).split())
-        assert "1 pattern may be chance: 1 reversed in" in text
+        assert "1 pattern may be chance. Reversed in" in text
         assert ("81/87" in text.partition("Simpson's reversals")[2]) == shows
     (finding,) = asked.findings
     assert "; this may be chance" in sentence_of(asked, finding)
@@ -562,7 +562,7 @@ def test_a_gap_whose_sign_depends_on_the_weights_has_no_p_and_is_not_claimed() -
         "gap is reported."
     )
     text = " ".join(terminal.render(content.document(result)).split())
-    assert "1 a gap hidden in the aggregate (g=a against g=b); -o report.json has them" in text
+    assert "A gap hidden in the aggregate: 1 (g=a against g=b); -o report.json has them" in text
 
 
 def test_no_gap_remains_only_of_one_that_is_significant_overall() -> None:
@@ -607,7 +607,7 @@ def test_what_chance_makes_is_counted_and_never_a_headline(seed: int) -> None:
     section = text.partition("Simpson's reversals")[2].partition("Definitions")[0]
     if patterns and len(patterns) == len(result.reversals):
         assert f"{len(patterns)} pattern" in section
-        assert " may be chance: " in section
+        assert " may be chance. " in section
         assert "points lower overall" not in section
     blocks = content.document(result, all_rows=True)
     told = {text for block in blocks if isinstance(block, Entries) for _, text in block.rows}

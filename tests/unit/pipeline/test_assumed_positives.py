@@ -47,7 +47,7 @@ def test_one_or_true_is_the_positive_and_a_notice_says_so(
 
 @pytest.mark.parametrize("values", [["yes", "no"] * 2, [0.1, 0.9] * 2, [1, 2] * 2, [0, 1, 2, 0]])
 def test_other_values_are_a_fault_that_lists_them(values: list[object]) -> None:
-    with pytest.raises(SpecError, match="say which are positive") as caught:
+    with pytest.raises(SpecError, match="name the positive ones in `positive`") as caught:
         fairaudit.audit(SPEC, pl.DataFrame({"group": GROUPS, "y": values}))
     assert all(f"'{value}'" in str(caught.value) for value in values)
 

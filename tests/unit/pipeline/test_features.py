@@ -187,7 +187,7 @@ def test_the_page_and_json_tell_them() -> None:
             {"suppress_below": "11"},
             "`describe` lists levels with few people, which `suppress_below` must hide",
         ),
-        ({"columns": {"features": {}}}, "no feature to describe"),
+        ({"columns": {"features": {}}}, "`describe` needs `columns: "),
         (
             {"columns": {"weight": "n"}},
             (

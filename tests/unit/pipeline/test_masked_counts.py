@@ -354,7 +354,7 @@ def test_a_group_of_which_nobody_is_certain_leaves_the_check_open(tmp_path: Path
         ({"masked": {"<5": [6, 6]}}, "'<5' stands for at most 4, not 6"),
         ({"masked": {"fewer than 10": [0, 10]}}, "stands for at most 9, not 10"),
         ({"masked": {"<5": [4]}}, "expected the lowest and the highest count"),
-        ({"masked": {"*": [0, 4]}, "tokens": ["*"]}, "is one of `tokens`, too"),
+        ({"masked": {"*": [0, 4]}, "tokens": ["*"]}, "is also in `tokens`"),
         ({"masked": {"*": [0, 4]}, "decision": "drop"}, "`drop` would leave them out"),
     ],
 )

@@ -131,7 +131,7 @@ def test_what_a_preset_does_not_take_is_a_fault(entry: dict[str, Any], message: 
 def test_a_limit_on_what_the_data_lack_is_a_fault_and_no_pass() -> None:
     entry = {"metric": "survey", "fail": {"above": "0.1"}}
     with pytest.raises(
-        SpecError, match="is on normalized_difference, and the data has no columns for it"
+        SpecError, match="is for normalized_difference, for which the data has no columns"
     ):
         audit([entry], {"prediction": {"column": "s", "number": True}})
 

@@ -36,7 +36,7 @@ GUESSES = {
     "metrics: [{metric: selection_rate, description: x}]": "write `why`",
     "metrics: [{metric: selection_rate, title: x}]": "write `name`",
     "metrics: [{metric: selection_rate, thresholds: [0.5]}]": "write `at`",
-    "metrics: [{metric: selection_rate, compare: gap, reference: f}]": "takes the highest and the",
+    "metrics: [{metric: selection_rate, compare: gap, reference: f}]": "compares the highest",
     "metrics: [{metric: selection_rate, reference: rest}]": "write `compare: difference` or",
     "metrics: [{metric: selection_rate, aggregate: max}]": ("is not a comparison: add `compare: "
     "difference` or `compare: ratio`"),
