@@ -135,7 +135,7 @@ def _levels(group: Group, taken: set[str]) -> dict[str, object]:
 def _convert(exported: Export, to: str, without: Collection[str] = ()) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
     """Rows as a frame of a library; whole numbers with gaps stay whole in pandas, too."""
     if to not in _LIBRARIES:
-        raise UsageError(f"to is {', '.join(_LIBRARIES)}, not {quoted(str(to))}")
+        raise UsageError(f"`to` must be {', '.join(_LIBRARIES)}, not {quoted(str(to))}")
     rows = exported.arrow()
     rows = rows.drop_columns([name for name in exported.names if name in without])
     if to == "polars":

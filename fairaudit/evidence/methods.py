@@ -217,12 +217,12 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER). For a difference or ratio, this is repeated with "
-        "the confidence of one share raised and that of the other lowered. The widest result "
-        "counts. A wide interval can include parity (no disparity) although p is below .05. If "
-        "several intervals hold at the same time, the number 13 becomes 13 · (z/1.96)⁵; for all "
-        "pairs, it becomes 2/3 · z² if that is above 13. z is the critical value: 1.96 for a "
-        "single 95 % interval.",
+        "intervals of its shares (method: MOVER). For a difference or ratio, it is made several "
+        "times: the interval of one share with more confidence, of the other with less. The widest "
+        "result counts. A wide interval can include parity (no disparity) although p is below .05. "
+        "The threshold of 13 is higher if several intervals must hold at the same time: "
+        "13 · (z/1.96)⁵, and for all pairs 2/3 · z², but at least 13. Here z is the critical "
+        "value: 1.96 for a single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -264,10 +264,10 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "The interval of a share whose number of people gives DeLong's variance (if that is 0, the "
-        "number of people of the smaller side). The variance has two parts: for positive and "
-        "negative labels, or for two groups. If one side has fewer people than the other, its part "
-        "is never less than a fraction of the part that Hanley & McNeil expect.",
+        "The area is treated as a share of people, whose number is chosen so that the share has "
+        "DeLong's variance (if that is 0, the number is that of the smaller side). The variance "
+        "has a part for each side: positive and negative labels, or two groups. The part of the "
+        "smaller side has a minimum: a fraction of what the formula of Hanley & McNeil gives.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -278,9 +278,9 @@ METHODS = (
     ),
     Method(
         "concentration of all bins",
-        "The interval of a calibration error. Its ends are as far from the error as chance can "
-        "move it in all bins together. So the interval allows for the fact that the error is too "
-        "high in small groups.",
+        "The interval of a calibration error. It reaches as far up and down from the error as "
+        "chance can change the error, with all bins taken together. So the interval allows for the "
+        "fact that the error is too high in small groups.",
         Citation("Borell, Invent Math 30:207", 1975),
     ),
     Method(
@@ -393,10 +393,10 @@ METHODS = (
     Method(
         "Fisher",
         "An exact test of whether two shares are equal. It uses the probabilities of all tables of "
-        "counts that have the same totals as the observed table. It replaces z in two cases: a "
-        "count that would be expected if both shares were equal is below 5; or the p-value of z is "
-        "below .025 and differs by more than 10 % from that of a more exact formula (saddle point; "
-        "Barndorff-Nielsen, Biometrika 73:307).",
+        "counts that have the same totals as the observed table. It replaces z in two cases. "
+        "First: an expected count (if both shares were equal) is below 5. Second: the p-value of "
+        "z is below .025, and a more exact formula (saddle point; Barndorff-Nielsen, Biometrika "
+        "73:307) gives a p-value that differs from it by more than 10 %.",
         Citation("Fisher, JRSS 98:39", 1935),
         ("Fisher's exact test",),
     ),

@@ -467,10 +467,10 @@ DISPARITIES = (
         caution=IGNORES_THE_LABEL + " The value is undefined if no one or everyone is selected.",
         source=citations.ZLIOBAITE,
         other_tools="Žliobaitė gives the divisor only for a positive difference: min(p(+) / "
-        "p(ref), p(-) / p(group)), where p is the share among the people of both groups: selected, "
-        "in the reference, rejected, in the group. If the group is selected more often, the "
-        "divisor here is min(p(+) / p(group), p(-) / p(ref)). So the value is -1 if all of the "
-        "group and no one of the reference is selected, as in her Table 4.",
+        "p(ref), p(-) / p(group)). All are shares of the people of both groups: p(+) selected, "
+        "p(-) rejected, p(ref) in the reference, p(group) in the group. If the group is selected "
+        "more often, the divisor here is min(p(+) / p(group), p(-) / p(ref)). So the value is -1 "
+        "if all of the group and no one of the reference is selected, as in her Table 4.",
         parts=((r.SELECTION_RATE, NORMALIZED),),
     ),
     Disparity(

@@ -412,16 +412,17 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     source=citations.FOULDS,
     other_tools="ε limits three things. If the benefit of a person depends only on the outcome "
     "and is never negative, the average benefits of two groups differ at most by the factor e^ε "
-    "(Eq. 5). If the outcome of a person becomes known, the odds of belonging to one group and not "
-    "to another change at most by the factor e^ε (Eq. 4). Θ is the set of all distributions of the "
-    "outcomes that are considered plausible; both limits hold for each of them. If groups are "
-    "formed by only some of the protected columns, their ε is at most twice the ε of all columns "
-    "(Theorem 3.2). If Θ is a single distribution, such as the observed shares, the ε of fewer "
-    "columns is at most the ε of all columns. Smoothing: `smoothing: 1` adds α = 1 to the count of "
-    "each outcome (Eq. 7). AIF360's `smoothed_empirical_differential_fairness` adds 1 divided by "
-    "the number of outcomes. `towards: overall` adds the same total, but in the proportions of "
-    "the outcomes of all groups together: more to a frequent outcome. Groups of different sizes "
-    "with equal rates then keep equal rates.",
+    "(Eq. 5). Somebody who learns the outcome of a person can guess the person's group only a "
+    "little better: the odds of one group against another change at most by the factor e^ε "
+    "(Eq. 4). Both hold for every distribution of the outcomes that is considered plausible; the "
+    "set of these distributions is called Θ. If groups are formed by only some of the protected "
+    "columns, their ε is at most twice the ε of all columns (Theorem 3.2). If Θ is a single "
+    "distribution, such as the observed shares, the ε of fewer columns is at most the ε of all "
+    "columns. Smoothing: `smoothing: 1` adds α = 1 to the count of each outcome (Eq. 7). AIF360's "
+    "`smoothed_empirical_differential_fairness` adds 1 divided by the number of outcomes. "
+    "`smoothing: 1` with `towards: overall` adds as much to a group in total, but more to a "
+    "frequent outcome than to a rare one, in the proportions of all groups together: groups of "
+    "different sizes with equal rates then keep equal rates.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

@@ -286,7 +286,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         test = reversals.describe_test(
             reversal, alpha, lambda test: numbers.adjusted_p(test, alpha, "comparison")
         )
-        answer = "Yes" if reversal.is_significant(alpha) else "Not shown"
+        answer = "Yes" if reversal.is_significant(alpha) else "Unclear"
         test = test.removeprefix(f"{reversals.MAY_BE_CHANCE}: ")
         test = f"Is this more than chance? {answer}: {test}" if test else ""
         yield from labelled("sure", [reversals.pattern(reversal), test])
@@ -472,7 +472,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
         method += f"; before correction p {alone}" if alone != p else ""
         null, is_sure = finding_facts.hypothesis(finding), test.adjusted < inference.alpha
         what = "gap" if null == NO_DISPARITY else f"departure from {null}"
-        answer = "Yes" if is_sure else "Not shown"
+        answer = "Yes" if is_sure else "Unclear"
         if finding_facts.is_of_others(finding):
             answer = "Yes for all groups together, not shown for these two"
         parts.insert(0, f"Is the {what} more than chance? {answer}: p {p} ({method})")

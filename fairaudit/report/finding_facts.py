@@ -217,7 +217,7 @@ def answer_by_interval(finding: Finding, interval: str) -> str:
     low, high = estimate.low or 0.0, estimate.high or 0.0
     beyond = headlines.beyond_words(finding)
     is_shown = limit.excludes(low, high) if beyond else limit.includes(low, high)
-    answer = f"{'Yes' if is_shown else 'Not shown'}: {interval}"
+    answer = f"{'Yes' if is_shown else 'Unclear'}: {interval}"
     answer += "" if is_shown else ", which includes the limit"
     if not (is_shown or limit.conclusive):
         by = "value and p" if limit.significant else "value"

@@ -425,7 +425,7 @@ def reversal_headline(reversal: Reversal, title: str) -> str:
     if reversal.kind is ReversalKind.OPPOSITE:
         size = f"{size} overall" if reversal.crude else "the same overall"
         return f"compared with {second}, {title} of {first} is {size}, {within}"
-    size = f"{size} than" if reversal.crude else "the same as"
+    size = f"{size} overall than" if reversal.crude else "the same as"
     return f"{title} of {first} is {size} that of {second}, but {within}"
 
 

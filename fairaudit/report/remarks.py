@@ -226,9 +226,9 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
     title = metric_titles.title(widest.rate, widest.of)
     text = f"no check covers this: {headlines.reversal_headline(widest, title)}"
     if widest.significance is not None:
-        text += f"; significant: {numbers.adjusted_p(widest.significance, alpha, 'comparison')}"
-    more = len(evident) - 1
-    yield text + (f"; {numbers.whole(more)} similar findings" if more else "")
+        p = numbers.adjusted_p(widest.significance, alpha, "comparison")
+        text += f"; the opposite directions are significant: {p}"
+    yield text + (f"; {len(evident) - 1:,} similar findings" if len(evident) > 1 else "")
 
 
 _MOST = 6

@@ -448,14 +448,14 @@ def gap(value: float) -> str:
 def within(reversal: Reversal) -> str:
     """How wide the gap is within strata: in each of them, in those of a direction, or at one mix.
 
-    `1.2 to 4.5 points lower for every value of branch`.
+    `1.2 to 4.5 points lower within each value of branch`.
     """
     given, kind = name_given(reversal), reversal.kind
     if kind is ReversalKind.EVERY_STRATUM:
         gaps = sorted((stratum.difference for stratum in reversal.strata), key=abs)
         least, most = numbers.gap(gaps[0]).removesuffix(" points"), gap(gaps[-1])
         size = most if most.startswith(f"{least} ") else f"{least} to {most}"
-        return f"{size} for every value of {given}"
+        return f"{size} within each value of {given}"
     if kind is ReversalKind.MOST_PEOPLE:
         return _mean(reversal, reversal.directions[reversal.crude > 0])
     if kind is ReversalKind.OPPOSITE:

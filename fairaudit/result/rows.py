@@ -436,10 +436,11 @@ class Definition(Frozen):
 
 
 _AVERAGED = {
-    Weights.POOLED: "a stratum counts by the people that are compared",
+    Weights.POOLED: "the weight of a stratum is its number of compared people",
     Weights.UNIFORM: "all strata count the same",
-    Weights.MIDDLE: "a stratum counts by the mean of its shares of the group and the reference",
-    Weights.OWN: "for each group, a stratum counts by its share of this group",
+    Weights.MIDDLE: "the weight of a stratum is the mean of two shares: of the group and of the "
+    "reference, the share that is in it",
+    Weights.OWN: "for each group, the weight of a stratum is the share of the group that is in it",
 }
 """The weights of averages in formulas."""
 

@@ -272,8 +272,8 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
     combined = [text.value for text in shape.combine or ()]
     conditions = [(level, needed) for level, several in shape.rule.items() for needed in several]
     if len(conditions) > _MOST_RULES:
-        what = f"`rule` has {len(conditions):,} conditions, and at most {_MOST_RULES} are possible"
-        reader.fault(("rule",), f"{what}; `merge` takes more levels")
+        what = f"`rule` has {len(conditions):,} conditions, the maximum is {_MOST_RULES}"
+        reader.fault(("rule",), f"{what}; `merge` accepts more levels")
     for level, several in shape.rule.items():
         if not several or not all(several):
             reader.fault(("rule", level), "name a column and its level: `{race: White}`")
@@ -327,7 +327,7 @@ def _read_derivation(
         reader.fault((kinds[0],), "a number needs `bins`, `over` or `quantiles`")
     if shape.period is not None:
         if is_cut:
-            message = "a period is a level: remove `bins`, `over` and `quantiles`"
+            message = "each period is a level already: remove `bins`, `over` and `quantiles`"
             reader.fault(("period",), message)
         column = shape.column or reader.column(("column",), name)
         return Period(column.value, shape.period)

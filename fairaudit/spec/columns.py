@@ -470,7 +470,10 @@ def _read_model(
     named = {name for names in by or () for name in names if name not in WORDS} or {*known}
     of = propensity.of or (named.pop() if len(named) == 1 else "")
     if not of:
-        reader.fault((), f"say whose groups to predict: `of: {known[0]}`" if known else "")
+        reader.fault(
+            (),
+            f"name the column whose groups the model predicts: `of: {known[0]}`" if known else "",
+        )
     elif of not in known:
         reader.fault(("of",), f"no protected column {quoted(of)}{did_you_mean(of, known)}")
     if propensity.bins is not None:

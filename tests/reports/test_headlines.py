@@ -306,8 +306,8 @@ def test_an_evident_reversal_that_no_check_names_is_told(
     assert bool(told) == is_told
     if told:
         # 920/1,100 against 395/1,100; in u .9 against .95, in v .2 against .3.
-        words = "selection rate of g=a is 47.7 points higher than that of g=b, but 5.0 to "
-        assert f"{words}10.0 points lower for every value of s" in told[0]
+        words = "selection rate of g=a is 47.7 points higher overall than that of g=b, but 5.0 to "
+        assert f"{words}10.0 points lower within each value of s" in told[0]
 
 
 @pytest.mark.parametrize("suppress", [{}, {"suppress_below": 5}])

@@ -170,7 +170,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str)
     assert (str(finding.status), finding.not_enough_evidence) == (word[:4], True)
     sentence = sentence_of(result, finding)
     assert "; value: 0.250, above 0.1 (" in sentence
-    assert "; sure: Is the gap more than chance? Not shown: p = .1098 (z), " in sentence
+    assert "; sure: Is the gap more than chance? Unclear: p = .1098 (z), " in sentence
     assert "; test: z, χ²(1) = 2.56" in sentence
     assert "over the limit, but not enough evidence" in sentence
     assert "these numbers are compatible with no disparity" in sentence

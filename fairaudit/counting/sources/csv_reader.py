@@ -77,7 +77,7 @@ def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> Dat
         what, hint = "a carriage return inside the line", "end lines in LF or CRLF, all of them"
     elif quotes and not re.search(record(form.separator, "*", multiline=form.multiline), text):
         what = "quotes inside a field"
-        hint = 'a field with quotes is written "…" with inner quotes doubled'
+        hint = 'put the whole field in quotes, and double the quotes inside: "a ""b"" c"'
     else:
         count = plain.count(form.separator) + 1
         fields = f"{count} field{'' if count == 1 else 's'}"

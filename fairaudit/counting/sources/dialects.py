@@ -75,7 +75,8 @@ class Database(Frozen):
         found = cls(named[0], base)
         if len(entries) > 1:
             raise UsageError(
-                "a database must be the only data", "name one database, or run one audit for each"
+                "a database cannot be combined with other data",
+                "name one database, or run one audit for each",
             )
         refuse(found.name, "databases and queries")
         if not found._can_be_read:

@@ -282,10 +282,10 @@ class _PairScan:
         # A column with one value does not condition on anything.
         if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
-            pairs = "pair of groups is" if skipped == 1 else "pairs of groups are"
+            pairs = "pair is" if skipped == 1 else "pairs are"
             why = (
-                f"{skipped} {pairs} not compared by {attribute} given {given}: fewer than two "
-                f"values of {given} have people of both groups"
+                f"{attribute}, given {given}: {skipped} {pairs} not compared, because fewer than "
+                f"two values of {given} have people of both groups"
             )
             yield (), Ineligibility(Eligibility.ELIGIBLE, why)
 

@@ -419,8 +419,8 @@ _TABLES_SHOWN = 6
 _KINDS = (Intervals, Lines)
 """The most informative kind of picture, for pages whose checks have none."""
 _LIMIT = (
-    "limit: where a check fails or warns. The spec, the file that defines this audit, sets it in "
-    "the line shown"
+    "limit: the value beyond which a check fails or warns; spec line: where the spec (the file "
+    "that defines this audit) sets it"
 )
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {ReversalCheck: reversals.HEADING, SubgroupCheck: subgroups.HEADING}

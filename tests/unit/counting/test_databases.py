@@ -341,7 +341,7 @@ def test_a_missing_package_is_told_with_its_install_line(
 
 def test_a_database_is_audited_by_itself(people: Callable[[int], tuple[Path, str]]) -> None:
     file, table = people(20)
-    with pytest.raises(UsageError, match="must be the only data"):
+    with pytest.raises(UsageError, match="cannot be combined with other data"):
         fairaudit.audit({**AGES, "data": [table, str(file)]})
 
 

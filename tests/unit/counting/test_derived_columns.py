@@ -194,7 +194,7 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
         ({"combine": ["race", "d"], "rule": {"x": [{}]}}, "name a column and its level"),
         (
             {"combine": ["race", "d"], "rule": {"x": [{"race": "White"}] * 101}},
-            "`rule` has 101 conditions, and at most 100 are possible; `merge` takes more levels",
+            "`rule` has 101 conditions, the maximum is 100; `merge` accepts more levels",
         ),
     ],
     ids=str,

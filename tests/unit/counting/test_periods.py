@@ -124,5 +124,5 @@ def test_texts_that_are_no_dates_are_refused(tmp_path: Path) -> None:
 def test_a_period_is_not_cut() -> None:
     spec = spec_of("month")
     spec["columns"]["strata"]["when"]["bins"] = [3]
-    with pytest.raises(SpecError, match="a period is a level"):
+    with pytest.raises(SpecError, match="each period is a level already"):
         fairaudit.audit(spec, {"g": [], "d": [], "decided": []})

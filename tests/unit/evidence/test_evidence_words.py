@@ -38,10 +38,10 @@ SENTENCE = re.compile(
     r"\((?P<word>fails|warns) .*; "
     r"who: g=a (?P<a>[\d.e+-]+) % (?P<x>[\d,]+)/(?P<n>[\d,]+), "
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
-    r"sure: Is the gap more than chance\? (?P<surely>Yes|Not shown): "
+    r"sure: Is the gap more than chance\? (?P<surely>Yes|Unclear): "
     r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?) \((?P<test>[^)]*)\), "
     r"Is the true value (?P<side>within the limit|(?:below|above) \S+)\? "
-    rf"(?P<shown>Yes|(?P<across>Not shown)): "
+    rf"(?P<shown>Yes|(?P<across>Unclear)): "
     rf"[\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
     r"(?(across), which includes the limit|)[,;:].*"
 )
@@ -214,7 +214,7 @@ def test_several_groups_are_told_as_they_are_judged(
         assert ratios[told] == min(ratios[g] for g in proven)
     assert one["significance"]["adjusted"] == pytest.approx(adjusted[told], rel=1e-7)
     size = len(ratios)
-    answer = r"more than chance\? (?:Yes|Not shown): p (= |< )(\.\d+|1\.0+)"
+    answer = r"more than chance\? (?:Yes|Unclear): p (= |< )(\.\d+|1\.0+)"
     family = rf"{answer} \([^;]*; Holm, {size} tests[;)]"
     found = re.search(family, one["sentence"])
     assert found is not None, one["sentence"]
