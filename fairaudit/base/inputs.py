@@ -31,7 +31,7 @@ STDIN = "-"
 """The name of standard input, as a command line and a report have it."""
 
 OPTION = "--set"
-"""The name of the command line in place of a file."""
+"""The name, in place of that of a file, for what the command line sets."""
 
 SPEC = 2_000_000
 """Largest spec or file of waivers in bytes, about 40,000 lines."""
@@ -57,7 +57,7 @@ def can_be_named(path: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether the name of what a place is in is that of a file: not of stdin, nor of an option."""
+    """Whether the name in a place is that of a file, not of stdin or an option."""
     return name not in {STDIN, OPTION}
 
 
@@ -80,7 +80,7 @@ def read(path: Path, most: int) -> bytes:
         raise OSError(errno.EINVAL, f"this is not a path: {NO_PATH}") from error
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
-        # Some say that they are empty, such as those of /proc.
+        # Some files, such as those of /proc, report a size of 0.
         content = b"" if size > most else file.read(most + 1)
     if size > most or len(content) > most:
         size = max(size, len(content))
@@ -98,13 +98,13 @@ def read_named(name: str, most: int) -> bytes:
 
 @cache
 def read_stdin(most: int) -> bytes:
-    """The bytes of stdin, one more than `most` where it has more; the same whenever it is asked."""
+    """Up to `most` + 1 bytes of stdin; a later call with the same `most` returns them again."""
     return sys.stdin.buffer.read(most + 1)
 
 
 @cache
 def spool_stdin() -> Path:
-    """A file that holds all of stdin, and lies until `forget_stdin`; raises `OSError`."""
+    """A file with all of stdin, which `forget_stdin` removes; raises `OSError`."""
     import shutil
 
     start = sys.stdin.buffer.read(FIRST_BYTES)
@@ -179,9 +179,9 @@ COMPRESSIONS = {
 
 
 class InputFormat(Frozen):
-    """A format of data files: its name, and as a sentence has it; suffixes, the module that reads.
+    """A format of data files: its name, its title in sentences, its suffixes, its reader module.
 
-    Every file begins with its `magic`, where it has one. Text may be packed, and has lines. A file
+    Every file begins with its `magic`, where it has one. Only text may be compressed. A file
     is mapped where reading it takes as much address space as it has bytes.
     """
 
@@ -250,7 +250,7 @@ def is_surely_data(path: Path) -> bool:
 
 
 def suffix_of(start: bytes) -> str:
-    """The suffix of the format that a file has by its first bytes; what none begins with is CSV."""
+    """The suffix of the format that a file has by its first bytes; CSV if no format fits."""
     known = (suffix for magic, suffix in _SUFFIXES.items() if start.startswith(magic))
     return next(known, CSV.suffixes[0])
 

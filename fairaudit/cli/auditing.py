@@ -243,7 +243,7 @@ def name_specs(named: list[Path] | None, data: str | None) -> list[Path]:
 
 
 class Bar(Progress):
-    """A progress bar for the running stage of each unit (rows, bytes), removed at the end."""
+    """Progress bars of running stages, one for each unit (rows, bytes); removed at the end."""
 
     silent = False
 

@@ -24,7 +24,7 @@ Color: TypeAlias = Literal["auto", "always", "never"]
 
 _STDERR = 2
 _STREAMS = ((0, "stdin", os.O_WRONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_RDONLY))
-"""Each with the mode that a stream which was closed gets: nothing can be read, or written."""
+"""Numbers, names, and modes to replace closed streams: reading, or writing, then fails."""
 
 
 def is_colored(color: Color) -> bool | None:
@@ -52,7 +52,7 @@ def open_all() -> None:
         try:
             os.fstat(number)
         except OSError:
-            # It takes the lowest free number: this one, for those below are open by now.
+            # The new file gets the lowest free number: this one, as all lower ones are open.
             os.open(os.devnull, mode)
         if getattr(sys, name) is None:
             stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115  # open as long as the process lives
@@ -123,7 +123,7 @@ def watched(stream: TextIO, *, is_report: bool) -> TextIO:
     """The same stream, its bytes watched over; every sign can be written, if need be as escape."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
-    # Unbuffered, Python has no buffer between.
+    # With `python -u`, `stream.buffer` is the raw file itself.
     raw: Any = getattr(stream.buffer, "raw", stream.buffer)
     return io.TextIOWrapper(
         io.BufferedWriter(Watched(raw, is_report=is_report)),
@@ -137,8 +137,8 @@ def watched(stream: TextIO, *, is_report: bool) -> TextIO:
 def silenced(*, debug: bool) -> Iterator[None]:
     """Drops output of libraries on stderr below Python's level; `debug` shows it.
 
-    It refers to the source of the library, and our own error explains the problem. `sys.stderr`
-    still works.
+    Such output refers to the source of the library; our own error explains the problem.
+    `sys.stderr` still works.
     """
     try:
         own = os.dup(_STDERR)

@@ -95,7 +95,7 @@ def _add_records(hint: Any, records: dict[str, Any]) -> None:
 def _list_variants(
     cls: Any, found: Mapping[tuple[Any, str], Tree]
 ) -> list[tuple[dict[str, Tree], list[str]]]:
-    """The properties of a record, and those that are required: one for each union among them."""
+    """The properties of a record, and the required ones, for each type in its flat unions."""
     tag = cls.__struct_config__.tag
     about = {"const": tag, "description": "Which of the types of a result it is."}
     variants: list[tuple[dict[str, Tree], list[str]]] = [
@@ -129,7 +129,7 @@ def _describe_type(cls: Any) -> Tree:
 
 
 def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
-    """A schema of msgspec for what is written: pairs as objects, words for numbers in lists."""
+    """A schema of msgspec as JSON is written: pairs are objects, listed numbers may be words."""
     if isinstance(schema, list):
         return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):

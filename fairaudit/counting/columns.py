@@ -37,7 +37,7 @@ COUNTED_PEOPLE = "(people)"
 """The column of those counts."""
 
 Quantile: TypeAlias = tuple[str, Fraction]
-"""A column of numbers, and the share of the people at or below."""
+"""A column of numbers, and the share of the people at or below the quantile."""
 
 
 class Cut(Frozen):
@@ -100,7 +100,7 @@ class CsvFormat(Frozen):
         return self.first_row - 1 + self.skip_footer
 
     def line_in_file(self, line: int) -> int:
-        """The line in the file itself of a line in its copy, which has a header above all rows."""
+        """The line in the file for a line of its copy, in which all rows follow a header line."""
         return line + self.first_row - 2
 
 
@@ -108,7 +108,7 @@ class Repeats(Frozen):
     """The column `id` that identifies a person, and which row of a person with several rows counts.
 
     If `latest` names columns of dates or numbers, it is the row with the largest value in the first
-    of them, among equal ones in the next, and then the last row.
+    of them. The next columns decide between equal values, and then the last row counts.
     """
 
     id: str
@@ -190,7 +190,7 @@ class Period(Frozen, tag=True):
 
 
 class Combination(Frozen, tag=True):
-    """Several columns as one, whose levels are those of all of them together."""
+    """Several columns as one, with a level for each combination of their levels."""
 
     columns: tuple[str, ...]
 

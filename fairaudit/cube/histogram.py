@@ -28,7 +28,7 @@ _INSIDE = 2**16
 """Number of bins from 0 to 1, the range of probabilities."""
 
 _OCTAVE = 40
-"""Low bits of a double that a bin outside covers: 4,096 bins for each doubling."""
+"""Low bits of a double that bins above 1 or below 0 ignore: 4,096 bins for each doubling."""
 
 TOO_SMALL = 1e-3
 TOO_LARGE = 2**31 / 10**6
@@ -71,7 +71,7 @@ class Bins(Frozen, eq=False):
 class Moments(Frozen):
     """How many people have a score, and exact sums in fixed point.
 
-    `total` is at nine decimals, `roots` at six, `squares` the sum of the squares of the latter.
+    `total` sums scores of nine decimals, `roots` scores of six, `squares` the squares of these.
     """
 
     n: int
@@ -159,7 +159,7 @@ def ranked(upper: Ints, lower: Ints) -> Floats:
 
 
 def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
-    """By how much the pairs within bins of several values may have moved that, [Z, G]."""
+    """The largest error of `ranked`, from pairs within bins of several values, [Z, G]."""
 
     def find_error(upper: Ints, lower: Ints) -> Floats:
         pairs = upper.sum(axis=1).astype(np.float64) * lower.sum(axis=1)
@@ -175,9 +175,9 @@ def median_bin(people: Ints) -> int:
 
 
 def quantile(people: Ints, bins: Bins, share: Fraction) -> tuple[float, float] | None:
-    """Between which values the quantile lies: the smallest with so large a share at or below it.
+    """The range of the first bin with at least this share of people in it or in lower bins.
 
-    Equal where the bin holds one value; None without people.
+    Both ends are equal if the bin holds one value. None without people.
     """
     total = int(people.sum())
     if not total:

@@ -252,7 +252,7 @@ def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | N
 
 
 class SearchCheck(Frozen):
-    """A limit on a rate in what a search finds; the search has its own columns, and all strata."""
+    """A limit on what a search finds for a rate; columns and strata belong to the search."""
 
     id: str
     rate: str

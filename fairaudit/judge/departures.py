@@ -24,7 +24,7 @@ Levels: TypeAlias = frozenset[tuple[str, str]]
 _Key: TypeAlias = tuple[str, Levels, Levels, bool]
 """The part, the group, the stratum, and whether the group is compared with the lowest one."""
 _Values: TypeAlias = dict[tuple[str, bool], Floats]
-"""The values of groups, [Z, G], by part of the metric; the second: compared with the lowest."""
+"""The values of groups [Z, G], by part and whether groups are compared with the lowest one."""
 
 _ENDS = {Better.HIGHER: (False,), Better.LOWER: (True,), Better.NEITHER: (False, True)}
 _ROUNDING = 1e-12
@@ -51,7 +51,7 @@ def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ..
 
 
 def _list_signed(side: Evaluation) -> _Values | None:
-    """The values of one outcome that is subtracted: before they become sizes, of each rate."""
+    """The signed values of one of two outcomes; of each rate if the metric is their mean."""
     metric, parts = side.metric, side.averaged_parts
     if side.by_group is None or not isinstance(metric, Disparity):
         return _measure(side)

@@ -64,8 +64,8 @@ class SubgroupSearch(Frozen):
 class Everybody(Frozen):
     """All people of a rate, including those of unknown groups.
 
-    `over / under` is their rate, `n` the people with all columns of the rate, on which Kearns'
-    shares are based.
+    `over / under` is their rate. `n` is the number of people whose label and prediction are known,
+    if the rate uses them; Kearns' P(g) is a share of `n`.
     """
 
     over: int
@@ -132,7 +132,7 @@ class CountedSubgroups(Frozen, eq=False):
 
 
 def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[CountedSubgroups, ...]:
-    """The subgroups of every rate, from cubes that have each combination of columns in one."""
+    """The subgroups of every rate; one of the cubes must have all columns of a combination."""
     columns = [_Columns(cube, search) for cube in cubes]
     everybody = [columns[0].everybody(rate) for rate in search.rates]
     rows_of: list[list[tuple[Grouping, Ints, Ints, Ints, int]]] = [[] for _ in search.rates]
@@ -236,7 +236,7 @@ class _Columns:
         return self._counts[rate.id]
 
     def _find_class(self, outcome: str) -> Ints:
-        """The class of each cell; the one after the last: not known."""
+        """The class of each cell; an unknown outcome has the number after the last class."""
         key = self._cube.outcome(outcome)
         if key is None:
             return np.zeros(len(self._cube.people), dtype=np.int64)
@@ -309,9 +309,9 @@ class SearchedRate(Frozen):
 
     `over / under` is everybody's rate, `n` the number of people on which Kearns' shares are based.
     `looked_at`, `significant` and `explained` are numbers of subgroups: examined, significant, and
-    significant but explained by a larger group; the first of the others are `listed`. `widest`
-    diverges most, `unfairest` has the largest unfairness, significant or not. `too_small` is the
-    least number of further subgroups that were not examined.
+    significant but explained by a larger group. `listed` are the first significant ones that are
+    not explained. `widest` diverges most, `unfairest` has the largest unfairness, significant or
+    not. At least `too_small` further subgroups were not examined.
     """
 
     rate: str = field(name="metric")
@@ -346,7 +346,7 @@ class Subgroups(Frozen):
 
 
 class Discovery(Frozen, eq=False):
-    """A whole search: its report, and every subgroup of each rate for a limit."""
+    """A whole search: what reports show, and all subgroups of each rate, to judge limits."""
 
     reported: Subgroups
     tested: tuple[TestedSubgroups, ...]
@@ -357,7 +357,7 @@ class Discovery(Frozen, eq=False):
 
 
 def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery:
-    """The subgroups of cubes that have each combination of columns in one of them."""
+    """The results of a search; one of the cubes must have all columns of a combination."""
     rates, inference = count_subgroups(cubes, search), search.inference
     tests: list[tuple[Floats, Marks]] = []
     for counted in rates:
@@ -405,7 +405,7 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
 
 
 class TestedSubgroups(Frozen, eq=False, dict=True):
-    """Every subgroup of one rate with its p-value, alone and among all; arrays are [S]."""
+    """Every subgroup [S] of one rate: its p-value `p`, and `adjusted` for the whole search."""
 
     entries: CountedSubgroups
     inference: Inference
@@ -425,7 +425,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return own - Fraction(everybody.over, everybody.under)
 
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
-        """The intervals of divergences: Newcombe's against all others, mapped to everybody."""
+        """The intervals of divergences: Newcombe's against all others, scaled to everybody."""
         sample, others = _sample_with_others(self.entries, entries)
         low, high = gap_interval(*sample[:2], *others[:2], self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]
@@ -439,10 +439,10 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return entries[np.lexsort((entries, -self.entries.under[entries], -nearest))]
 
     def find_explained(self, entries: Ints) -> Marks:
-        """Marks the significant entries that a group which contains them explains.
+        """Marks the significant entries that a larger group, which contains them, explains.
 
-        That group also diverges significantly, in the same direction, and by at least as much, or
-        the entry does not differ significantly from the rest of it (one family of such pairs).
+        That group diverges significantly in the same direction. Either it diverges at least as
+        much, or the entry does not differ significantly from the rest of it (one family of tests).
         """
         explained = np.zeros(len(entries), dtype=np.bool_)
         pairs = [*_find_parents(self.entries, entries)]
@@ -470,7 +470,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         low, high = self.find_intervals(np.array([entry]))
         over, under = int(entries.over[entry]), int(entries.under[entry])
         unfairness = abs(over * everybody.under - under * everybody.over)
-        # The groups with one condition less, unless that leaves all people.
+        # The groups with one condition less, except those of all people.
         names = entries.combination(entry)
         fewer = [*combinations(names, len(names) - 1)]
         larger = _find_parents(entries, np.array([entry]), fewer)

@@ -60,12 +60,12 @@ def bare_average(
 ) -> Evaluation:
     """The rate of each group, averaged over the strata in which it has people.
 
-    `among` [G] are the groups that count as all people: by default all known groups.
+    The groups `among` [G] together count as all people; by default these are all known groups.
     """
     among = table.known if among is None else among
     everybody = np.where(among, values.weighted_n, 0).sum(axis=1, keepdims=True)
     everybody_each = np.broadcast_to(everybody, values.value.shape)
-    # All rules use the weights of all groups together: a single group has no other side.
+    # A single group cannot be pooled with another side: the people of all groups are the weights.
     average = Average(Weights.REFERENCE) if average.weights is Weights.POOLED else average
     averages = average_strata(
         average,
@@ -145,7 +145,7 @@ def average_to_reference(
     if reference.policy in EXTREME_REFERENCES:
         return _average_to_extreme(disparity, table, terms, counts, average)
     if average.weights is Weights.POOLED and reference.policy is ReferencePolicy.OVERALL:
-        # The group is among everybody already.
+        # The reference, all people, already includes the group.
         average = Average(Weights.REFERENCE)
     collapsed = collapse_strata(table)
     crude = compute(metric, counts_for(metric, collapsed), terms.parameters)
@@ -169,7 +169,7 @@ def average_to_reference(
         values_of_average(second, averages, second=True),
     )
     both_values = vary_with_clusters(both_values, sides.counts, sides.values, averages)
-    # Who is large enough, is so in the strata that are compared, and whom it is compared with too.
+    # A group and its reference must both be large enough within the compared strata.
     n = np.minimum(both_values[0].n, both_values[1].n)
     takes_part = find_participants_overall(table, n, first, terms.minimum)
     place, value = (index, usable), _values_of(metric, comparison, both_values)
@@ -183,7 +183,7 @@ class _SidesInStrata(Frozen, eq=False):
     """A group and its reference in every stratum.
 
     `compared` [Z] marks the strata of an average; `settled` [Z, G] the strata in which every
-    decision gives a value of 0, for a value that is already a comparison.
+    decision gives a value of 0; only for metrics that are comparisons themselves.
     """
 
     counts: tuple[GroupCounts, GroupCounts]
@@ -199,7 +199,7 @@ class _SidesInStrata(Frozen, eq=False):
         terms: MetricOptions,
         counts: tuple[GroupCounts, GroupCounts],
     ) -> _SidesInStrata:
-        """Both sides by their counts; a value that is a comparison already has no other side."""
+        """Both sides by their counts; a metric that is itself a comparison is on both sides."""
         metric, comparison = disparity.parts[0]
         own = compute(metric, counts[0], terms.parameters)
         if comparison is not ITSELF:
@@ -294,7 +294,7 @@ _OF_EACH_GROUP = ("value", "n", "effective_n", "over", "under", "weight_sum")
 def _values_of(
     metric: GroupMetric, comparison: Comparison, both_values: tuple[GroupValues, GroupValues]
 ) -> Floats:
-    """Both averages compared, or what their strata have in common."""
+    """Both averages compared, or an estimate of the value that all strata have in common."""
     first, second = both_values
     if comparison.exact_in_strata is not None and comparison.contrast is not None:
         return comparison.contrast(Sides(first, second, first))

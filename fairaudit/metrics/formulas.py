@@ -48,7 +48,7 @@ class Rate(GroupMetric, kw_only=True):
 
     @property
     def is_odds(self) -> bool:
-        """Whether it is the odds of a share: hits for each of the others."""
+        """Whether it is the odds of a share: the hits divided by the others."""
         return bool(self.hits) and self.bounds[1] is None
 
     @property
@@ -86,8 +86,8 @@ class Rate(GroupMetric, kw_only=True):
         if by_clusters:
             of_all = any(cell.startswith("all_") for cell in counted)
             if counts.clusters is None or of_all:
-                # A share of everybody's people, or of people of several strata, has no variance
-                # here.
+                # The clusters are unknown for people of several strata or of all groups, and so
+                # is the variance.
                 size = np.full_like(size, np.nan)
             else:
                 cells = counts.clusters.slots(self._hits), counts.clusters.slots(counted)
@@ -119,7 +119,7 @@ class Rate(GroupMetric, kw_only=True):
 
     @property
     def _hits(self) -> tuple[str, ...]:
-        """The cells of the hits of the share that it is, or is made of."""
+        """The cells in the numerator of the share that the rate is, or is a function of."""
         return self.over if self.is_proportion else self.hits
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
@@ -159,7 +159,7 @@ class Mean(GroupMetric, kw_only=True):
                 # Rates of the same clusters are correlated: with α/2 each, both intervals hold.
                 low, high = np.mean([part.ends(alpha / 2) for part in parts if part.ends], axis=0)
                 return low, high
-            # The mean of two shares rises with the first and falls with the misses of the second.
+            # The mean of two shares is (1 + gap) / 2: one share minus the other's misses.
             low, high = proportions.gap_interval(
                 *parts[0].sample, 1 - parts[1].value, parts[1].effective_n, alpha
             )
@@ -193,15 +193,15 @@ def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
 class Formula(GroupMetric, kw_only=True):
     """Any other number of a group.
 
-    `value_of` returns value and people, [Z, G], `weighted_n_of` their weight in an average under
-    survey weights, `exact_of` the value of one group as a fraction if it is rational. `undefined`
+    `value_of` returns value and people, [Z, G]; `weighted_n_of` their weight in an average under
+    survey weights; `exact_of` the value of one group as a fraction if it is rational. `undefined`
     says why a value may be undefined. For a mean over people `deviation_of` returns the sum of
     squared deviations, which gives Student's interval; for other numbers `ends_of` returns the
     interval. `size_of` returns the effective size under survey weights, by default Kish's.
     `uses_everybody`: it also depends on everybody in the stratum; `sums` names the sums it uses;
     `cuts_score`: it counts people above a score. `compares`: it compares the group with all others
-    itself, so a gap of two such numbers has no meaning. For metrics that are only compared,
-    `arrays_of` returns the fields of the values that the comparison reads.
+    itself, so a gap of two such numbers has no meaning. `arrays_of`, for metrics that are
+    only compared, returns the fields of `GroupValues` that the comparison reads.
     """
 
     formula: str

@@ -185,7 +185,7 @@ def _table(
 def digits_of_rates(
     metric: str, rows: Iterable[ComparisonRow], write: Callable[[ComparisonRow], str], least: int
 ) -> int:
-    """The number of decimals at which the rates give the values, where these are plain."""
+    """The number of decimals of rates that give the plain differences and ratios."""
     results = []
     for row in filter(is_of_both, rows):
         first, second = (side.estimate.value for side in row.parts[0].sides)
@@ -351,7 +351,7 @@ def compared_groups(result: AuditResult) -> Compared:
 
 
 def _rate_of(metric: str, row: RateRow | ComparisonRow) -> tuple[object, ...]:
-    """The members that the rows of one rate, grouping and stratum share with their comparisons."""
+    """A key that is the same for rows of a rate and for the comparisons of that rate."""
     return (metric, row.of, row.by, row.stratum, row.averaged, *map(row.parameters.get, _CUT_BY))
 
 

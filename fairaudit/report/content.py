@@ -102,7 +102,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 def _judged(
     result: AuditResult, diagnostics: Mapping[str, Diagnostic], most: int | None, data: str | None
 ) -> Iterator[Block]:
-    """The verdict with all but plain passes, the checks that passed, and all waivers."""
+    """The verdict with all findings except plain passes; then plain passes, and all waivers."""
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield headline.block

@@ -18,12 +18,12 @@ from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 
 _LARGEST_LOG = 700.0
-"""For larger ones, the factor does not fit into a double."""
+"""With a larger change Δε, the factor e^Δε may not fit into a double."""
 _SECOND_TESTS = {
     "equal in every stratum": "no stratum has a gap",
     "no difference in either rate": "neither rate differs",
 }
-"""The hypothesis of a second test as a clause, if it differs from its name."""
+"""Clauses that state the hypothesis of a second test, where its name is not a clause."""
 _LACKING = {
     EvidenceStatus.NOT_SIGNIFICANT: "these numbers are compatible with {hypothesis}",
     EvidenceStatus.NOT_CONCLUSIVE: "the interval includes the limit",
@@ -51,7 +51,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("missing", [*_missing(finding)])
         affected = finding.practice
         if affected is not None and affected.shortfall:
-            # The people between the worse group's rate and the rate of both groups together.
+            # How many people the worse group is from the rate of both groups together.
             worse, _ = map(headlines.side, sides_of_gap(finding))
             people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'}"
             people += f" {people_of_gap(finding, affected.shortfall)}"
@@ -233,7 +233,7 @@ def is_of_others(finding: Finding) -> bool:
 
 
 def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
-    """The side that the people of a gap belong to, with less of what is good, and the other."""
+    """The worse-off side of a gap, to which its people belong, and the other side."""
     affected, part = finding.practice, finding.parts[0]
     assert affected is not None
     assert part.first is not None

@@ -1,4 +1,4 @@
-"""Format `markdown` (entry point): what a comment begins with; its bytes, folds, what is left out.
+"""Format `markdown` (entry point): a comment of limited size, with folded sections.
 
 The top has the verdict, a row for each check that does not pass, and the lines of the worst. The
 full report is folded below it.
@@ -57,9 +57,9 @@ _NAMED = 5
 _WIDTH = 80
 _LABEL = 10
 _WIDEST, _MOST_DRAWN, _PICTURES = 100, 16, 4
-"""Of pictures in a page that is not an audit: their width, their rows, their number."""
+"""The width, the maximum rows and the maximum number of pictures in a page without an audit."""
 _MOST_TABLES = 6
-"""Of comparisons, where the spec sets no limit: the report below has them all."""
+"""Maximum number of comparison tables at the top if no limit is set; the report has all."""
 
 
 class Code(Frozen):
@@ -88,7 +88,7 @@ class _Fold(Frozen):
         return _size(self.text({id(self)}))
 
     def text(self, kept: set[int]) -> str:
-        """Its text with what is inside it, as far as that is kept; empty if it is not itself."""
+        """Its text with that of kept sections inside it; empty if it is not kept itself."""
         if id(self) not in kept:
             return ""
         opened = "<details open>" if self.is_open else "<details>"
@@ -115,7 +115,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
 def page(document: Document) -> str:
     """A document in at most `MOST` bytes, its first section open and the others folded.
 
-    The longest of the others are left out, with a word, where it would be longer.
+    If it would be longer, the longest folded sections are left out, and a note says so.
     """
     drawn: list[CommentBlock] = []
     for block in document:
@@ -265,9 +265,9 @@ def _sections(document: Iterable[CommentBlock]) -> list[_Section]:
 def _page(
     top: _Section, folds: Sequence[_Fold], heads: Sequence[_Fold], most: int
 ) -> tuple[str, int]:
-    """The page, and how many sections are left out: of `heads` also those inside them.
+    """The page, and the number of left-out sections, including those inside `heads`.
 
-    Heads are taken in their order, of the others the shortest first.
+    Heads are added first, in their order, then the other sections, the shortest first.
     """
     title, blocks = top
     start = f"## {phrase(title)}\n\n" if title else ""
@@ -303,7 +303,7 @@ def _page(
 
 
 def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
-    """The sections that fit after those before them."""
+    """The sections that fit into the room that earlier kept sections leave."""
     kept = []
     for fold in folds:
         if fold.size <= room:
@@ -318,7 +318,7 @@ def _fold(section: _Section) -> _Fold:
 
 
 def _units(blocks: Iterable[CommentBlock]) -> Iterator[str]:
-    """The blocks as Markdown, and each further row of a table or a list behind one line break."""
+    """The blocks as Markdown; further rows of a table or a list are units after a line break."""
     mark = "*"
     for block in blocks:
         if isinstance(block, Figure):

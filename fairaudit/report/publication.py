@@ -1,6 +1,6 @@
 """The tables of `fairaudit publish`: people, rate and impact ratio of each group.
 
-As the summary of a bias audit has them.
+The summary of a bias audit contains these tables.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _STANDINGS = {
 
 
 class _Published(Frozen):
-    """A table: the rate's metric, what the ratio is called, whose they are, by what, the rows."""
+    """A table: the rate's metric, the title of the ratio, the outcome, the columns, the rows."""
 
     metric: str
     ratio: str
@@ -51,7 +51,7 @@ class _Published(Frozen):
 
     @property
     def header(self) -> tuple[str, ...]:
-        """The columns behind those of the group; selected are the people whom a rate counts."""
+        """The columns after those of the group; the second names whom the rate counts."""
         is_rest = self.metric == NOT_SELECTED_RATE.id and self.of != "label"
         word = "not selected" if is_rest else metric_titles.participle(self.metric, self.of)
         counted = word or "numerator"
@@ -104,7 +104,7 @@ def render(result: AuditResult, form: Format) -> str:
 
 
 def render_csv(result: AuditResult) -> str:
-    """One table, as `fairaudit verify` reads it: an empty column covers all its levels.
+    """One table, as `fairaudit verify` reads it: an empty cell covers all levels of its column.
 
     Raises `UsageError` without a table, and if tables of several rates would become one.
     """

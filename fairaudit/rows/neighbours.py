@@ -381,7 +381,7 @@ class Neighbours:
         return np.asarray((of_rows[rows] - own) / self.sizes[rows])
 
     def sum_by_neighbour(self, rows: Ints, values: Floats) -> Floats:
-        """For each profile [U], the sum of the `values` of the `rows` that it is a neighbour of."""
+        """For each profile [U], the sum of the `values` whose `rows` list it as a neighbour."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))
         repeated = np.repeat(per_row, np.diff(self.starts))
         return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)

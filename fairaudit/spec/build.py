@@ -182,7 +182,7 @@ def _list_references(
 
 
 def _list_assumed(context: Context, requests: Iterable[MetricRequest]) -> Iterator[str]:
-    """The outcomes of metrics, and of rates that are searched, that need a positive class."""
+    """The outcomes that need a positive class: those of metrics and of searched rates."""
     for request in requests:
         by_class = request.terms.of_class is not None or is_over_classes(request.metric)
         if by_class or request.uses(Requirement.CLASSES):
@@ -405,9 +405,9 @@ def find_ladders(
     """Faults of too many verdicts about the same counts of people.
 
     `name_counts` returns an identity and a name for the counts by some columns and an outcome.
-    Strata are not a difference: otherwise, checks with a column of one level as a stratum would
-    judge the same counts again. Checks of the label alone judge the label, and utilities may use
-    both outcomes.
+    Strata are ignored: a stratum column with a single level would not change the counts. A check
+    that needs only the label counts for the label; a check with utilities counts for its outcomes
+    and the label.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}

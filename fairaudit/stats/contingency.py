@@ -1,4 +1,4 @@
-"""Tests of tables: z, Fisher, χ², G, McNemar, permutations; `LEAST_EXPECTED` (5; of intervals).
+"""Tests of tables: z, Fisher, χ², G, McNemar, permutations; `LEAST_EXPECTED` (5).
 
 As in `proportions`, shares come with the sizes they were seen in, and an undefined share has no
 p-value: it is NaN.
@@ -19,7 +19,7 @@ LEAST_EXPECTED = 5
 """With a smaller expected count in a cell, a test that counts tables replaces z."""
 
 DRAWS = 9999
-"""The number of tables that are drawn; p-values are at least 1 / (DRAWS + 1)."""
+"""The number of tables that are drawn; by draws alone, p is at least 1 / (DRAWS + 1)."""
 
 LEAST_P = 1e-307
 """The smallest p-value, which is never 0."""
@@ -40,7 +40,7 @@ _DRAWN = 2**20
 """Most counts drawn at once: 8 MB, and as much for each array that a statistic computes."""
 
 _MOST_COUNTED = 20_000
-"""Most tables of a group that are counted; with more, tables are drawn."""
+"""Maximum number of partial tables when a group is added; with more, tables are drawn."""
 
 _BOUNDED = 2**17
 """Most counts of hits for which a bound is computed."""
@@ -49,7 +49,7 @@ _EXACT_BELOW = 25
 """With fewer discordant pairs McNemar's test is exact."""
 
 FAR = 2.24
-"""The z with a p of .025, the level of each of two tests; the errors of both tails cancel below."""
+"""The z with a p of .025, the level of each of two tests; below it errors of both tails cancel."""
 
 _FARTHEST = 8.0
 """The z with a p of 1e-15, smaller than any level in use."""
@@ -73,12 +73,12 @@ def find_z(
 ) -> Floats:
     """The z of `p - q`.
 
-    With the pooled variance, as the test of equal proportions has it; or with the variance of each
-    side, if either side has one. `yates` reduces the difference by half a person on either side,
-    as Yates (1934), JRSS Suppl 1:217, corrects χ² for continuity; not beyond 0. If no one or
-    everyone has the outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical Methods for
-    Rates and Proportions, 3rd ed., §3.2. Shares that are correlated by `r` use the pooled variance;
-    for matched pairs it is McNemar's test except for terms of order 1 / n.
+    With the pooled variance, as in the test of equal proportions; or, not `pooled`, with the sum of
+    the variances of both sides if it is not 0. `yates` reduces the difference by half a person on
+    either side, as Yates (1934), JRSS Suppl 1:217, corrects χ² for continuity; not beyond 0. If no
+    one or everyone has the outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical
+    Methods for Rates and Proportions, 3rd ed., §3.2. Shares that are correlated by `r` use the
+    pooled variance; for matched pairs it is McNemar's test except for terms of order 1 / n.
 
     >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
@@ -102,8 +102,8 @@ def find_z(
 def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The saddle-point z of tables whose z gives a p-value with an error above a tenth.
 
-    Such tables are far out in the tail of a rare share, or of a small sample. NaN for others. An
-    adjusted level may be as small as the p-value, so the limit is a tenth of the p-value. The
+    Such tables are far out in the tail of a rare share, or of a small sample. NaN for others. The
+    error is relative to the p-value, as the level it is compared with may be as small. The
     modified root of G is close to normal far out, too: Barndorff-Nielsen (1986), Biometrika 73:307;
     for tables with given margins Davison (1988), JRSS B 50:445.
 
@@ -120,7 +120,7 @@ def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Flo
         root = np.sqrt(2 * (n * _diverge(p, share) + m * _diverge(q, share)))
         spread = p * (1 - p) * n * q * (1 - q) * m / (share * (1 - share) * (n + m))
         wald = np.abs(np.log(p / (1 - p)) - np.log(q / (1 - q))) * np.sqrt(spread)
-        # Without a zero in the table.
+        # The correction exists only for tables without a zero.
         root = np.where(spread > 0, root + np.log(wald / root) / root, root)
         # By Mills' ratio the tail beyond z is its density over z.
         off = np.abs((np.square(root) - np.square(z)) / 2 + np.log(root / z)) > _OFF
@@ -196,7 +196,7 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
     order = order[(n[order] > 0) & (m[order] > 0)]
     start = 0
     while start < order.size:
-        # Supports of like lengths together, so that little of a block is padding.
+        # A block has tables of similar lengths, so that it needs little padding.
         limit = 16 + 2 * int(length[order[start]])
         stop = start + max(_PROBABILITIES // limit, 1)
         stop = start + int(np.searchsorted(length[order[start:stop]], limit, side="right"))
@@ -346,7 +346,7 @@ def permutation_test(
         if np.isnan(observed):
             return float("nan")
         least = observed - _ROUNDING * max(abs(observed), 1)
-        # A draw without an answer counts against the finding.
+        # A draw with an undefined statistic counts as at least the observed one.
         reached = sum(
             int((~(statistic(tables.astype(np.float64)) < least)).sum())
             for tables in _dealt(counts, draws, seed)
@@ -358,9 +358,9 @@ def permute_chi_square(counts: Ints) -> float:
     """The p-value of chi-square of a table [2, G] over all tables of its margins.
 
     It is exact for few tables: tables of the same sum of x² / n are counted together, group by
-    group. Many tables are drawn. If no draw reaches the observed value, a bound of the tail may be
-    smaller: hits are binomial ones with a known total, so the chance is at most that of binomial
-    hits divided by the chance of that total.
+    group. Many tables are drawn. If no draw reaches the observed value, p is a bound if that is
+    smaller: hits of groups are independent binomial numbers with a known total, so the chance is at
+    most that without a known total, divided by the chance of the total.
 
     >>> round(permute_chi_square(np.array([[7, 1, 1], [1, 6, 3]])), 4)
     0.0079
@@ -411,8 +411,8 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
     """The p-value of the widest gap of shares in several tables [2, G] whose groups are equal.
 
     Each draw permutes the people of every table among its groups, and the widest gap of all tables
-    counts. p as in `permutation_test`; NaN if a table has 10⁹ people. If no draw is as wide, p may
-    be smaller: the chance that any group differs by half the gap from the share of its table.
+    counts. p as in `permutation_test`; NaN if a table has 10⁹ people. If no draw is as wide, p is
+    at most a bound of the chance that a group differs by half the gap from its table's share.
 
     >>> tables = [np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])]
     >>> round(permute_widest_gap(tables, 0.3), 2)
@@ -464,9 +464,9 @@ def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
 def moment_test(counts: Ints) -> float:
     """The p-value of chi-square on a sparse table [K, G], from its moments over all such tables.
 
-    Mean and variance are those over every table with the same margins; a scaled chi-square has
-    both. It is for many groups: with few groups and a rare class, χ² has only a few values. p is
-    at least 1 / (DRAWS + 1), because two moments do not describe the far tail. Haldane (1940),
+    Mean and variance are those over every table with the same margins; the scaled chi-square with
+    both gives p. It is for many groups: with few groups and a rare class, χ² has only a few values.
+    p is at least 1 / (DRAWS + 1), because two moments do not describe the far tail. Haldane (1940),
     Biometrika 31:346; Dawson (1954), A simplified expression for the variance of the χ²-function on
     a contingency table, Biometrika 41:280. Rows and columns without people are ignored; 1 if the
     table cannot vary.

@@ -3,8 +3,8 @@
 Shares come with the sizes they were seen in; under survey weights the size is the effective one, so
 it may be fractional. The interval of a share that is NaN or has size 0 is NaN.
 
-The method of variance estimates recovery uses the distance of an estimate from its bound as its
-error there, so the intervals of the parts may be skewed. Two parts may be correlated by `r`, like
+MOVER (method of variance estimates recovery) uses the distance from an estimate to its bound as its
+error on that side, so intervals of parts may be skewed. Two parts may be correlated by `r`, like
 shares of two groups in the same clusters; without `r` they are independent. Zou & Donner (2008),
 Construction of confidence limits about effect measures, Stat Med 27:1693, doi:10.1002/sim.3095.
 """
@@ -23,7 +23,7 @@ Sample: TypeAlias = tuple[Floats, Floats]
 """Shares, and the sizes that they were seen in."""
 
 _ALIKE = 1e-6
-"""Share of its terms below which a difference has lost six digits."""
+"""A difference smaller than this share of its terms has lost six digits."""
 
 
 def mover_difference(
@@ -31,8 +31,8 @@ def mover_difference(
 ) -> Ends:
     """The bounds of `first - second`, of any shapes that broadcast.
 
-    Zou & Donner (2008), doi:10.1002/sim.3095. For Wilson intervals it is Newcombe's (1998), with a
-    correlation his method 8 for pairs, Stat Med 17:2635.
+    Zou & Donner (2008), doi:10.1002/sim.3095. With Wilson intervals it is Newcombe's method (1998);
+    with `r`, it is his method 8 for matched pairs, Stat Med 17:2635.
 
     >>> ends = mover_difference(np.array(3.0), (np.array(0.0), np.array(6.0)),
     ...                   np.array(2.0), (np.array(-2.0), np.array(5.0)))
@@ -63,8 +63,8 @@ def mover_ratio(
 
     Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean and
     standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082. The upper bound
-    is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a value or the
-    bound next to it is infinite, like the odds of 1, it is the ratio of the farthest bounds.
+    is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a value
+    or a bound is infinite, like the odds of 1, a bound is the ratio of two bounds.
 
     >>> ends = mover_ratio(np.array(4.0), (np.array(3.0), np.array(6.0)),
     ...              np.array(2.0), (np.array(1.0), np.array(3.0)))
@@ -90,7 +90,7 @@ def mover_odds_ratio(
     """The bounds of the odds ratio of two shares, each with its size, by their log odds.
 
     The log odds have Gart's ½ in each cell (1966, Alternative analyses of contingency tables, JRSS
-    B 28:164), so that they are finite; the bounds are widened to the plain odds ratio.
+    B 28:164), so that they are finite; the bounds are widened to contain the plain odds ratio.
 
     >>> sides = (np.array(0.3), np.array(40.0)), (np.array(0.6), np.array(80.0))
     >>> ends = mover_odds_ratio(sides[0], wilson(*sides[0]), sides[1], wilson(*sides[1]))
@@ -117,7 +117,7 @@ def mover_lower_ratio(
     """The lower bound of `first / second`."""
     with np.errstate(all="ignore"):
         middle, root = _middle_and_root(first, low, second, other_high, r)
-        # The paper's lower bound times its conjugate: no case in which it divides by zero.
+        # The paper's lower bound, rewritten by its conjugate to avoid a division by zero.
         squares = low * (2 * first - low)
         bottom = np.where(squares == 0, 0.0, squares / (middle + root))
     return np.where(np.isnan(middle), np.nan, bottom)
@@ -137,7 +137,7 @@ def mover_upper_ratio(
 def _middle_and_root(
     first: Floats, bound: Floats, second: Floats, end: Floats, r: Floats | None
 ) -> tuple[Floats, Floats]:
-    """The middle and the root of a bound of a ratio: `first` ends at `bound`, `second` at `end`.
+    """The middle and the root of a bound of a ratio; `bound` is of `first`, `end` of `second`.
 
     The argument of the root is never negative, and never a difference of two similar numbers: if
     one form of it is such a difference, the other is a sum.
@@ -188,8 +188,8 @@ def mover_total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Fl
 def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the average Σ w·p of independent shares over axis 0, its weights fixed.
 
-    MOVER of all shares with many hits and misses; those with few are joined before, as its lower
-    bound is too close for a sum of many rare events: with one hit in some of 50 strata it covers
+    MOVER: before it, all shares with few hits become one share, and all with few misses: for
+    many rare events, MOVER's bounds are too close. With one hit in some of 50 strata it covers
     .87. Weights that are 0 do not count.
 
     >>> shares, weights = np.array([0.05, 0.0, 0.05, 0.3]), np.array([0.1, 0.1, 0.1, 0.7])
@@ -207,11 +207,11 @@ def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alph
 def _reach_down(p: Floats, n: Floats, w: Floats, alpha: Alpha) -> Floats:
     """How far the lower bound of an average lies below it.
 
-    Strata with few hits are one share; so are those with few misses only, turned around. A share of
-    weighted hits has the bounds of Fay & Feuer (1997), Confidence intervals for directly
-    standardized rates: a method based on the gamma distribution, Stat Med 16:791, with the beta
-    distribution: its size is that of the variance of the hits that were seen. The upper bound has
-    one hit more, where it weighs most.
+    Strata with few hits become one share; other strata with few misses become one share of misses.
+    A share of weighted hits has the bounds of Fay & Feuer (1997), Confidence intervals for directly
+    standardized rates: a method based on the gamma distribution, Stat Med 16:791, but of the beta
+    distribution. Its size follows from the variance of the observed hits. For the upper bound, one
+    hit is added where it has the largest weight.
     """
     limit = 5 * far_hits(alpha) - _ROUNDING
     rare = p * n < limit
@@ -236,20 +236,20 @@ _LEAST_HITS = 13
 _SPLITS = 6
 _USUAL = 1.959963984540054
 _ROUNDING = 1e-9
-"""Fewer hits or misses have exact bounds at 95 %; in a farther tail more are few."""
+"""Shares with fewer than `_LEAST_HITS` hits or misses have exact bounds at 95 %."""
 
 _TINY = 1e-300
-"""Below it SciPy returns the smallest float, not the end."""
+"""In place of a bound below this, SciPy returns the smallest float."""
 
 _CLOSE = 1e-9
-"""After a smaller secant step the next one is below the last digit."""
+"""After a secant step smaller than this, the next step would change no digit."""
 
 _NEAR = 1e-3
 """Distance of two points up to which their secant has the slope of the curve."""
 
 _SECANTS = 12
 _HALVINGS = 64
-"""Most steps to the bounds of a ratio; almost all need half of the secants."""
+"""Maximum numbers of steps to a bound of a ratio; most bounds need half of the secant steps."""
 
 
 def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
@@ -303,10 +303,10 @@ ODDS_RATIO_INTERVAL = "MOVER of log odds"
 
 
 def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
-    """The hits or misses below which differences have the bounds of `split_tails`; at 95 % 2.6.
+    """The hits or misses below which `split_tails` extends bounds of differences; at 95 % 2.6.
 
-    They are a fifth of the few hits of `mark_few`. Bounds `over_pairs` allow for the most extreme
-    of all pairs, so that fewer errors do: ⅔ z².
+    It is a fifth of the threshold of `mark_few`. With `over_pairs` it is only ⅔ z²: such bounds
+    already allow for the most extreme of all pairs.
     """
     z = normal_critical(alpha)
     if over_pairs:
@@ -317,7 +317,7 @@ def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
 def mark_few(
     share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
 ) -> Marks:
-    """Marks shares with fewer than 13 hits or misses; for a smaller `alpha` more, as z⁵.
+    """Marks shares with fewer than 13 hits or misses; for alpha below .05, 13 is raised as z⁵.
 
     Their score bounds are too narrow: for 36 people and a rate of .0975, they cover it with a
     probability of .919. With 13 or more hits and misses, the probability is at least .930 for each
@@ -333,9 +333,9 @@ def mark_few(
 def share_interval(
     share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
 ) -> Ends:
-    """The interval of every share of people: Wilson's, of few hits or misses Clopper & Pearson's.
+    """The interval of a share of people: Wilson's; with few hits or misses Clopper & Pearson's.
 
-    Comparisons recover their variance from it. `over_pairs`: as in `mark_few`.
+    MOVER uses it for comparisons. `over_pairs`: as in `mark_few`.
 
     >>> low, high = share_interval(np.array([0.3, 0.1]), np.array([80.0, 10.0]))
     >>> low.round(6).tolist(), high.round(6).tolist()
@@ -397,7 +397,7 @@ def gap_interval(
 
     Newcombe (1998), Interval estimation for the difference between independent proportions, Stat
     Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. With
-    few hits or misses it is the hybrid of exact intervals, and has the bounds of `split_tails`.
+    few hits or misses it is the hybrid of exact intervals, extended by `extend_gap`.
 
     >>> low, high = gap_interval(np.array(0.3), np.array(80.0), np.array(0.6), np.array(160.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -411,7 +411,7 @@ def gap_interval(
 def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha: Alpha) -> Ends:
     """The bounds of a sum of weighted shares, extended by `split_tails`.
 
-    Only where a share has few hits or misses, up to 2 at 95 %: of more, MOVER's reach farther.
+    Only if a share has few hits or misses, up to 2 at 95 %: with more, MOVER's bounds are wider.
     """
     given = [array for sample, weight in shares for array in (*sample, weight)]
     *arrays, level, low, high = np.broadcast_arrays(*given, alpha, *gap)
@@ -433,9 +433,9 @@ def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha
 def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
     """The bounds of shares at tails of (α/2)^(i/6), i from 0 to 5: [low or high, i, ...].
 
-    Two sides that are both off have a chance of the product of their tails, so a bound of both
-    takes the farthest split of α/2. MOVER's distances grow as z; those of a few hits do not, and
-    with 100 groups whose intervals hold together it covers .83. The first is the share itself.
+    The tails of two independent shares multiply, so a bound of both takes the split of α/2 that
+    gives the farthest bound. MOVER alone assumes that distances grow as z; with few hits they do
+    not: simultaneous intervals of 100 groups then cover .83. At i = 0 the bound is the share.
     """
     share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
     tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]
@@ -463,7 +463,7 @@ def join_tails(parts: Sequence[Floats]) -> Floats:
 def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q`: Koopman's, or MOVER's where a side has few hits or misses.
 
-    The latter have the bounds of `split_tails`, since MOVER's cover .82 of one person with one hit.
+    The latter are extended by `split_tails`: MOVER's cover .82 if one person has one hit.
 
     >>> sides = (np.array([0.3, 0.1]), np.array([80.0, 10.0]), np.array(0.6), np.array(160.0))
     >>> [end.round(6).tolist() for end in ratio_interval(*sides)]
@@ -534,7 +534,7 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
         step[~np.isfinite(step)] = 0.0
         step = np.minimum(np.maximum(step, -2.0), 2.0)
         before, was, now = now, value, now + step
-        # Across the kink where both shares are 1 a far secant is steep, and its step small.
+        # At the kink where both shares are 1, a small step is only reliable between near points.
         done = (np.abs(step) < _CLOSE) & (np.abs(gap) < _NEAR)
         if done.any():
             root[open_pairs[done]] = now[done]
@@ -558,7 +558,7 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
 def _excess(log_ratio: Floats, data: Floats) -> Floats:
     """How far the score statistic at a ratio lies above -z; it falls as the ratio grows.
 
-    `data` has for each pair p, n, q, m and z, and what `_root` has made of them once.
+    `data` has p, n, q, m and z of each pair, and the terms that `_root` computes from them.
     """
     p, n, q, m, z, reached, second, missed, other_missed, hits = data
     ratio = np.exp(log_ratio)
@@ -594,6 +594,6 @@ def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> End
 
 
 def is_known(p: Floats, n: Floats, q: Floats, m: Floats) -> Marks:
-    """Which pairs have a share on both sides, each seen in somebody."""
+    """Marks pairs whose shares are both known, with sizes above 0."""
     sizes = np.greater(n, 0) & np.greater(m, 0)
     return np.asarray(sizes & ~np.isnan(p) & ~np.isnan(q))

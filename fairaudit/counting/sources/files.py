@@ -175,7 +175,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
 
 
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
-    """Raises `DataError` if files belong to a Delta or Iceberg table: its log says which count."""
+    """Raises `DataError` for files of a Delta or Iceberg table: some may not be current."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
     is_of_table = any(map(marks_table, files))
     for folder in above:
@@ -189,7 +189,7 @@ def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
     """The matches of a pattern below a folder, by name; `*` does not match a dot at the start.
 
-    Other than `glob`, it raises `OSError` for a folder that may not be read instead of skipping it.
+    Unlike `glob`, it raises `OSError` for a folder that may not be read instead of skipping it.
     """
     refuse_path(folder)
     if not parts:

@@ -47,7 +47,7 @@ class Axis(Struct):
 
     @property
     def written_rule(self) -> str:
-        """The key of `missing` for this column, as the user writes it: a decision has its own."""
+        """The key of `missing` for this column, as specs have it: `decision` for a decision."""
         is_decision = self.rule == "prediction" and self.key.name == "decision"
         return "decision" if is_decision else self.rule
 
@@ -221,7 +221,7 @@ def audited_rows(counts: Counts, read: RawRows, places: Ints) -> Rows:
     stays = places >= 0
     read = read.take(stays[read.cells])
     cells = places[read.cells]
-    # Equal people of two raw cells may be in one cell of the cube; a missing score equals another.
+    # One cell of the cube may have equal people from two raw cells; missing scores are equal.
     keys: list[Ints | Floats] = [cells]
     keys += [np.nan_to_num(score, nan=-np.inf) for score in read.scores.values()]
     order = read.features.canonical_order(*keys)

@@ -202,7 +202,7 @@ def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
 
 
 class AttributeNumbers(Frozen, eq=False):
-    """The values of an attribute [B], ascending: people with a known outcome, and selected."""
+    """Ascending values `at` of an attribute [B]: `people` with a known outcome, selected `hits`."""
 
     attribute: str
     of: str
@@ -326,7 +326,7 @@ def table_cubes(
 ) -> tuple[Cube, ...]:
     """A cube for each combination of columns in which subgroups are searched.
 
-    `rows` of the cubes are people as well. Empty if the cells have all columns. Raises `DataError`
+    The `rows` of these cubes count people. Empty if no tables were counted. Raises `DataError`
     for missing features if `missing: {strata: error}`.
     """
     if not counts.tables or spec.subgroups is None:
@@ -388,7 +388,7 @@ def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
 
 
 class Described(Frozen, eq=False):
-    """A feature in the groups [G] of one attribute: people without it, and by level [L, G].
+    """A feature in the groups [G] of one attribute: `missing` values, and `people` by level [L, G].
 
     A numeric feature has a single level, of all people with a number.
     """

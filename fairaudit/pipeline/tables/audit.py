@@ -1,4 +1,4 @@
-"""`Audit`: a task with its counts, cubes and cached `Tables`; refusals of classes, strata, cost.
+"""`Audit`: a task with its counts, cubes and cached `Tables`; refuses unknown levels, huge tables.
 
 Each additional attribute doubles the groupings and multiplies the groups.
 """
@@ -87,7 +87,7 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
         )
         raise SpecError([widest.column.fault(message)])
     tables = [
-        # A table for each class, if a value is over the classes.
+        # A metric over all classes needs a table for each class.
         (by, given, request.of, request.of if is_over_classes(request.metric) else request.against)
         for request, by, given in list_places(spec.requests, everybody=True)
     ]
@@ -125,7 +125,7 @@ _TablePlace: TypeAlias = tuple[Grouping, Grouping, str, str | None]
 
 
 def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
-    """Whether these groupings have more than `most` groups; counted only if they may."""
+    """Whether these groupings have more than `most` groups; first by an upper bound."""
     if sum(_most_groups(cube, by) for by in groupings) <= most:
         return False
     groups = _group_counter(cube)
@@ -135,7 +135,7 @@ def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
 
 
 def _exceed_counts(cube: Cube, tables: Iterable[_TablePlace]) -> bool:
-    """Whether these tables have more than `MOST_COUNTS` counts; groups are counted if they may.
+    """Whether these tables have more than `MOST_COUNTS` counts; first by an upper bound.
 
     A table has a count for each group in each stratum, label and class, zeros included.
     """
@@ -211,7 +211,7 @@ def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator
 
 
 def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
-    """The table with the posterior draws of its groups, weighted by the people of their parts.
+    """The table with posterior draws: those of finer groups, weighted by their people.
 
     A table by other attributes than those of the draws stays as it is. Raises `DataError` for draws
     that lack a group or an outcome.
@@ -252,7 +252,7 @@ def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
 
 
 _MOST_ABSENT = 1_000
-"""The most absent groups of a grouping: codebooks may declare millions of combinations."""
+"""Maximum number of absent groups of a grouping: codebooks may declare millions of combinations."""
 
 
 class Tables:
@@ -345,7 +345,7 @@ class Tables:
                 table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
             needs, columns = metric.requirements, {*by}
-            if not needs and not isinstance(metric, PeopleCount):  # the first of several numbers
+            if not needs and not isinstance(metric, PeopleCount):  # `FirstOf`: it may use both
                 needs = frozenset({Requirement.PREDICTION, Requirement.LABEL})
             if needs & {Requirement.PREDICTION, Requirement.CLASSES} and terms.at is None:
                 columns |= {of, against or of}
@@ -374,7 +374,7 @@ class Tables:
 
 
 class Audit(Frozen, eq=False, dict=True):
-    """A task with its counts, cubes and tables; `spec` has the cuts and models of the data."""
+    """A task with its counts, cubes and tables; `spec` has quantiles from the data as cuts."""
 
     task: AuditTask
     counts: Counts
@@ -406,7 +406,7 @@ class Audit(Frozen, eq=False, dict=True):
         _refuse_unknown(spec.requests, cubes.cube)
         _refuse_explosion(cubes.cube, spec)
         if spec.suppress_below is not None:
-            # Different columns may have the same groups, as copies have.
+            # Different columns may make the same groups, for example a column and its copy.
             places = {key.name: place for place, key in enumerate(cubes.cube.keys)}
             codes = cubes.cube.codes[cubes.cube.people > 0]
 

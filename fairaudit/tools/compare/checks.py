@@ -76,7 +76,7 @@ class _Side(Frozen):
         )
 
     def find_candidates(self, check: AnyCheck) -> Iterable[Sequence[Group]]:
-        """The strata of the values from which a check took the worst, for each possible entry."""
+        """The strata among which a check took the worst value, for each entry it may belong to."""
         if not isinstance(check, Check):
             return ()
         is_rate = isinstance(check.metric, GroupMetric)
@@ -185,7 +185,7 @@ def list_behind(
     if not (fallen and both_fail and isinstance(check, Check)):
         return ()
     averaged = {*check.given} if check.terms.average else set()
-    any_rate = isinstance(check.metric, TableMetric)  # no rate belongs to ε
+    any_rate = isinstance(check.metric, TableMetric)  # its parts do not name rates
     listed, moved = set[tuple[str, GroupKey]](), set[tuple[str, GroupKey]]()
     for rate in rates:
         if rate.of == check.of and {*rate.averaged} == averaged:

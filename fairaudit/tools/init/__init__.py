@@ -22,14 +22,14 @@ MOST_GROUPS = 50
 """Columns with more levels are hardly groups of people."""
 
 _MANY = 12
-"""Columns with more numbers are cut; columns with fewer are taken by their values."""
+"""Numeric columns with more different values are cut into bins; in others, a value is a level."""
 
 _OLDEST, _ADULT = 120, 40
-"""The largest age that a year of birth may imply, and an age that years of birth must reach."""
+"""In a column of years of birth, the oldest person is at most and at least this old."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _UNFIT = 0.1
-"""The share of other values from which a column is not one of dates."""
+"""From this share of values that are not dates, a column is not a column of dates."""
 _MONTHS = 12
 
 
@@ -68,7 +68,7 @@ _POSITIVES = split_set(
     " positive pass passed invited offer"
 )
 _ZEROS = frozenset({"0", "-1"})
-"""The other value of a column in which 1 is clearly the positive: 1 and 2 are codes."""
+"""If one of these is the other value, 1 is surely the positive; 1 and 2 are only codes."""
 _DENIED = split_set("0 -1 n f")
 _COUNTED = split_set(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
@@ -170,7 +170,7 @@ def is_date(column: ColumnProfile) -> bool:
 
 
 def find_notations(column: ColumnProfile) -> list[str] | None:
-    """The notations of dates, none for 2024-12-31; None for other values, and if one is unclear.
+    """The notations of dates, empty for 2024-12-31; None for other values or unclear notations.
 
     It is unclear whether 03/04/2024 is in March, unless another number is larger than 12.
     """
@@ -227,7 +227,7 @@ def is_positive_number(column: ColumnProfile) -> bool:
 
 
 def is_whole(column: ColumnProfile) -> bool:
-    """Whether all values are whole numbers of 0 or more, or hide one."""
+    """Whether all values are whole numbers of 0 or more, or hidden ones (`<5`)."""
     masked = sum(n for text, n in column.values if MaskedCount.propose(text))
     return column.whole + masked == column.present and (column.low or 0) >= 0
 
@@ -404,9 +404,9 @@ def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict
 def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
     """Whether the positive of an outcome is a burden, by its name and its positive.
 
-    It is a burden if the name of the column is one and the positive affirms it. A prediction or an
-    alarm is also a burden if the label is one, unless its name or its positive is a benefit or a
-    denial.
+    It is a burden if the column is named after a burden, and the positive affirms it or is one. A
+    prediction or an alarm is also a burden if the label's positive is one, unless its own name or
+    positive means a benefit or a denial.
     """
     column = find_column(profile, choices.columns[role])
     positive = find_positive(column, choices.positives)

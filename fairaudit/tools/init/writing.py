@@ -270,7 +270,7 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
 
 
 def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """The rules for missing values that a run would refuse."""
+    """The line of rules for missing values, without which a run would refuse the data."""
     rules, words = [], dict[str, None]()
     for role in (*OUTCOMES, Role.SCORE):
         if role in choices.columns:
