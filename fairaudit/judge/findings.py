@@ -237,8 +237,14 @@ class Finding(Frozen):
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields faults: the limit must be one of the check, and `practice` needs two sides."""
+        """Yields faults: the limit must be one of the check, and `practice` needs two sides.
+
+        The exact value must be the value.
+        """
         check = self.check
+        exact = None if self.estimate is None else self.estimate.exact
+        if exact is not None and not math.isclose(exact, self.value or 0.0, abs_tol=1e-12):
+            yield Unreadable("differs from the value", "exact")
         if check.warn is check.fail is None:
             yield Unreadable("and `warn` are both null, so nothing is judged", "fail")
         if self.limit not in {check.fail, check.warn} - {None}:

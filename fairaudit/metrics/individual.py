@@ -203,9 +203,10 @@ UNAWARENESS_VIOLATIONS = Formula(
     id="unawareness_violations",
     short="unaware. viol.",
     family="individual",
-    description="How often two people who are equal in every feature have different outcomes. A "
-    "rule that uses only the features gives both people the same outcome.",
-    caution="The value is 0 for every model that uses only the features. The value is undefined if "
+    description="How often two people of the group who are equal in every feature have different "
+    "outcomes. A rule that uses only the features gives both people the same outcome.",
+    caution="People of different groups are not compared: `causal_discrimination` does this. The "
+    "value is 0 for every model that uses only the features. The value is undefined if "
     "no two people are equal in every feature. In that case, first group the values of the "
     "features into ranges (bins).",
     source=citations.GAJANE,
@@ -223,10 +224,11 @@ LIPSCHITZ_VIOLATIONS = Formula(
     short="Lipschitz viol.",
     aliases=("fairness_through_awareness", "lipschitz_fairness"),
     family="individual",
-    description="How often the scores of two people differ by more than `lipschitz` times "
-    "their distance (`lipschitz` is 1 by default). The distance is measured in standard deviations "
-    "of the features. Without a score, selected counts as 1 and not selected as 0.",
-    caution="The features and `lipschitz` define which people are near. Two people whose features "
+    description="How often the scores of two people of the group differ by more than `lipschitz` "
+    "times their distance (`lipschitz` is 1 by default). The distance is measured in standard "
+    "deviations of the features. Without a score, selected counts as 1 and not selected as 0.",
+    caution="People of different groups are compared only in the value of all people. The features "
+    "and `lipschitz` define which people are near. Two people whose features "
     f"are very different can hardly be a violation. With more than {MOST_IN_PAIRS:,} people, only "
     "a sample of the people is compared.",
     source=citations.DWORK,

@@ -164,9 +164,9 @@ def interval(finding: Finding) -> str:
 
 
 def ends(finding: Finding, *values: float) -> str:
-    """Both ends of a range, as they agree with the limits of a check."""
+    """Both ends of a range, as they agree with the limits of a check: 0.8, not 0.79999999999999."""
     by_limits, most = bounds(finding), digits(finding)
-    texts = (numbers.number_beside(end, by_limits, digits=most) for end in values)
+    texts = (numbers.number_beside(float(f"{end:.12g}"), by_limits, digits=most) for end in values)
     return " to ".join(dict.fromkeys(texts))
 
 

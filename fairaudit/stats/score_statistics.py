@@ -360,7 +360,7 @@ def delong(
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]
-    [0.288512, 0.967958]
+    [0.166912, 0.998324]
     """
     variance = delong_variance(upper, lower, moderated=moderated)
     n, m = (np.sum(side, axis=1) for side in (upper, lower))

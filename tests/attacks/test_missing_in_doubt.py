@@ -267,3 +267,11 @@ def test_dropped_people_of_unknown_stratum_leave_a_pass_in_doubt(
     known = _audit(spec, [*_KNOWN, *[{**row, "label": None} for row in _REFUSED]])
     assert known.findings[0].status is (Status.FAIL if policy == "aside" else Status.INCONCLUSIVE)
     assert not _audit(spec, _KNOWN).findings[0].is_in_doubt
+
+
+def test_a_bound_at_the_limit_is_not_printed_beyond_it() -> None:
+    """64 of 100 against 80 of 100 is .8, also where floats make .7999999999999999 of it."""
+    lost = [{"g": "f", "y": None}] * 10
+    result = _audit(_RATIO, [*_group("m", 80, 100), *_group("f", 64, 90), *lost])
+    assert result.findings[0].status is Status.PASS
+    assert "the value could be 0.800 to 0.925, and the verdict is the same" in _text(result)

@@ -48,7 +48,8 @@ metrics:
 LAST_LINE = re.compile(
     r"(NO LIMITS  no limits are set|(PASS|FAIL|INCONCLUSIVE)  \d+ checks?: \d+ passed, "
     r"\d+ warned, \d+ failed, \d+ inconclusive, \d+ waived(, \d+ skipped)?"
-    r"(; [^;]+ are left out: .+?)?(; \d+ notices?)?)"
+    r"(; [^;]+ are left out: .+?)?(; missing values could change the verdict of [^;]+?)?"
+    r"(; \d+ notices?)?)"
     r"  spec=\S+ rows=[\d,]+ \d+\.\ds"
 )
 

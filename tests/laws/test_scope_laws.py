@@ -20,6 +20,7 @@ SCAN = r"\([^()]* given [^()]*; gaps of (an odds ratio of \d|\d|any size)"
 SCOPES = {
     "None: in ": rf"^None: in \d+ comparisons? of [^(]+{SCAN}",
     "no gap in ": rf"^no gap in [^(]+{SCAN}",
+    "no gap with evidence ": r"^no gap with evidence \(p < 0?\.\d",
     "no gap reverses, ": r"^no gap reverses, appears or disappears when another column is held",
     "no gaps in strata ": r"^no gaps in strata are significantly opposite \(Gail–Simon, p < 0?\.\d",
     "Nothing could be compared": rf"^[^(]+{SCAN}",
