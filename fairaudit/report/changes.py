@@ -197,13 +197,13 @@ def _is_shown_first(check: CheckChange) -> bool:
 
 def _word(check: CheckChange) -> Cell:
     """What became of a check in one word."""
-    if check.is_worse:
-        return Cell("WORSE", Tone.BAD)
-    if check.is_better:
-        return Cell("BETTER", Tone.GOOD)
+    if check.is_worse or check.is_better:
+        return Cell("WORSE", Tone.BAD) if check.is_worse else Cell("BETTER", Tone.GOOD)
     if check.is_significant or (check.is_certain and check.change.way is not Direction.SAME):
         return Cell("CHANGED", Tone.WARN)
-    if not check.unjudged and all(change.way is Direction.SAME for change in check.tested):
+    # A group that is new may determine the value, though no group has changed.
+    ways = {one.way for one in (check.change, *check.tested)}
+    if ways == {Direction.SAME} and not check.unjudged:
         return Cell("SAME", Tone.MUTED)
     return Cell("UNSURE" if check.is_tested else "UNTESTED", Tone.MUTED)
 

@@ -1625,3 +1625,18 @@ def test_a_gate_that_compares_no_check_is_no_pass(reports: Path) -> None:
     assert run(reports / "may.json", bare, "-q")[0] == 0
     code, _, err = run(reports / "may.json", bare, "-q", "--fail-on", "worse")
     assert (code, "no check in common" in err) == (3, True)
+
+
+def test_a_check_is_not_the_same_if_a_new_group_determines_its_value() -> None:
+    """.76 of .8 before; then x at .41 of .8, while a and b have not changed."""
+    metric = [{"metric": "impact_ratio", "fail": {"below": 0.5}}]
+    old: Rows = {("a", 1, 1): 800, ("a", 1, 0): 200, ("b", 1, 1): 760, ("b", 1, 0): 240}
+    new: Rows = {**old, ("x", 1, 1): 4100, ("x", 1, 0): 5900}
+    results = [audit(rows, metric) for rows in (old, new)]
+    changes = compare(*results)
+    text = " ".join(terminal.render(pages.document(changes)).split())
+    assert "worst 0.9500" in text
+    assert "0.5125 by x" in text
+    assert "UNSURE Impact ratio" in text
+    same = " ".join(terminal.render(pages.document(compare(results[0], results[0]))).split())
+    assert "SAME Impact ratio" in same
