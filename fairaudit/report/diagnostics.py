@@ -328,7 +328,7 @@ def _warned(result: AuditResult, finding: Finding) -> str:
         if (row.group, row.stratum) not in failed
     )
     noun = numbers.counted(more, "more group")
-    return f"{noun} {'crosses' if more == 1 else 'cross'} the warning limit" if more else ""
+    return f"{noun} {'crosses' if more == 1 else 'cross'} only the warning limit" if more else ""
 
 
 def _rows_of(result: AuditResult, check: Check) -> list[ComparisonRow]:
@@ -362,7 +362,8 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
         elif part.outcome is not None:
-            title = names.quoted(part.outcome)  # the share of people with this outcome
+            is_selected = part.outcome == "positive" and finding.check.of != "label"
+            title = "selected" if is_selected else names.quoted(part.outcome)
         digits = headlines.digits_of_sides(finding, part)
         for side in part.sides:
             rate = metric_titles.rate(part.metric, side.estimate, digits)

@@ -209,7 +209,7 @@ def _derive(
     The printed limit is the result of the printed numbers, which have the digits for this.
     """
     is_share, text = write is numbers.percent, ""
-    for more in range(digits or 1, (digits or 1) + 4):
+    for more in range((digits or 1) + (scale is Scale.RATIO), (digits or 1) + 5):
         places = more + 2 * is_share
         shown, by = round(base, places), round(abs(value - base), places)
         if scale is Scale.RATIO and base:

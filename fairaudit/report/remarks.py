@@ -109,9 +109,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if reviewed:
         texts.append("Correct the cause, or record the reason as a waiver; then audit again.")
         if result.exit_code == 1:
-            texts[-1] += (
-                " Until then an automated release (CI) with this audit stops (exit code 1)."
-            )
+            texts[-1] += " Until then a software release that runs this audit stops (exit code 1)."
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
         # Before anything else, as it could change what is to be reviewed.
         noun = numbers.counted(turning, "check")
@@ -177,7 +175,7 @@ def uncovered(result: AuditResult) -> Iterator[str]:
     urgent = [finding.check.metric_id for finding in result.findings if finding.crossed]
     known = [pair for pair in open_ if not math.isnan(pair[1].departure)]
     of_urgent = [pair for pair in known if pair[1].metric in urgent]
-    if worst := describe_worst(of_urgent or known, open_, "{} without a limit", 3):
+    if worst := describe_worst(of_urgent or known, open_, "{} in the other cases", 3):
         text += f". T{worst.removeprefix('t')}"
     yield text
 

@@ -289,7 +289,7 @@ def test_the_legend_computes_the_limit_from_the_rate_of_the_other_group() -> Non
 
     title = "Selection rate of the prediction (score at least 0.5) by gender × race"
     # 1115 / 1847 = .60368: 0.9 × 60.4 would be 54.4, but the line is at 54.3.
-    assert legend(title, "loans") == ["below 0.9 × 60.37 %", "below 0.8 × 60.4 %"]
+    assert legend(title, "loans") == ["below 0.9 × 60.37 %", "below 0.8 × 60.37 %"]
     # A gap is measured from the lowest rate if the highest is worse off.
     lowest = f"{41 / 275:.1%}".replace("%", " %")
     title = "False positive rate of recidivism by race"
