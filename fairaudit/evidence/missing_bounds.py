@@ -41,8 +41,8 @@ from fairaudit.metrics import (
 from fairaudit.metrics.evaluate import evaluate_again
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
-_NEAR = 1e-9
-"""Bounds are floats: values this close to a limit do not cross it."""
+_NEAR = 1e-12
+"""Bounds are floats: values this close to a limit (per unit above 1) do not cross it."""
 
 _ALL = np.ones((3, 3), dtype=np.bool_)
 
@@ -258,9 +258,9 @@ def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
     """Whether a value between two bounds may cross a limit; with swapped bounds: must cross it."""
     beyond = np.zeros(low.shape, dtype=np.bool_)
     if limit is not None and limit.below is not None:
-        beyond |= low < float(limit.below) - _NEAR
+        beyond |= low < float(limit.below) - _NEAR * max(1, abs(float(limit.below)))
     if limit is not None and limit.above is not None:
-        beyond |= high > float(limit.above) + _NEAR
+        beyond |= high > float(limit.above) + _NEAR * max(1, abs(float(limit.above)))
     return beyond
 
 

@@ -324,7 +324,17 @@ def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of ratios to the highest rate: above 1, or different from the ratio of two rates."""
+    """Faults of ratios to the highest rate: above 1, different from two rates, or none of 1."""
+    everybody = {row.place.file: row.n for row in rows if not row.group}
+    for group in _list_groupings(row for row in rows if row.group):
+        ratios_of = [row.ratio for row in group if row.ratio is not None]
+        people = sum(row.n or 0 for row in group)
+        # With a total of these groups, none is missing: one of them has the highest rate.
+        if len(ratios_of) == len(group) and 0 < people == everybody.get(group[0].place.file):
+            highest = max(group, key=lambda row: row.ratio.high if row.ratio else 0)
+            if highest.ratio and highest.ratio.high < 1:
+                what = f"the highest ratio is {highest.ratio.text}, and all groups of the total are"
+                yield _fault("ratio", highest, f"{what} listed: one of them has a ratio of 1")
     for row, why, ratios in _compare_ratios(rows):
         assert row.ratio is not None
         if row.ratio.low > 1:

@@ -275,3 +275,13 @@ def test_a_bound_at_the_limit_is_not_printed_beyond_it() -> None:
     result = _audit(_RATIO, [*_group("m", 80, 100), *_group("f", 64, 90), *lost])
     assert result.findings[0].status is Status.PASS
     assert "the value could be 0.800 to 0.925, and the verdict is the same" in _text(result)
+
+
+@pytest.mark.parametrize(("limit", "turns"), [("0.8", False), ("0.8000000005", True)])
+def test_a_bound_just_beyond_the_limit_is_in_doubt(limit: str, *, turns: bool) -> None:
+    """The least possible ratio is .64 / .8, exactly .8."""
+    spec = {**_RATIO, "metrics": [{"metric": "impact_ratio", "fail": f"< {limit}"}]}
+    lost = [{"g": "f", "y": None}] * 10
+    (finding,) = _audit(spec, [*_group("m", 80, 100), *_group("f", 64, 90), *lost]).findings
+    assert finding.missing is not None
+    assert finding.missing.turns == turns

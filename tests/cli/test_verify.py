@@ -417,3 +417,20 @@ def test_a_half_may_be_rounded_either_way(tmp_path: Path, printed: str, code: in
     table = tmp_path / "t.csv"
     table.write_text(f"sex,n,selected,rate\nf,96,6,{printed}\nm,100,30,30%\n")
     assert run("verify", table).returncode == code
+
+
+@pytest.mark.parametrize(
+    ("lines", "faults"),
+    [
+        ("men,100,80,.8,0.9\nwomen,100,40,.4,0.45\nTotal,200,120,.6,\n", [("ratio", 2)]),
+        ("men,100,80,.8,1.00\nwomen,100,40,.4,0.5\nTotal,200,120,.6,\n", []),
+        # The total has ten people more, a group has no ratio: the highest rate may be theirs.
+        ("men,100,80,.8,0.9\nwomen,100,40,.4,0.45\nTotal,210,120,.57,\n", []),
+        ("men,100,80,.8,0.9\nwomen,90,36,.4,0.45\nother,10,9,.9,\nTotal,200,125,.6,\n", []),
+    ],
+)
+def test_of_all_groups_of_a_total_one_has_the_highest_rate(
+    tmp_path: Path, lines: str, faults: list[tuple[str, int]]
+) -> None:
+    """Rates of one digit hold 0.9 (.75 of .85), but no group is missing that could be higher."""
+    assert rules_of(tmp_path, f"sex,n,selected,rate,ratio\n{lines}") == faults
