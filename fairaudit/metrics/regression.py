@@ -300,8 +300,9 @@ def _robust_errors(
     for chosen in np.array_split(np.arange(count), 1 + count * len(z) // _AT_A_TIME):
         weight = by_group.T[chosen][:, group] - by_stratum.T[chosen][:, z]
         weight += (group == chosen[:, None]) / size[chosen, None] - (group == base) / size[base]
-        moved = np.abs(weight) > _ROUNDING * np.abs(weight).max(axis=1, keepdims=True)
-        parts = np.add.reduceat(np.where(moved, weight**2 * squares, 0.0), starts, axis=1)
+        weight[np.abs(weight) <= _ROUNDING * np.abs(weight).max(axis=1, keepdims=True)] = 0.0
+        moved = np.where(weight == 0, 0.0, squares)
+        parts = np.add.reduceat(weight**2 * moved, starts, axis=1)
         weights = np.add.reduceat(people * weight**2, starts, axis=1)
         quartic = np.add.reduceat(people * weight**4, starts, axis=1)
         # The people who decide: about 3 of 103 if 100 share their stratum with no reference.
