@@ -72,7 +72,7 @@ class Everything(Container[str]):
 
 
 class Case(NamedTuple):
-    """A setting, and the function that draws so many samples of it and finds some intervals."""
+    """A setting, and the function that draws that many samples of it and finds some intervals."""
 
     setting: str
     draw: Callable[[Only, Generator, int], dict[str, Hits]]

@@ -89,7 +89,7 @@ def _row(
 
 
 def _draw(case: Case, seed: Sequence[int], wanted: int, titles: set[str] | None) -> dict[str, Hits]:
-    """So many samples; more if these intervals are rarely there."""
+    """That many samples; more if these intervals are rarely there."""
     random, found, drawn = np.random.default_rng(seed), dict[str, Hits](), 0
     only: Only = Everything() if titles is None else {title.split(",")[0] for title in titles}
     while drawn < wanted or (

@@ -326,7 +326,7 @@ def _reach_from_mean(counts: GroupCounts, values: Sequence[float], alpha: Alpha)
         return nothing, nothing
     both = np.einsum("icg...,jcg...,cg...->ijg...", apart, apart, squares)
     spread = np.sqrt(np.einsum("iig...->ig...", both))
-    # Shares that nobody or everybody has vary together; they are not seen to vary with others.
+    # Shares of 0 vary together, and so do shares of 1; neither is seen to vary with others.
     alike = np.isclose(shares, np.array(shares)[:, None], rtol=0, atol=1e-12)
     r = np.where(spread * spread[:, None] > 0, both / (spread * spread[:, None]), alike)
     step = np.reshape(steps, (-1, *[1] * np.ndim(shares[0])))
