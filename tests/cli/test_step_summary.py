@@ -94,7 +94,7 @@ def test_a_file_that_the_run_reads_is_no_place_for_a_summary(
     summary.write_text("sex,d\nf,1\n")
     cli.run_line(["run", PASSED, option, str(summary), "-qq"])
     assert summary.read_text() == "sex,d\nf,1\n"
-    assert "the run reads or writes another file there" in capsys.readouterr().err
+    assert "the run reads or writes this file, too" in capsys.readouterr().err
 
 
 @pytest.mark.long
