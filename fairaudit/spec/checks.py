@@ -295,12 +295,13 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     is_low = two_sided and all(bound.above is None for bound in bounds)
     is_low &= entry.reference_word not in {"highest", "lowest"}
     if bounds and is_burden and is_rate_ratio and is_low:
-        what = f"a limit `below` on {metric.id} cannot find groups that have this burden more often"
-        entry.fault("metric", f"{what}: use `impact_ratio`, or `outside: [lowest, highest]`")
+        what = f"the positive value is a burden, and a limit `below` on {metric.id} cannot find"
+        remedy = "use `impact_ratio`, or `outside: [lowest, highest]`"
+        entry.fault("metric", f"{what} groups that have this burden more often: {remedy}")
     elif bounds and is_burden and is_rate_ratio:
         warnings.append(
-            f"{where}: the positive value is a burden, and {metric.id} compares the rates of people "
-            "who have it; `impact_ratio` compares the rates of people who do not"
+            f"{where}: the positive value is a burden, and {metric.id} compares how often people "
+            "have it; `impact_ratio` compares how often people do not have it"
         )
     return warnings
 

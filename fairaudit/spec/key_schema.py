@@ -79,9 +79,9 @@ class LevelColumn(Frozen):
     """Columns to combine into one. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""
     rule: dict[str, Conditions] = {}
-    """Levels of combined columns, each with a condition, or with a list of conditions of which one
-    must match. The first level that matches applies; if no level matches, `other` applies. `""`
-    matches an empty cell. Examples: `{Hispanic: {ethnicity: Hispanic or Latino}}`,
+    """Levels of combined columns, each with a condition, or a list of conditions of which one must
+    match. The first matching level applies, otherwise `other`. `""` matches an empty cell.
+    Examples: `{Hispanic: {ethnicity: Hispanic or Latino}}`,
     `{Black: [{race: Black}, {ethnicity: Black}]}`."""
     split: Annotated[tuple[str, ...], Form(as_list, (ITEM,))] = ()
     """The separator of several values in a cell, or a list of separators: with `|`, `White|Asian`
@@ -140,9 +140,9 @@ class PropensityStrata(Frozen):
     """The features of the logistic model; by default all declared features. Example:
     `[income, age]`."""
     bins: int | None = None
-    """The number of bins of the probability with about the same number of people. The default, from
-    5 to 20, is the cube root of twice the number of people in the smaller of the two parts: the
-    group, or everyone else. Example: `10`."""
+    """The number of bins of the probability with about the same number of people. The default (5 to
+    20) is the cube root of twice the people of the group, or of the others if they are fewer.
+    Example: `10`."""
 
 
 class ClusterStrata(Frozen):
@@ -326,9 +326,9 @@ class _Owned(Frozen):
     """Keys of everything that makes checks, and of `defaults`."""
 
     accept_left_out: Fraction | None = None
-    """The maximum share of people (and of their weight) and of groups that a check may leave out.
-    By default, a check is inconclusive if it leaves out more than half of them, or half of the
-    people of one group. Example: `0.8`."""
+    """The maximum share of people (also by weight) and of groups that a check may leave out. It is
+    inconclusive if it leaves out more. Default: half of them, but less than half of each group.
+    Example: `0.8`."""
     owner: Words | None = None
     """The person or team responsible for the check. Example: `people analytics`."""
 

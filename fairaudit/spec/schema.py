@@ -122,9 +122,9 @@ class Missing(Frozen):
     numbers: _OfOutcome = MissingPolicy.ASIDE
     """How to treat rows without a value in one of `numbers`. Example: `drop`."""
     masked: dict[str, list[int]] = {}
-    """Texts that hide a count, each with the smallest and the largest count that it can mean. A
-    count never exceeds the total of its row. Reports show ranges, and a check is inconclusive if
-    the hidden counts could change it. Example: `{"<5": [0, 4], "*": [1, 10]}`."""
+    """Texts that hide a count, each with the smallest and the largest count that it can mean, up to
+    the total of the row. A check is inconclusive if the hidden counts could change it. Example:
+    `{"<5": [0, 4], "*": [1, 10]}`."""
 
     def declare(self, *words: str) -> str:
         """The key with these words added to `tokens`, as a user writes it."""

@@ -345,10 +345,10 @@ def test_more_than_the_limits_is_refused_where_it_stands(
 ) -> None:
     told = _refusal(folder, KINDS["bins"](10_001))
     assert "spec.yaml:3:25: " in told
-    assert "these values make 10,001 groups, and at most 10,000 can be audited" in told
+    assert "these values make 10,001 groups, and the maximum is 10,000" in told
     told = _refusal(folder, KINDS["thresholds"](6 * 101))
     assert "spec.yaml:8:" in told
-    assert "`at` names 101 thresholds, and at most 100 are allowed" in told
+    assert "`at` has 101 thresholds, and the maximum is 100" in told
     told = _refusal(folder, KINDS["rules"](6 * 101))
     assert "`rule` has 101 conditions, the maximum is 100" in told
     models = _listed(f"m{i}: {{prediction: {{column: y, positive: 1}}}}" for i in range(101))
@@ -356,11 +356,11 @@ def test_more_than_the_limits_is_refused_where_it_stands(
         folder, _metrics("  - selection_rate\n").replace("score: s", f"models: {{{models}}}")
     )
     assert "spec.yaml:4:" in told
-    assert "101 models, and at most 100 are compared" in told
+    assert "101 models, and the maximum is 100" in told
     monkeypatch.setattr(checks, "MOST_ASKED", 20)
     told = _refusal(folder, KINDS["checks"](30))
     assert "spec.yaml:28:" in told
-    assert "asks for 21 measures and 21 checks, and at most 20 of each are allowed" in told
+    assert "has 21 measures and 21 checks, and the maximum is 20" in told
 
 
 @pytest.mark.parametrize("role", ["group", "decision", "stratum", "feature"])

@@ -111,7 +111,7 @@ def test_a_full_summary_is_left_as_it_is(summary: Path, capsys: pytest.CaptureFi
     summary.write_text("x" * 899_000)
     append_summary([Answer("a.yaml", None, kind("failed"))])
     assert summary.stat().st_size == 899_000
-    assert "899,000 bytes are in it" in capsys.readouterr().err
+    assert "it already has 899,000 bytes" in capsys.readouterr().err
 
 
 def test_the_least_room_holds_any_error(summary: Path) -> None:

@@ -422,7 +422,7 @@ class Changes(Frozen):
 
     @property
     def dropped(self) -> tuple[Finding, ...]:
-        """The earlier checks that the later result lacks, or has with a looser limit, or changed."""
+        """The earlier checks that the later result lacks, or has changed (not only stricter)."""
         changed = (other.before for other in self.otherwise if not other.is_stricter)
         recast = (check.before for check in self.checks if check.recast)
         return (*self.only_before, *changed, *recast)

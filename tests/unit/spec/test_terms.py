@@ -190,11 +190,11 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ),
         (
             {**AVERAGED, "compare": "gap", "average": "reference"},
-            ("has no reference for the weights: use pooled or uniform"),
+            ("has no reference to define the weights: use pooled or uniform"),
         ),
         (
             {**AVERAGED, "compare": "gap", "average": "group_people"},
-            ("has no reference for the weights: use pooled or uniform"),
+            ("has no reference to define the weights: use pooled or uniform"),
         ),
         (
             {**AVERAGED, "reference": "highest", "average": "group_people"},
@@ -214,10 +214,10 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ({"metric": "unexplained_difference"}, "compares within strata: add `given:`"),
         ({"metric": "auc"}, "needs a score"),
         ({"metric": "mae"}, "needs a label|needs a number"),
-        ({"metric": "slope"}, "needs a numeric column"),
+        ({"metric": "slope"}, "needs a protected column with `bins`"),
         ({"metric": "expected_utility"}, "four utilities"),
-        ({"metric": "theil", "alpha": "1"}, "takes no alpha"),
-        ({"metric": "atkinson", "alpha": "-1"}, "cannot be negative"),
+        ({"metric": "theil", "alpha": "1"}, "has no parameter `alpha`"),
+        ({"metric": "atkinson", "alpha": "-1"}, "`alpha` must be 0 or more"),
         ({"metric": "selection_rate", "against": "prediction"}, "must differ from `of`"),
         ({"metric": "selection_rate", "against": "predicton"}, "did you mean 'prediction'"),
         ({"metric": "selection_rate", "compare": "diference"}, "did you mean 'difference'"),
@@ -229,11 +229,11 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ({"metric": "between_group_auc", "class": "macro"}, "has no mean over classes"),
         (
             {"metric": "selection_rate", "compare": "ratio", "class": "macro", "warn": "> 1"},
-            "is always in 0 to 1",
+            "is always from 0 to 1",
         ),
         (
             {"metric": "selection_rate", "compare": "ratio", "sd": "total"},
-            "cannot be combined with `deviation`",
+            "cannot be combined with `sd`",
         ),
         ("brier_score_los", "did you mean 'brier_score"),
         ("theil_indx", "did you mean 'theil_index'"),
