@@ -33,7 +33,7 @@ _ERRORS = {
     for name, member in vars(errors).items()
     if isinstance(member, type) and issubclass(member, FairauditError | Fault | PlanFault)
 }
-_MAKERS = {*_ERRORS, "fault", "unreadable"}
+_MAKERS = {*_ERRORS, "fault", "unreadable", "check_type"}
 _SPEC = ("spec/", "codec/")
 """Where a `ValueError` is a message: a shape or the codec hands it on."""
 
@@ -128,8 +128,12 @@ def _read(call: ast.Call, file: str, function: str, known: _Known) -> Site:
         arguments = arguments[1:]  # the same, as a key
     elif kind == "fault" and len(arguments) > 1 and _says(arguments[1], known):
         arguments = arguments[1:]  # the same, as a name of a key
+    elif kind == "check_type":
+        arguments = arguments[2:]  # the value and its types come first
     texts = [_says(argument, known) for argument in arguments]
     message = (texts[0] if texts else None) or ""
+    if kind == "check_type" and message:
+        kind, message = "UsageError", f"{message}, not a ‹…›"
     hint = texts[1] if len(texts) > 1 and kind in _ERRORS - {"Fault", "PlanFault"} else None
     hint = hint or _says(named.get("hint"), known) or ""
     last = call.end_lineno or call.lineno

@@ -88,7 +88,9 @@ WEIGHT_SCALES = (10**9, 10**18)
 """The scale of weights: the usual scale, and the finer scale if all weights are tiny."""
 
 MOST_ROUNDING = (1e-6, 1e-18)
-"""The maximum rounding of a weight at each scale. The actual rounding is that of a single row."""
+"""The maximum rounding error of a weight at each scale. Reports never show the actual error,
+because it may be the error of a single row.
+"""
 
 SQUARE_ROOTS = (10**6, 10**15)
 """The coarser scale of weights before they are squared."""

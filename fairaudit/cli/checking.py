@@ -208,14 +208,8 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
         raise UsageError(what, "use a share such as 2% or 0.02") from error
     faults = verifying.find_faults(rows, below)
     if not faults and not verifying.can_be_verified(rows, below):
-        if any(row.rate or row.ratio or row.unread for row in rows):
-            what = (
-                "the table has no two numbers that could contradict each other, so nothing "
-                "was verified"
-            )
-            raise NothingToAudit(what, "name the columns: --n, --selected, --rate")
-        what = "the table has no column of rates or ratios, so nothing was verified"
-        raise NothingToAudit(what, "name the column: --rate COLUMN, --ratio COLUMN")
+        what = "no numbers of the table could contradict each other, so nothing was verified"
+        raise NothingToAudit(what, "name more columns: --n, --selected, --rate, --ratio")
     unread = tuple(cell for row in rows for cell in row.unread)
     verification = Verification(tuple(tables), len(rows), faults, unread)
     page = Page(

@@ -138,8 +138,8 @@ def check_outputs(
 ) -> list[Path]:
     """The paths of the outputs; creates the folders among them.
 
-    Raises `UsageError` for wrong paths, and for formats that are not among the `forms` of a command
-    that shows `what`. If not all formats are allowed, folders are refused as well.
+    Raises `UsageError` for wrong paths, and for formats that are not in `forms`; the message calls
+    the output `what`. If not all formats are allowed, folders are refused as well.
     """
     takes_folders, paths = forms is FORMATS, list[Path]()
     found = [format_named(format_name)]

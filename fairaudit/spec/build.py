@@ -303,7 +303,7 @@ def _fill_defaults(
 ) -> tuple[Document, schema.AuditSpec]:
     """The spec with the `defaults` in each entry; their faults point at lines of `defaults`.
 
-    Only entries that compare with a reference get `reference`, and only those with strata get
+    Only entries that compare with a reference get `reference`, and only entries with strata get
     `average`.
     """
     keys = [key for key in field_names(Defaults) if document.is_written(("defaults", key))]

@@ -236,7 +236,7 @@ def read_attributes(
                 attribute = replace(attribute, reference=text)
                 at.faults.extend(reference_faults(attribute))
         else:
-            # Fingerprints leave out an empty `merge` of a stratum, but not that of an attribute.
+            # Fingerprints omit an empty `merge` of a stratum, but not of a protected attribute.
             attribute = replace(attribute, merge=attribute.merge or None)
         attributes.append(attribute)
     return tuple(attributes)

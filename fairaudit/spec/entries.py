@@ -217,7 +217,7 @@ def quote_limits(document: Document, path: Path) -> LimitQuotes:
 
 
 def refuse_unmet(entry: Entry, of: str | None) -> None:
-    """Adds the faults of an entry if the spec lacks what its metric needs, or excludes it."""
+    """Adds faults if the spec lacks something that the metric needs, or excludes the metric."""
     context, metric = entry.context, entry.metric
     if of is not None and (why := entry.explain_unmet(of)):
         entry.fault("metric", why)

@@ -15,7 +15,7 @@ from fairaudit.cube import Group
 from fairaudit.judge import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.judge.waivers import Waiver
 from fairaudit.spec.model import Spec
-from fairaudit.spec.reading import Form, Kind, Record, SchemaError, Words, read_record
+from fairaudit.spec.reading import KINDS, Form, Kind, Record, SchemaError, Words, read_record
 from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import ALIASED, UNWRITTEN, Document, LocatedText, Path, Tree, read
 
@@ -105,7 +105,7 @@ def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozen
     `columns` is faulty, because all other parts depend on it.
     """
     written = document.tree
-    if isinstance(written, dict):  # keys such as `x-limits` hold what merge keys (`<<`) refer to
+    if isinstance(written, dict):  # keys such as `x-limits` only have values for aliases
         written = {name: body for name, body in written.items() if not name.startswith(ALIASED)}
     empty: list[Path] = []
     given = _prune(written, empty)
@@ -201,19 +201,7 @@ def _faults(
             case _:
                 example = next((_SUCH_AS[str(key)] for key in path[:-3:-1] if key in _SUCH_AS), "")
                 what = f"{error.kind}, such as `{example}`" if example else str(error.kind)
-                yield document.fault(path, f"expected {what}, found {_kind_of(error.value)}")
-
-
-def _kind_of(value: object) -> str:
-    match value:
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-        case str():
-            return "a text"
-        case _:
-            return "nothing"
+                yield document.fault(path, f"expected {what}, found {KINDS[type(error.value)]}")
 
 
 def _keys_of(record: type[Frozen]) -> list[str]:
@@ -276,7 +264,7 @@ def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
         raise SpecError([fault]) from error
     document = read(content, str(path), "the file of waivers")
     if not isinstance(document.tree, list):
-        what = f"expected a list, found {_kind_of(document.tree)}"
+        what = f"expected a list, found {KINDS[type(document.tree)]}"
         raise SpecError([document.fault((), what)])
     faults = Faults()
     checks = {check.id: check for check in spec.checks}

@@ -346,7 +346,7 @@ def _merge_keys(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]
 
 
 def _identify(entry: Tree) -> tuple[str, ...]:
-    """The identity of an entry of `metrics`, which entries for the same value share."""
+    """The identity of an entry of `metrics`; it is equal for entries with the same value."""
     if not isinstance(entry, dict):
         return (str(entry), "", "", "")
     return tuple(str(entry.get(key, "")) for key in ("metric", "compare", "of", "given"))

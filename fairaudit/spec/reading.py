@@ -187,13 +187,16 @@ def _read_parts(
     return parts if kind is dict else kind(parts.values())
 
 
+KINDS = {dict: "a mapping", list: "a list", str: "a text", NoneType: "nothing"}
+"""The kinds of values in a spec, in words."""
+
+
 def read_text(value: object) -> str:
     """A text; raises `ValueError` for a list, a mapping and an empty value."""
     if value is None:
         raise ValueError("expected a text, found nothing; write '' for an empty text")
     if not isinstance(value, str):
-        kind = "a list" if isinstance(value, list) else "a mapping"
-        message = f"expected a text, found {kind}; use quotes to make it a text"
+        message = f"expected a text, found {KINDS[type(value)]}; use quotes to make it a text"
         raise ValueError(message)  # noqa: TRY004  # readers raise ValueError
     return value
 

@@ -34,8 +34,6 @@ from fairaudit.spec.entries import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.text import UNWRITTEN, SpecReader
 
-_CELLS = ("tp", "fp", "fn", "tn")
-
 _MOST_THRESHOLDS = 100
 _COMPARISONS = {"difference", "ratio", "gap", "min_ratio", "log_ratio"}
 _COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")
@@ -244,7 +242,12 @@ def read_parameters(entry: Entry) -> Parameters:
         entry.fault("concentration", "use either `smoothing` or `concentration`, not both")
     if parameters.towards and not parameters.per_outcome(1):
         entry.fault("towards", "`towards` needs the number of people to add: add `smoothing: 1`")
-    if "utilities" in metric.parameters and {cell for cell, _ in utilities} != set(_CELLS):
+    if "utilities" in metric.parameters and {cell for cell, _ in utilities} != {
+        "tp",
+        "fp",
+        "fn",
+        "tn",
+    }:
         what = f"{metric.id} needs four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
         entry.fault("metric", what)
     return parameters

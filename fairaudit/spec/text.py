@@ -142,7 +142,7 @@ class Document(Frozen):
         return lines[place.line - 1] if place and place.line <= len(lines) else None
 
     def quote(self, path: Path, keys: Sequence[str] = ()) -> Quote | None:
-        """The line that holds a value, and its position; None if the path is not written.
+        """The line that contains a value, and its position; None if the path is not written.
 
         If a mapping has exactly one of `keys`, the result covers that key and its value.
         """
@@ -172,7 +172,7 @@ class SpecReader(Frozen):
     """The path of the part of the spec that is read. Methods take paths relative to this part."""
 
     def at(self, *steps: str | int) -> SpecReader:
-        """The reader of a part of this part, with the same list of faults."""
+        """A reader of the part at these steps, with the same list of faults."""
         return replace(self, path=(*self.path, *steps))
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> None:
@@ -415,7 +415,7 @@ class _Walk:
     def pairs(
         self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]
     ) -> list[tuple[yaml.Node, yaml.Node]]:
-        """The keys and values of a mapping; merge keys (`<<`) add those that it does not have."""
+        """The keys and values of a mapping, including keys that it gets by merge keys (`<<`)."""
         pairs = [pair for pair in node.value if pair[0].tag != _MERGE]
         names = {key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode)}
         for key, value in node.value:

@@ -474,7 +474,7 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of groupings that list unknown levels and so must all have the same total."""
+    """Faults of different totals; groupings that list their unknown levels have equal totals."""
     totals: list[tuple[TableRow, int, str]] = []
     for group in _list_groupings(rows):
         by = group[0].by

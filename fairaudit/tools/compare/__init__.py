@@ -46,15 +46,12 @@ _BARRED = {
     Sampling.PAIRED: "not tested: the same people by both models",
     Sampling.INDEPENDENT: "",
 }
-_CLUSTERED = "not tested: rows come in clusters, which a report does not list"
-_CONFIDENCE = "not tested: confidence levels differ"
-
 _LABEL = "label"
 _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """The denominators of rates that condition on the label, which predictions do not change."""
 
 _Grouping: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
-"""The subject of sizes (people or labels), the columns of groups, and those of strata."""
+"""The subject of sizes (people or labels), the columns of groups, and the columns of strata."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
@@ -126,8 +123,11 @@ def _compare_results(
     earlier, later, is_paired = before.provenance, after.provenance, sampling is Sampling.PAIRED
     inference, are_same_people = later.inference, sampling is not Sampling.INDEPENDENT
     differ = earlier.inference.confidence != inference.confidence
-    barred = _BARRED[sampling] or (_CONFIDENCE if differ else "")
-    barred = barred or (_CLUSTERED if earlier.cluster or later.cluster else "")
+    barred = _BARRED[sampling]
+    if differ:
+        barred = barred or "not tested: confidence levels differ"
+    if earlier.cluster or later.cluster:
+        barred = barred or "not tested: rows belong to clusters, which a report does not list"
     terms = ChangeTerms(
         inference,
         barred,

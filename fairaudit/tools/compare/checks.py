@@ -50,9 +50,6 @@ from fairaudit.tools.compare.records import (
     Scale,
 )
 
-_SEARCHED = "not tested: a search picks the subgroup"
-_OTHER_WORST = "not tested: another group was the worst before"
-_NO_NUMBER = "it has no value: see the reversals"
 _Search = (ReversalCheck, SubgroupCheck)
 _NO_QUESTION = {"place", "source", "inference"}
 """The fields in which comparable checks may differ."""
@@ -146,7 +143,7 @@ def _compare_findings(
         change = _measure_finding(was, finding, replace(of_check, values=values))
     is_tested = change.significance is not None
     if decided != decides and is_tested:
-        change = _without_test(change, _OTHER_WORST)
+        change = _without_test(change, "not tested: another group was the worst before")
     lost = tuple(
         group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
     )
@@ -316,7 +313,8 @@ def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> Cha
     """The terms for measuring and testing the value of a check."""
     check = finding.check
     if not isinstance(check, Check):
-        return replace(terms, barred=terms.barred or _SEARCHED, mean=False)
+        barred = terms.barred or "not tested: a search chose the subgroup"
+        return replace(terms, barred=barred, mean=False)
     metric = check.metric
     if isinstance(metric, GroupMetric):
         before, after = (side.estimate or Estimate(math.nan) for side in (was, finding))
@@ -338,8 +336,8 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
         side.estimate or Estimate(math.nan, reason=side.why) for side in (was, finding)
     )
     if isinstance(finding.check, ReversalCheck):
-        unknown = Direction.UNKNOWN
-        return Change(before, after, Scale.DIFFERENCE, math.nan, unknown, why=_NO_NUMBER)
+        why, unknown = "it has no value: see the reversals", Direction.UNKNOWN
+        return Change(before, after, Scale.DIFFERENCE, math.nan, unknown, why=why)
     change = measure_change(before, after, terms)
     if _is_simultaneous(finding) and change.significance is not None:
         test = f"{change.significance.test}, simultaneous"

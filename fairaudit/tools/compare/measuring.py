@@ -30,7 +30,6 @@ from fairaudit.tools.compare.records import Change, Direction, Scale
 _NEAR = 1e-12
 """Smaller changes are rounding errors."""
 
-_STUDENT = "Student"
 _TOO_LITTLE = "not tested: too little variation to test"
 
 
@@ -137,7 +136,7 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
         ends = proportions.gap_interval(*sides[0][:2], *sides[1][:2], level)
         return _add_test(change, ends, GAP_INTERVAL, p, name, terms)
-    if terms.mean and _STUDENT == base.method == after.method:
+    if terms.mean and base.method == after.method == "Student":
         # Welch's t, sums of squares from Student's intervals.
         alpha, moments = terms.inference.alpha, list[means.Summary]()
         for estimate in (after, base):
@@ -253,7 +252,7 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
             elif limit.above is not None and float(limit.above) >= parity:
                 then, now = max(then, parity), max(now, parity)
         then, now = limit.excess(then), limit.excess(now)
-        if then == now:  # on the side of parity without a limit
+        if then == now:  # the value changed only on the side without a limit
             return Direction.HIGHER if after > before else Direction.LOWER
         farther = now > then
     else:

@@ -76,7 +76,7 @@ def rate_key(row: RateRow | RateChange) -> RateKey:
 def _describe_change(
     row: RateRow | ModelChange, of: str, before: Eligibility, change: Change
 ) -> RateChange:
-    """The change of the rate of a row, whose group had the eligibility `before`."""
+    """The change of the rate of a row; `before` is the earlier eligibility of its group."""
     whose = (row.by, row.stratum, row.group)
     return RateChange(row.metric, of, *whose, before, row.standing, change)
 
