@@ -52,7 +52,7 @@ def batches(sources: Sequence[SourceFile], separator: str) -> list[Batch]:
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for file in sources:
         schema = reader_of(file.form).read_schema(file)
-        # A file with rows to leave out is a batch of its own: row numbers are within one file.
+        # A file with rows to leave out is a separate batch: its row numbers are within one file.
         alone = file.file.path if file.repeated else None
         key = (file.kind, alone, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))

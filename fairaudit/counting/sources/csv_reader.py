@@ -261,7 +261,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
 
 
 _COUNTABLE = 200
-"""Maximum number of fields for one regular expression that also counts fields, twice as fast."""
+"""Maximum number of fields that a regular expression also counts, which is twice as fast."""
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:

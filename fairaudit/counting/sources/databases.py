@@ -187,7 +187,7 @@ def read_type(name: str, engine: str) -> Reading:
 
 
 Query = Callable[[str, OnProgress | None], pl.DataFrame]
-"""A function that runs a query in the transaction; its second argument is told the progress."""
+"""A function that runs a query in the transaction, and calls its second argument on progress."""
 
 
 class Table(Frozen):
@@ -319,7 +319,7 @@ class Table(Frozen):
     def _interval(self, key: Key, plan: Plan) -> str:
         """The expression for the code of the interval of a number.
 
-        Null, NaN and each number that means missing have a code of their own below 0.
+        Null, NaN and each number that means missing have separate codes below 0.
         """
         dtype = self.schema[key.column].dtype
         column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
