@@ -70,10 +70,7 @@ class Result(Document, tag=True):
 
 
 class ErrorReport(Frozen):
-    """An error: its `kind` (class), its `message`, and the `hint` on what to do next.
-
-    `faults` are all faults of a spec.
-    """
+    """An error: its class (`kind`), its `message`, a `hint` on what to do, `faults` of a spec."""
 
     kind: str
     message: str

@@ -129,10 +129,7 @@ def _describe_type(cls: Any) -> Tree:
 
 
 def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
-    """A schema of msgspec, changed to what `records` writes.
-
-    Pairs are objects, and numbers in lists may be words of states.
-    """
+    """A schema as `records` writes: pairs are objects, listed numbers may be words of states."""
     if isinstance(schema, list):
         return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):

@@ -43,10 +43,7 @@ class CountedFile(Frozen):
 
 
 class HiddenCells(Frozen):
-    """The rows and people that `--suppress` removed from counts.
-
-    Most of them are in cells of fewer than `below` people.
-    """
+    """The rows and people in cells that `--suppress` hid, mostly of fewer than `below` people."""
 
     below: int
     rows: int

@@ -313,10 +313,7 @@ def _read_codes(
 
 
 def _read_key(table: pa.Table, key: Key, known: Sequence[str | None] | None = None) -> RawKey:
-    """A key with its codes by the `known` levels, or by the levels that occur.
-
-    Raises `KeyError` for a level that is not `known`.
-    """
+    """A key, by the `known` levels or those that occur; raises `KeyError` for other levels."""
     if key.is_cut:
         return RawKey(key, _ints(table, _title(key)))
     texts = table[_title(key)].combine_chunks().dictionary_encode(null_encoding="encode")

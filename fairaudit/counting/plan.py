@@ -38,10 +38,7 @@ MOST_LEVELS = 10_000
 
 
 class Edge(Frozen, order=True):
-    """An edge between two bins of numbers.
-
-    A number x passes the edge if x ≥ `value`; if `beyond` is set, it must be x > `value`.
-    """
+    """An edge between bins of numbers: x passes it if x ≥ value or, if `beyond`, x > value."""
 
     value: Decimal
     beyond: bool = False

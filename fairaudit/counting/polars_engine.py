@@ -104,10 +104,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
 def _group_plans(
     plans: Mapping[int, Plan], ready: Sequence[SourceFile], notices: Mapping[int, list[Notice]]
 ) -> list[tuple[Plan, list[int]]]:
-    """The joint plans, each with the numbers of its plans.
-
-    A plan joins the first pass that then has at most `MOST_CELLS` cells, by estimate.
-    """
+    """Joint plans with at most `MOST_CELLS` cells each, and the numbers of their plans."""
     groups: list[tuple[Plan, list[int]]] = []
     for number, plan in plans.items():
         for place, (old, members) in enumerate(groups):
@@ -253,10 +250,7 @@ def _merge(
     progress: Progress,
     batch: Batch | None = None,
 ) -> Counts:
-    """The joint counts of all parts, with the medians and the people one by one.
-
-    These need further passes; `batch` is the data if it is not in files.
-    """
+    """The joint counts of all parts, with medians and people one by one from further passes."""
     data = [*ready] if batch is None else batch
     counts = _join_parts(plan, parts, ready, route)
     medians = {}

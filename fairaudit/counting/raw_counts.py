@@ -22,10 +22,7 @@ Level: TypeAlias = str | int | None
 
 
 class RawKey(Frozen):
-    """The codes of a key in each entry: indexes of its text `levels`, or codes of intervals.
-
-    The level of a missing text is None.
-    """
+    """The codes of a key in each entry: of text levels (None if missing), or of intervals."""
 
     key: Key
     codes: Ints
@@ -106,10 +103,7 @@ def places(levels: Sequence[Level], united: Sequence[Level]) -> Ints:
 
 
 def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = None) -> RawKey:
-    """One key for the entries of all parts, one part after the other.
-
-    Its levels are `levels`, or the levels of all parts.
-    """
+    """One key for the entries of all parts, with the levels of all parts or with `levels`."""
     key = keys[0].key
     if key.edges is not None:
         return RawKey(key, np.concatenate([part.codes for part in keys]))
@@ -119,11 +113,7 @@ def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = Non
 
 
 def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
-    """The codes [E, K] of all parts, one part after the other, converted by `lookups`.
-
-    `lookups` has an array from old to new codes for each part and column, or None for a column that
-    is not converted. Codes below 0 stay the same.
-    """
+    """The codes [E, K] of all parts, converted by `lookups`; codes below 0 stay the same."""
     recoded = []
     for codes, columns in zip(parts, lookups, strict=True):
         own = codes.copy()

@@ -121,10 +121,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The rows, renumbered for data with more raw cells (`before` and `after`) and rows.
-
-        `rows` is the number of rows that are added before them.
-        """
+        """The rows, renumbered for additional raw cells and for `rows` additional rows before."""
         pad = (before, after)
         missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
         return replace(

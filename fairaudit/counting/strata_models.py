@@ -38,10 +38,7 @@ class FeatureScale(Frozen):
 
 
 class LinearScore(Frozen):
-    """An intercept, a slope for each standardised number, and points for each level of categories.
-
-    The score of a row is their sum: intercept + Σ slope · number + Σ points of its levels.
-    """
+    """The score intercept + Σ slope · standardised number + Σ points of the row's levels."""
 
     intercept: float
     slopes: tuple[float, ...]
@@ -78,10 +75,7 @@ class PropensityModel(Frozen, tag=True):
 
 
 class ClusterModel(Frozen, tag=True):
-    """Clusters: each has a score that grows with the distance of a row from its centre.
-
-    A row belongs to the cluster with the smallest score.
-    """
+    """Clusters; a row belongs to the cluster with the smallest score (the nearest centre)."""
 
     features: FeatureScale
     scores: tuple[LinearScore, ...]

@@ -211,10 +211,7 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
     def count_people(self, by: Grouping) -> tuple[tuple[Group, ...], Ints, Marks]:
-        """The groups by the columns `by`, the people of each, and which groups are known.
-
-        People count with any outcome.
-        """
+        """The groups by the columns `by`, their people with any outcome, and which are known."""
         columns = self.places(by)
         inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
         codes, index = distinct_rows(self.codes[inside][:, columns])
@@ -269,10 +266,7 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
 
 
 class _Selection(Frozen, eq=False):
-    """Some cells of a cube, and the flat index of each in a table of the shape [Z, Y, P, G].
-
-    Z are strata, Y classes of the label, P classes of the outcome, G groups.
-    """
+    """Some cells of a cube, and their flat index in a table of the shape [Z, Y, P, G]."""
 
     marks: Marks
     place: Ints
@@ -287,10 +281,7 @@ class _Selection(Frozen, eq=False):
         axes: tuple[Ints, Ints],
         sizes: tuple[int, int],
     ) -> _Selection:
-        """The marked cells, by stratum and group (`axes`), label and the first of `outcomes`.
-
-        `sizes` are the numbers of strata and groups.
-        """
+        """The marked cells; `axes` are their strata and groups, `sizes` the numbers of both."""
         codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
         # The class of each cell for the label and each outcome; "not known" is the last class.
         keys = [cube.outcome(name) for name in ("label", *outcomes)]
@@ -356,10 +347,7 @@ class _TableLayout(Frozen, eq=False):
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
-        """The marked people of a cube who are in a stratum of the table; None without people.
-
-        They are in addition to the people in the groups of the table.
-        """
+        """The marked people of a cube by stratum; they are not in the groups of the table."""
         columns, conditions = self.columns
         marks = marks & cube.mark_applicable(self.outcomes) & (cube.people > 0)
         marks &= np.all(cube.codes[:, conditions] != NO_LEVEL, axis=1)

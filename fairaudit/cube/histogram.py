@@ -148,10 +148,7 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
 
 
 def ranked(upper: Ints, lower: Ints) -> Floats:
-    """P(upper > lower) + ½ P(equal) for scores in two histograms [Z, B, G]; the result is [Z, G].
-
-    Two scores in one bin count as equal.
-    """
+    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; scores in one bin count as equal."""
 
     def rank(upper: Ints, lower: Ints) -> Floats:
         higher, other = upper.astype(np.float64), lower.astype(np.float64)

@@ -262,10 +262,7 @@ class AuditResult(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict: fail if a check fails, inconclusive if one is, or if all checks are open.
-
-        It is `NONE` without checks. If `fail_on` is warn, a warning also fails the audit.
-        """
+        """Fail if a check fails, inconclusive if one is or all are open, none without checks."""
         tally = self.tally
         if not self.findings:
             return Verdict.NONE

@@ -55,10 +55,7 @@ def _describe_place(group: Group, stratum: Group) -> str:
     hidden={"standing": Eligibility.SUPPRESSED},
 )
 class GroupRow(Frozen):
-    """A group: its number of people `n`, their `share`, and their outcomes (`counts`).
-
-    The `share` is of the people whose group is known. Suppressed numbers have no value (None).
-    """
+    """A group: its people `n`, their `share` of all known people, and their outcomes (`counts`)."""
 
     of: str
     by: Grouping
@@ -304,10 +301,7 @@ class FeatureRow(Frozen):
 
 @declare_subjects(never="at rate low high people")
 class LocalRate(Frozen):
-    """The selection rate near the value `at` of a numeric attribute, with an interval.
-
-    `people` is the weight of the people near this value.
-    """
+    """The selection rate near the value `at`; `people` is the weight of the people near it."""
 
     at: float
     rate: float
@@ -344,10 +338,7 @@ class Calibration(Frozen):
 
 @declare_subjects(row="at selected true_positive_rate false_positive_rate")
 class Threshold(Frozen):
-    """The rates if all people with a score of at least `at` are selected.
-
-    `selected` is the share of selected people. A rate without people has no value (None).
-    """
+    """The rates if scores of at least `at` are selected; a rate without people has no value."""
 
     at: float
     selected: float
@@ -361,10 +352,7 @@ class Threshold(Frozen):
     hidden={"calibration": (), "thresholds": (), "suppressed": True},
 )
 class Curve(Frozen):
-    """The calibration and the rates at thresholds of a score in one group, or of all people.
-
-    A `suppressed` curve is empty.
-    """
+    """Calibration and thresholds of a score in a group, or of all people; empty if `suppressed`."""
 
     column: str = field(name="score")
     by: Grouping

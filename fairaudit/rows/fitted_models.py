@@ -401,10 +401,7 @@ def _describe(features: Features, side: Marks) -> tuple[int, bytes, bytes]:
 
 
 def deal_folds(member: Marks, seed: int) -> Ints:
-    """The fold of each person; the numbers of members in two folds differ by at most one.
-
-    The same is true for the numbers of other people.
-    """
+    """A random fold for each person; the people of each side are equally distributed to folds."""
     generator = np.random.default_rng(seed)
     folds = np.zeros(len(member), dtype=np.int64)
     for side in (member, ~member):

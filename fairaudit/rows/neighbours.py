@@ -123,10 +123,7 @@ _MANY = 256
 
 
 class _Step(NamedTuple):
-    """Combinations of categories that are searched together.
-
-    `differing` is the number of categories in which each differs from the searched point.
-    """
+    """Combinations that are searched together, and their numbers of categories that differ."""
 
     combinations: Ints
     differing: Ints
@@ -383,10 +380,7 @@ class Neighbours:
         return np.asarray((of_rows[rows] - own) / self.sizes[rows])
 
     def sum_by_neighbour(self, rows: Ints, values: Floats) -> Floats:
-        """The sum of values for each profile [U]: of the values whose row lists it as a neighbour.
-
-        `rows` are the numbers of the rows of the `values`.
-        """
+        """The sum of `values` for each profile [U], over the `rows` that have it as a neighbour."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))
         repeated = np.repeat(per_row, np.diff(self.starts))
         return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)

@@ -44,10 +44,7 @@ NO_VARIANCE = 1e-18
 
 
 def estimate_variance(influence: Floats, people: int, n: Ints | None = None) -> float:
-    """The variance of a mean from the influence of each person on it.
-
-    It has the factor n / (n - 1) for small samples. NaN for fewer than `LEAST` people.
-    """
+    """The variance of a mean from the influence of each person; NaN below `LEAST` people."""
     squares = influence**2 if n is None else n * influence**2
     return float(squares.sum()) * people / (people - 1) if people >= LEAST else np.nan
 
@@ -74,10 +71,7 @@ def has_few_profiles(profile: Ints, share: float) -> bool:
 
 
 def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
-    """The factor that widens intervals of few people: the t quantile / the normal quantile.
-
-    It is needed because the variance is estimated from `n` people.
-    """
+    """The t quantile / the normal quantile, which widens intervals if `n` people are few."""
     freedom = np.maximum(np.asarray(n, dtype=np.float64) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = t_critical(freedom, alpha) / normal_critical(alpha)
@@ -135,10 +129,7 @@ def neighbour_gaps(
 
 
 class Twins(NamedTuple):
-    """The people of two sides who have a twin: an equal person of the other side.
-
-    `profiles` are the profiles that both sides share.
-    """
+    """People of two sides who have a twin (an equal person on the other side); their profiles."""
 
     members: Ints
     others: Ints
@@ -319,10 +310,7 @@ def find_steepest_pair(features: Features, score: Floats, people: Ints) -> Steep
 
 
 def _pairs(features: Features, score: Floats, people: Ints) -> Iterator[tuple[int, Floats, Floats]]:
-    """The gaps of scores and the distances between a chunk of people and all people, by chunk.
-
-    Each has the index of the first person of the chunk.
-    """
+    """Gaps of scores and distances of a chunk of people, from index `start` on, to all people."""
     space = locate(features)
     points, values = space.points(space.profile[people]), score[people]
     for start in range(0, len(people), _CHUNK):

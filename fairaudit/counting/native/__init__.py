@@ -103,10 +103,7 @@ class CellTable:
 
 
 class Cells(NamedTuple):
-    """A table of cells by some keys: numbers of keys, their numbers of levels, and `strides`.
-
-    The stride of a key is the distance between the cells of two consecutive levels.
-    """
+    """A table by some keys; strides are the distances of the cells of consecutive levels."""
 
     keys: Sequence[int]
     sizes: Sequence[int]

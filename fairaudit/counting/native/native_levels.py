@@ -208,10 +208,7 @@ class KeyLevels(Frozen):
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
-        """The terms of the values in a row group: codes times the stride of the key.
-
-        The number of a row's cell is the sum of the terms of its values.
-        """
+        """The terms of the values in a row group, which add up to the number of a row's cell."""
         by_dictionary, plain = (
             (codes * stride).astype(np.uint32).tobytes()
             for codes in (self.dictionaries[group], self.plain)

@@ -196,10 +196,7 @@ def _serves(plan: Plan) -> bool:
 
 
 def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
-    """The columns whose pages this route checks while it counts them.
-
-    They are empty if the file is read in another way as well, which needs checked pages.
-    """
+    """The columns whose pages this route checks; empty if another reader needs them too."""
     assert source.layout is not None
     is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
     is_whole = all(group.rows for group in source.layout.groups) and not source.partitions

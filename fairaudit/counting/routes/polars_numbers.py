@@ -61,10 +61,7 @@ def kept_by(
 
 
 def _mark_alike(texts: Collection[str], letters: str, column: pl.Series) -> pl.Series:
-    """Marks values that are similar to one of the texts but not equal to any, in these letters.
-
-    `letters` is `Lowercase` or `Uppercase` if the filter compares values after such a change.
-    """
+    """Marks values that are similar, but not equal, to a text; `letters` are changed first."""
     looks = {*map(lookalike, texts)}
     change = {"Lowercase": str.lower, "Uppercase": str.upper}.get(letters, str)
     values = column.drop_nulls().unique().to_list()
@@ -102,11 +99,7 @@ _WITH_OFFSET = rf"^\s*{_MOMENT}\s*(?:(Z)|([+-]\d{{2}}):?(\d{{2}}))\s*$"
 
 
 class Numbers:
-    """The numbers, dates and texts in a batch, as a plan reads them.
-
-    `columns` must have numbers, weights, counts or periods. A bad row has another text in one of
-    these columns, or a text that the filter cannot compare; the pass counts such rows.
-    """
+    """The numbers, dates and texts in a batch, as a plan reads them; it also finds wrong texts."""
 
     def __init__(self, batch: Batch, plan: Plan) -> None:
         self.batch = batch

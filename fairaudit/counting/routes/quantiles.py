@@ -54,10 +54,7 @@ def cuts(
 
 
 class _Values:
-    """The values of a column with their people, in the rows that the filter keeps.
-
-    `rows` is the number of these rows, `people` the number of people with a value.
-    """
+    """The values of a column in the rows that the filter keeps, with the people of each."""
 
     def __init__(self, data: Sequence[SourceFile] | Batch, plan: Plan, column: str) -> None:
         if isinstance(data, Batch):

@@ -156,10 +156,7 @@ def columns_read(plans: Sequence[Plan]) -> set[str]:
 
 
 def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) -> Iterator[Notice]:
-    """Notices on columns with different types in different Parquet files.
-
-    Their levels are joined by their texts.
-    """
+    """Notices on columns with different types in different Parquet files."""
     for name in sorted(columns):
         first: dict[str, str] = {}
         for file in sources:
@@ -197,10 +194,7 @@ def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, 
 
 
 def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
-    """Raises `DataError` if columns with the same name in a CSV file differ.
-
-    `checked` is the copy of the file that is read.
-    """
+    """Raises `DataError` if columns with the same name in a CSV file (or its copy) differ."""
     if file.form != CSV or len({*file.header}) == len(file.header):
         return
     repeated = find_repeated(file.header, columns_read([plan]))

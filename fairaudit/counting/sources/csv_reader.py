@@ -265,10 +265,7 @@ _COUNTABLE = 200
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-    """The file with the names of its columns.
-
-    If it has no header line, lines to ignore, or another encoding, it is copied as UTF-8 first.
-    """
+    """The file with its column names; a UTF-8 copy if its encoding or lines require one."""
     if not is_utf8(form) or form.header or form.other_lines > 1:
         file = copy_as_utf8(file, form, copies, drop_blank=False)
     return replace(file, header=read_header(file, form))

@@ -191,11 +191,7 @@ Query = Callable[[str, OnProgress | None], pl.DataFrame]
 
 
 class Table(Frozen):
-    """An open table: its columns with their types, its number of rows, and how to query it.
-
-    `source` is the table or subquery after FROM. `snapshot` is the number of the state of the
-    database, if states have numbers.
-    """
+    """An open table: its columns, its number of rows, its `source` after FROM, its connection."""
 
     data: Database
     source: str
@@ -317,10 +313,7 @@ class Table(Frozen):
         return self.dialect.exact_text.format(value) if column.dtype == pl.String else value
 
     def _interval(self, key: Key, plan: Plan) -> str:
-        """The expression for the code of the interval of a number.
-
-        Null, NaN and each number that means missing have separate codes below 0.
-        """
+        """The code of a number's interval; null, NaN and missing numbers have codes below 0."""
         dtype = self.schema[key.column].dtype
         column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
         kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
@@ -340,10 +333,7 @@ class Table(Frozen):
 
 
 def _count_passed(tests: Sequence[str], before: int) -> str:
-    """The number of tests that a number passes, by nested halves: databases limit the depth.
-
-    A number that passes a test passes all tests before it.
-    """
+    """The number of ascending tests that a number passes, by halves: databases limit depth."""
     if not tests:
         return str(before)
     half = len(tests) // 2

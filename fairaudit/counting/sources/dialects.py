@@ -120,10 +120,7 @@ class Database(Frozen):
         return () if self.path is None else (self.path,)
 
     def address_with(self, defaults: Mapping[str, str]) -> str:
-        """The address for a driver, without `table` and `query`.
-
-        `defaults` are added for parameters that the address does not have.
-        """
+        """The address for a driver: without `table` and `query`, with missing `defaults`."""
         own = _pairs(urlsplit(self.entry).query)
         others = {k: v for k, v in own.items() if k not in {"table", "query"}}
         query = urlencode({**defaults, **others}, quote_via=quote)  # for libpq a + is not a space

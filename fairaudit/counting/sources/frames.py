@@ -102,10 +102,7 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
 
 
 def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]] | None:
-    """A pandas or Arrow frame with repeated column names, each name once; None for other libraries.
-
-    Raises `DataError` if columns with the same name differ.
-    """
+    """A pandas or Arrow frame with repeated names, each name once; None for other libraries."""
     frame = data.frame
     if isinstance(frame, pa.Table):
         header = tuple(frame.column_names)

@@ -85,10 +85,7 @@ class Chunk(Frozen):
 
     @classmethod
     def read(cls, column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
-        """The chunk of a column in a row group of `rows` rows; its bytes must be before `end`.
-
-        Raises `_Damaged` if it contradicts the schema.
-        """
+        """The chunk of a column in a row group; raises `_Damaged` if it contradicts the schema."""
         meta = _struct(column.get(3))
         path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
         values = _int(meta.get(5), _LARGEST)
