@@ -244,7 +244,7 @@ class _TestedGroups(Frozen, eq=False):
 def find_appearances(
     families: Mapping[str, Sequence[RateInSubsets]], subsets: Iterable[Grouping]
 ) -> Appearances:
-    """The groups where a gap first appears; the tests of each outcome in `families` are a family."""
+    """The groups where a gap first appears; the tests of each outcome are one family."""
     appearances: dict[Grouping, list[Appearance]] = {by: [] for by in subsets}
     tested: dict[Grouping, Counter[str]] = {by: Counter() for by in appearances}
     for of, family in families.items():
