@@ -29,11 +29,7 @@ from fairaudit.metrics.terms import (
 
 
 class Evidence(Frozen, eq=False):
-    """The evidence for each value of an evaluation, [Z, W].
-
-    `adjusted` are the p-values, adjusted for all tests of the family; NaN without a test. `family`
-    is the number of these tests.
-    """
+    """The evidence for each value, [Z, W]; `adjusted` p-values are for `family` tests, or NaN."""
 
     intervals: Intervals
     tests: Tests
@@ -55,8 +51,7 @@ class Evidence(Frozen, eq=False):
     def mark_significant_beyond(self, is_beyond: IsBeyond) -> Marks:
         """Marks the values that are significantly beyond a limit, [Z, W].
 
-        A maximum is marked if at least one of its candidates is beyond the limit and significant,
-        even if it is not the largest candidate.
+        A maximum is marked if any of its candidates is beyond the limit and significant.
         """
         if self.tests.beyond is None:
             return np.asarray(self.adjusted < self.inference.alpha)
@@ -124,8 +119,7 @@ class _Family(Frozen, eq=False):
     def add(self, evaluation: Evaluation, tests: Tests) -> TestKey:
         """Adds the tests of an evaluation, and returns their key in this family.
 
-        Tests that the family already contains are not added again. A test with the key of another
-        test but different p-values is added under a longer key.
+        Known tests are added once. Different p-values with a known key get a longer key.
         """
         test, places = _identify_test(evaluation, tests), _mark_tested(evaluation, tests)
         p = tests.p
@@ -227,8 +221,7 @@ def find_significances(evaluation: Evaluation) -> SignificanceAt:
 def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
     """The evidence for a spread that is judged again without excluded groups.
 
-    Its test belongs to the family of the evidence `before`. The p-value is corrected by Bonferroni,
-    which is an upper bound for every available correction.
+    Its p-value is Bonferroni's in the family of `before`, an upper bound for every correction.
     """
     alone = correct_families({"": (evaluation, True)})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)

@@ -97,8 +97,7 @@ def _mark_wide_gaps(first: _People, second: _People) -> Marks:
 class ShareGap(Frozen):
     """The difference between the rate of a group and the rate of `other` people, with its test.
 
-    `low` and `high` are Newcombe's bounds of the difference. They are not corrected for other
-    differences.
+    `low` and `high` are Newcombe's bounds, which are not corrected for other differences.
     """
 
     other: Estimate
@@ -138,8 +137,7 @@ LEAST_GAP = Fraction(1, 100)
 class Parent(Frozen):
     """A parent of an appearance: a larger group that contains the group.
 
-    `apart` compares the parent with all other people. `rest` compares the group with the rest of
-    the parent.
+    `apart` compares it with all other people, and `rest` compares the group with the rest of it.
     """
 
     group: Group
@@ -157,8 +155,7 @@ class Appearance(Frozen):
     """A group where a gap first appears, with its parents, those with few attributes first.
 
     `worse_off` says whether the rate is worse for the group; None if neither direction is better.
-    The `significance` has the largest p-value of all tests of the group. A published report may
-    omit it.
+    `significance` has the largest p-value of all tests of the group.
     """
 
     metric: str

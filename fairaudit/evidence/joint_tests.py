@@ -101,8 +101,7 @@ def compare_classes(
 ) -> JointTest:
     """The test that classes are independent of groups, in a table [K, G] of (effective) people.
 
-    `among` marks the groups to test. If `information` is set, the joint test is G instead of χ².
-    `limited` are the values that limits apply to, if they are not the shares.
+    If `information` is set, G replaces χ². Limits apply to `limited`, or to the shares.
     """
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)
@@ -151,8 +150,7 @@ def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
     """χ², or G with `information`, of groups with enough expected people.
 
     Far in the tail, χ² is too large if a class is rare, and G is too large if a cell is nearly
-    empty. So if the p-value is very small and that of the other test is more than twice as large,
-    the other test counts.
+    empty. So a very small p-value does not count if the other test has over twice this p-value.
     """
     tests = (("χ²", contingency.chi_square), ("G", contingency.g_test))
     found = []

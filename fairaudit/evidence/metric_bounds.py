@@ -16,14 +16,7 @@ import numpy as np
 from fairaudit.base.arrays import Ends
 from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
-from fairaudit.metrics import (
-    Disparity,
-    Evaluation,
-    GroupMetric,
-    Mean,
-    Rate,
-    TableMetric,
-)
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Mean, Rate, TableMetric
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.disparities import (
@@ -262,8 +255,7 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
 def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
     """The ranges of a rate, of its numerator and of its denominator, in each group of a table.
 
-    A mean of rates and a rate of weighted people have only the first range. The result is empty if
-    the metric has no bounds.
+    Means of rates and rates of weighted people have only the first range, other metrics none.
     """
     people, _, _ = count_incomplete(table).place(Placement.ANYWHERE)
     try:

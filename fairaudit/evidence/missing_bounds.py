@@ -45,7 +45,6 @@ _NEAR = 1e-12
 """A bound that is at most this far beyond a limit (relative to limits above 1) is within it."""
 
 _ALL = np.ones((3, 3), dtype=np.bool_)
-"""Marks all kinds of people, by known label and outcome."""
 
 
 class _Limited(Protocol):
@@ -107,9 +106,8 @@ class MissingBounds(Frozen):
 def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds | None:
     """The bounds of a value over all completions, without a status; None if no value is missing.
 
-    They are Manski's worst cases: all missing outcomes are negative, or all are positive. If s of n
-    people are selected and m outcomes are unknown, the rate is between s / (n + m) and
-    (s + m) / (n + m).
+    They are Manski's worst cases: all missing outcomes are negative, or positive. If s of n people
+    are selected and m are unknown, the rate is between s / (n + m) and (s + m) / (n + m).
     """
     table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
     unknown_outcomes = count_unknown_outcomes(evaluation)

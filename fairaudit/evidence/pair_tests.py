@@ -100,8 +100,7 @@ class Sample(NamedTuple):
     def round_counts(self) -> tuple[Ints, Ints]:
         """The numbers of positives and of people; without counts, rounded effective numbers.
 
-        A group with less than half a person of both outcomes counts as one person, who has the
-        more frequent outcome.
+        If both outcomes round to 0, the group counts as one person with the more frequent one.
         """
         if self.over is not None and self.under is not None:
             return self.over, self.under
@@ -366,8 +365,7 @@ def find_smallest_p_to_extreme(
 ) -> tuple[Floats, Marks]:
     """The smallest p-value of each group [G] against more extreme groups, and marks of exact ones.
 
-    The p-values are corrected for the number of pairs. `pair_filter` marks the pairs that count, by
-    the values of the group and of the more extreme group.
+    The p-values are corrected for all pairs. `pair_filter` marks the pairs that count.
     """
     groups, corrected = np.flatnonzero(among), np.full(len(value), np.nan)
     is_exact = np.zeros(len(value), dtype=np.bool_)

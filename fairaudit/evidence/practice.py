@@ -59,11 +59,6 @@ class AllowedGap(Frozen):
     size: Fraction
     is_ratio: bool
 
-    @property
-    def of(self) -> str:
-        """The kind of the gap."""
-        return "ratio" if self.is_ratio else "difference"
-
     def least(self, higher: Fraction) -> Fraction:
         """The smallest allowed lower rate for a given higher rate."""
         return self.size * higher if self.is_ratio else higher - self.size
@@ -118,7 +113,7 @@ def count_people_affected(
         large=bool(contingency.smallest_expected(*shares) >= LEAST_EXPECTED),
         deviations=abs(float(apart)),
         burden=burden,
-        limit_of=None if allowed is None else allowed.of,
+        limit_of=None if allowed is None else "ratio" if allowed.is_ratio else "difference",
         to_parity=math.ceil(n * Fraction(c, m)) - a,
     )
 
@@ -212,9 +207,8 @@ def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap |
 class _DetectableGaps(Frozen):
     """The smallest detectable gaps of each group, with sizes and levels, all [Z, G].
 
-    `share` is the rate of the reference, and `known` marks the judged groups. `n` and `m` are the
-    people of the group and of the reference. `level` and `freedom` (degrees of freedom) belong to
-    the test of the group against the reference.
+    `share` is the rate of the reference, and `known` marks the judged groups. The test of a group
+    against the reference has samples of `n` and `m`, a `level` and degrees of `freedom`.
     """
 
     evaluation: Evaluation

@@ -88,9 +88,8 @@ class Statistic(Frozen, eq=False):
 class SideTest(Frozen, eq=False):
     """An additional test, whose hypothesis is not about the printed number.
 
-    For example, the number is an average over strata, and this test asks whether groups are equal
-    in each stratum. If `stays_open` is set, a check is inconclusive if this test is significant and
-    the test of the number is not.
+    For example, groups are equal in each stratum, while the number is an average over strata. If
+    `stays_open`, a check is inconclusive if this test is significant and the other is not.
     """
 
     name: str

@@ -139,8 +139,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
 def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
     """The test of a value that is the largest of several: the smallest p-value, corrected.
 
-    The differences in a mean may cancel each other, so for a mean this test is only the
-    `side_test`.
+    Differences in a mean may cancel each other, so for a mean this is only the `side_test`.
     """
     parts, size = [_choose_tests(part) for part in evaluation.parts], disparity.fold.size
 

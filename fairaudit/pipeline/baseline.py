@@ -57,13 +57,7 @@ from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.result import AuditResult
-from fairaudit.result.rows import (
-    GroupKey,
-    IndexedRows,
-    deciding_key,
-    find_entries,
-    index_rows,
-)
+from fairaudit.result.rows import GroupKey, IndexedRows, deciding_key, find_entries, index_rows
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number
 
