@@ -148,7 +148,7 @@ class _Protector:
         return narrow and not (item.counts & self.hidden)
 
     def hide_more(self) -> bool:
-        """Proves that cells are safe, or hides a count for one of them; False if all are safe."""
+        """Proves that cells are safe, or hides a count for an open cell; False if all are safe."""
         printed = self._printed()
         if self.safe.all() or not any(map(self.shows, self.items)):
             return False
