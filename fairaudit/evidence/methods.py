@@ -29,8 +29,8 @@ FROM_INTERVAL = "its interval (significant if the interval does not include the 
 
 
 def has_direct_test(disparity: Disparity) -> bool:
-    """Whether the values of a disparity can be tested without their intervals."""
-    return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
+    """Whether the values of a disparity can be tested without their intervals, for some data."""
+    return all(PAIR_METHODS.keys() & {*part.kinds} for part, _ in disparity.parts)
 
 
 @cache
@@ -111,11 +111,13 @@ def _name_disparity_test(metric: Disparity) -> str:
         return f"its interval{_SIDE_TEST.format('a test of both rates (Šidák)')}"
     if metric.fitted:
         return "least squares t"
-    methods = [PAIR_METHODS[kind] for kind in part.kinds]
+    methods = [PAIR_METHODS[kind] for kind in part.kinds if kind in PAIR_METHODS]
     tests = dict.fromkeys(
         method.of_all if comparison.is_max_min else method.in_general for method in methods
     )
     test = reduce(lambda first, second: _add(first, f"For shares: {second}"), tests)
+    if not PAIR_METHODS.keys() >= {*part.kinds}:
+        test = _add(test, "For decisions: its interval.")
     if metric.reference in EXTREME_REFERENCES:
         return _add(test, _TO_EXTREME)
     return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test

@@ -132,7 +132,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         return replace(invert_intervals(evaluation), side_test=side_test)
     if disparity.to_reference:
         return _compare_to_reference(disparity, evaluation, values)
-    is_tested = values.binomial or values.deviation is not None
+    is_tested = values.binomial or values.summary is not None
     return run_spread_tests(evaluation, values) if is_tested else invert_intervals(evaluation)
 
 
@@ -181,7 +181,7 @@ def _compare_to_reference(
         return tests
     # A contrast has no values for other pairs, so the side test compares all groups.
     side_test = None
-    if values.binomial or values.deviation is not None:
+    if values.binomial or values.summary is not None:
         joint = run_joint_tests(evaluation, values)
         p = np.array([test.p for test in joint], dtype=np.float64).reshape(-1, 1)
         p = np.broadcast_to(p, evaluation.value.shape)
