@@ -209,7 +209,7 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
     faults = verifying.find_faults(rows, below)
     if not faults and not verifying.can_be_verified(rows, below):
         what = "no numbers of the table could contradict each other, so nothing was verified"
-        raise NothingToAudit(what, "name more columns: --n, --selected, --rate, --ratio")
+        raise NothingToAudit(what, "name more columns, for example --n COLUMN --rate COLUMN")
     unread = tuple(cell for row in rows for cell in row.unread)
     verification = Verification(tuple(tables), len(rows), faults, unread)
     page = Page(

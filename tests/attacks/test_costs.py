@@ -350,7 +350,7 @@ def test_more_than_the_limits_is_refused_where_it_stands(
     assert "spec.yaml:8:" in told
     assert "`at` has 101 thresholds, and the maximum is 100" in told
     told = _refusal(folder, KINDS["rules"](6 * 101))
-    assert "`rule` has 101 conditions, the maximum is 100" in told
+    assert "`rule` has 101 conditions, and the maximum is 100" in told
     models = _listed(f"m{i}: {{prediction: {{column: y, positive: 1}}}}" for i in range(101))
     told = _refusal(
         folder, _metrics("  - selection_rate\n").replace("score: s", f"models: {{{models}}}")

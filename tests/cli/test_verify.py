@@ -97,8 +97,8 @@ def test_three_planted_faults_are_found_and_nothing_else(tmp_path: Path) -> None
     done = run("verify", tmp_path / "table.csv")
     told = " ".join(done.stdout.split())
     assert done.returncode == 1
-    assert "race=White: 40 people, and its groups by sex × race have 41" in told
-    assert "sex=Female: the rate is printed as 45.7%, and 34/76 = 44.74 %" in told
+    assert "race=White: 40 people, but its groups by sex × race have 41" in told
+    assert "sex=Female: the rate is printed as 45.7%, but 34/76 = 44.74 %" in told
     assert done.stderr.startswith("FAIL  3 faults")
 
 
@@ -295,7 +295,7 @@ def test_tables_of_the_same_people_agree(tmp_path: Path) -> None:
         ("sex,n,selected\nF,1.5,1\n", [], 2, "not a count of people"),
         ("sex,age\nF,1\n", [], 2, "the columns of people and of selected people were not found"),
         ("sex,rate\nF,1\n", [], 2, "the columns of people and of selected people were not found"),
-        ("sex,n,hires,rate\nF,10,5,.5\n", [], 2, "the column 'hires' contains numbers"),
+        ("sex,n,hires,rate\nF,10,5,.5\n", [], 2, "the role of the column 'hires' is not clear"),
         ("n,selected\n1,1\n", [], 2, "no column contains groups"),
         ("sex,n,selected\nF,1,1\n", ["--n", "m"], 2, "no column 'm'"),
         ("sex,n,selected\nF,1,1\n", ["--excluded-below", "2"], 2, "is not a share"),

@@ -269,7 +269,7 @@ def test_one_level_is_told_from_all_others() -> None:
         (
             {"propensity": {}},
             {"features": {"categorical": ["g", "c"]}},
-            "'g' is g itself: leave it out",
+            "the model cannot predict g from its own column",
         ),
         ({"propensity": {}}, {"weight": "w"}, "do not support a weighted sample"),
         ({"propensity": {}}, {"count": "w"}, "a row that stands for several people"),

@@ -104,7 +104,7 @@ def test_commands_on_what_they_do_not_take(tmp_path: Path) -> None:
     bare.write_text("sex,age\n" + "f,31.5\nm,40.25\n" * 9)
     outcome = run("init", bare, "--protected", "sex")
     assert (
-        "no column looks like an outcome: use --label, --prediction, --decision or --score, or for "
+        "no column looks like an outcome: use --label, --prediction, --decision or --score; for "
     ) in outcome.stderr
     latin = tmp_path / "latin.csv"
     latin.write_bytes("größe,n,selected\na,3,1\n".encode("latin-1"))

@@ -197,7 +197,7 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
         ({"combine": ["race", "d"], "rule": {"x": [{}]}}, "a condition needs a column and a level"),
         (
             {"combine": ["race", "d"], "rule": {"x": [{"race": "White"}] * 101}},
-            "`rule` has 101 conditions, the maximum is 100; `merge` accepts more levels",
+            "`rule` has 101 conditions, and the maximum is 100; `merge` accepts more levels",
         ),
     ],
     ids=str,
@@ -342,11 +342,11 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}},
-            ("`counts` needs levels: remove `number`"),
+            ("`counts` has levels: remove `number`"),
         ),
         (
             {"decision": {"counts": {"a": "selected", "total": "n"}, "positive": {"at_least": 1}}},
-            "use one of a, not a",
+            "must be one of a, not a",
         ),
     ],
     ids=str,

@@ -240,7 +240,7 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
         ),
         (
             {"metrics": [{"metric": "twin_test", "reference": "overall"}]},
-            "compares with one group, or with the `rest`",
+            "compares with one group or with the `rest`",
         ),
         (
             {"columns": {"features": {"numeric": ["x"], "categorical": ["x"]}}},

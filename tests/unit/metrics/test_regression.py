@@ -556,9 +556,9 @@ def test_another_control_is_another_definition() -> None:
 @pytest.mark.parametrize(
     ("metric", "more", "message"),
     [
-        ({"given": "u"}, {}, "takes `controls`, not `given`"),
+        ({"given": "u"}, {}, "uses `controls` instead of `given`"),
         ({"reference": "rest"}, {}, "with one group: name a level, or use `largest`"),
-        ({"by": "group", "controls": "group"}, {}, "'group' is in `by`, too"),
+        ({"by": "group", "controls": "group"}, {}, "'group' is also in `by`"),
         ({"controls": "group"}, {}, "`controls` has all protected columns"),
         ({"controls": "uu"}, {}, "did you mean 'u'"),
         ({"controls": ["u", "u"]}, {}, "'u' is listed twice"),

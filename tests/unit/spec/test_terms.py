@@ -198,7 +198,7 @@ def test_what_cannot_be_asked_is_refused_with_what_is_missing() -> None:
         ),
         (
             {**AVERAGED, "reference": "highest", "average": "group_people"},
-            "the averages decide which group is the highest",
+            "the highest group depends on the averages",
         ),
         ({**AVERAGED, "compare": "standardized_difference", "average": "pooled"}, "averages"),
         ({**AVERAGED, "average": "evenly"}, "unknown weights 'evenly'"),

@@ -1056,7 +1056,7 @@ def test_a_search_is_better_only_if_it_looked_for_the_same() -> None:
     assert [one.findings[0].status for one in (wide, narrow)] == [Status.FAIL, Status.PASS]
     changes = compare(wide, narrow)
     assert not changes.checks
-    assert changes.otherwise[0].why == "its columns and sizes that it looks at"
+    assert changes.otherwise[0].why == "its columns and sizes of the search"
 
     def searched(times: int, **search: Any) -> AuditResult:
         few = {("closed", "large"): (0, 40 * times)}
@@ -1066,7 +1066,7 @@ def test_a_search_is_better_only_if_it_looked_for_the_same() -> None:
 
     found, shallow = searched(1), searched(1, depth=1)
     assert [one.findings[0].status for one in (found, shallow)] == [Status.FAIL, Status.PASS]
-    assert compare(found, shallow).otherwise[0].why == "its columns and sizes that it looks at"
+    assert compare(found, shallow).otherwise[0].why == "its columns and sizes of the search"
     small = searched(1, min_size=30)
     rest = stones(
         {**TREATED, ("closed", "large"): (0, 20)},
