@@ -176,7 +176,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the docstring of the reco
         are sums of weights times `scale` in a weighted sample. `low` and `high` are its interval.
         `difference` and `ratio` compare with the `reference`, and `p` is the p-value of no
         difference. Missing numbers are null, and `state` gives the reason. Raises `UsageError` for
-        unknown groupings. For one row per group, see `table`.
+        unknown groupings. `table` has a row for each group.
         """
         from fairaudit.api import result_frames
 

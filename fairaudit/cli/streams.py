@@ -106,8 +106,8 @@ class Watched(io.RawIOBase):
     def write(self, data: WriteableBuffer, /) -> int | None:
         """Writes the data, or a part of it; after an error `lost` is True and data is dropped.
 
-        For a report, raises `Unwritten`. Libraries could take an `OSError` for an error of their
-        own files.
+        For a report, raises `Unwritten`, because libraries could take an `OSError` for an error of
+        the files that they read.
         """
         if self.lost:
             return memoryview(data).nbytes

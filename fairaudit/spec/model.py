@@ -72,7 +72,7 @@ class MetricRequest(Frozen):
         return replace(self.terms, reference=self.references.get(by))
 
     def in_class(self, name: str | None) -> MetricRequest:
-        """The request for one class, if the metric is a mean over classes; else the request."""
+        """The request; if the metric is a mean over classes, the request for the class `name`."""
         if name is None or not isinstance(self.metric, Disparity) or self.metric.per_class is None:
             return self
         terms = replace(self.terms, of_class=name)
