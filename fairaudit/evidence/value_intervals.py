@@ -409,7 +409,7 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
-    """The interval of a difference of two values of the same people; None if they cannot be paired."""
+    """The interval of a difference of two values of the same people; None if it is not paired."""
     metric = first.metric
     if first.spread:
         # Changes in each pair of groups give the change of the largest gap or smallest ratio.
