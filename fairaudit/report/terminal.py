@@ -335,7 +335,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
             picture = text_layout.draw(diagnostic.picture, page)
             parts.append([BLANK, *picture] if picture else [])
         every_part.append([wrapped(part, page) for part in parts])
-    left = room - sum(len(head) for head, *_ in every_part) - bool(shown[len(listed) :])
+    left = room - 1 - sum(len(head) for head, *_ in every_part) - bool(shown[len(listed) :])
     printed = 0
     for head, *parts in every_part:
         yield from head

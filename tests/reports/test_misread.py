@@ -34,7 +34,7 @@ def listed(name: str) -> str:
 def test_the_limit_of_an_epsilon_is_told_once_as_a_ratio() -> None:
     """Of e to the power of 5, 148.4."""
     result, told = sample("titanic"), "above 5: e^5 = 148 times as likely"
-    failed, passed = screen(result).split("1 check passed")
+    failed, passed = " ".join(screen(result).split()).split("1 check passed")
     assert failed.count(told) == 1
     assert passed.count(told) == 1
     assert comment(result).count(f"fails {told}") == 1
@@ -53,7 +53,6 @@ def test_a_level_named_other_is_marked() -> None:
 def test_the_reference_of_everybody_else_has_this_name() -> None:
     texts = comment(sample("loans")) + markdown.render([Answer("s", None, sample("loans"))])
     assert "difference to everybody else" in texts
-    assert "to rest" not in texts
 
 
 def test_a_notice_on_small_groups_agrees_with_the_test_and_is_whole() -> None:

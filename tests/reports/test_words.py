@@ -355,7 +355,8 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     limit = {"above": 0.9} if metric.get("compare") == "gap" else {"below": 0.1}
     spec = {"columns": columns, "metrics": [{**metric, "by": "each", "fail": limit}]}
     result = fairaudit.audit(spec, pl.DataFrame(rows))
-    text, both, against = told(result), " / ".join(pair), " compared with ".join(pair)
+    text, both = told(result), " / ".join(pair)
+    against = " compared with ".join(f"t={one.replace('× ', '× g=')}" for one in pair)
     (remark,) = remarks.uncovered(result)
     assert remark.endswith(f" in the other cases is {value:.3f}, by t × g: {against}")
     assert f"the worst value is {value:.4f}, by t × g: {against}" in text
