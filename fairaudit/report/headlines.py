@@ -61,7 +61,7 @@ MISLEADING_RATE = 0.1
 _FEW_GROUPS = 3
 _NEAR = 1e-9
 _MOST_LOG = 20
-"""A limit on ε is also told as a ratio if it is less than this."""
+"""A limit on ε is also shown as a ratio if it is less than this."""
 _MANY_TIMES = 2
 """The smallest ratio that is written as `2.4 times`; smaller ratios are in per cent."""
 
