@@ -47,7 +47,7 @@ from fairaudit.metrics.reasons import (
 from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP
 from fairaudit.stats import distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.stats.strata import gail_simon, pooled_variance_of_means
+from fairaudit.stats.strata import gail_simon, pooled_variance
 
 _MOST_UNDERWEIGHTED = 1000
 """A stratum is not judged if its share of the weight is this many times below that of people."""
@@ -445,7 +445,7 @@ def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
                 strict=True,
             )
         )
-        return pooled_variance_of_means(means, spreads, sizes)
+        return pooled_variance(means[0], sizes[0], means[1], sizes[1], spreads)
     reach = (np.subtract(*values.interval(_ONE_ERROR))[:, places] / 2 for values, places in sides)
     variance = np.asarray(sum(np.square(side) for side in reach))
     return None if np.isnan(variance).all() else variance

@@ -129,7 +129,7 @@ def title(finding: Finding) -> str:
     if (declared := check.terms.reference) is not None:
         group = names.describe_group(declared.group) if declared.group else declared.policy
         reference = f"to {group}"
-    elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
+    elif isinstance(metric, Disparity) and metric.reference and not metric.comparison.one_sided:
         reference = f"to the {metric.reference} group"
     heading, how = heading_of(check)
     reference = f"{how} {reference}".strip()

@@ -282,7 +282,8 @@ def comparisons(
         compare, parameters = find_comparison_id(request.metric), request.options
         aggregate, limits, is_one_sided = None, list[Limit](), False
         if isinstance(request.metric, Disparity):
-            aggregate, is_one_sided = request.metric.over_groups, not request.metric.has_other_side
+            aggregate = request.metric.over_groups
+            is_one_sided = request.metric.comparison.one_sided
         if ranges is not None and isinstance(evaluation.metric, Disparity):
             fair = ranges.range_of(evaluation.metric)
             limits = [] if fair is None else [Limit(below=fair[0]), Limit(above=fair[1])]

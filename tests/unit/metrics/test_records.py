@@ -207,7 +207,7 @@ def test_a_notion_that_no_count_gives_says_so_and_names_measures_that_are_here(
         for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
             assert metrics.find_unsupported(written) is notion
             told = metrics.suggest(written)
-            assert told.startswith(f": not here, because {notion.why}; nearest: ")
+            assert told.startswith(f": not a metric here, because {notion.why}; nearest: ")
             assert "did you mean" not in told
     assert all(metrics.find_metric(name) is not None for name in notion.nearest)
     assert notion.source
