@@ -196,8 +196,8 @@ class Formula(GroupMetric, kw_only=True):
       average under survey weights. `exact_of` returns the value of one group as a fraction if it is
       rational. `undefined` is the reason why a value may be undefined.
     - For a mean over people, `deviation_of` returns the sum of squared deviations, for Student's
-      interval. For other numbers, `ends_of` returns the interval. `size_of` returns the effective
-      size under survey weights; by default, it is Kish's.
+      interval. `ends_of` returns any other interval. `size_of` returns the effective size under
+      survey weights; by default, it is Kish's.
     - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
       the sums that it uses. `cuts_score` is true if it counts people above a score. `compares` is
       true if it already compares the group with all others, so that a gap of two such numbers has
@@ -249,6 +249,8 @@ class Formula(GroupMetric, kw_only=True):
         if self.deviation_of is None:
             return values
         deviation = self.deviation_of(counts, parameters)
+        if ends_of is not None:
+            return replace(values, deviation=deviation)
         return replace(
             values,
             deviation=deviation,
