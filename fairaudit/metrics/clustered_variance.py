@@ -185,11 +185,7 @@ def has_few_clusters(clusters: Floats) -> Marks:
 
 
 class AveragedShare(Frozen, eq=False):
-    """A share that is averaged over strata, [1, G].
-
-    `effective_n` is its effective size in independent rows; `with_other` is its correlation with
-    the average of the reference.
-    """
+    """A share averaged over strata, [1, G]: effective size, and correlation with its reference."""
 
     effective_n: Floats
     with_other: Floats

@@ -434,10 +434,9 @@ def one_against_rest(table: GroupTable) -> dict[str, GroupTable]:
 
 
 def _marked(names: Sequence[str], name: str, size: int) -> Marks:
-    """Marks the slot with this name; the slots after the names are for unknown values."""
-    return np.array(
-        [entry == name for entry in names] + [False] * (size - len(names)), dtype=np.bool_
-    )
+    # The slots after the names are for unknown values.
+    marks = [entry == name for entry in names] + [False] * (size - len(names))
+    return np.array(marks, dtype=np.bool_)
 
 
 @memoize

@@ -84,10 +84,7 @@ def _pooled_epsilon(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The interval from the ends of all groups' shares together.
-
-    If there are two classes, the ends of one class determine those of the other.
-    """
+    """The interval from the ends of all groups' shares together."""
     plain = count_classes(table, terms.minimum)
     strata, classes, _groups = plain.counts.shape
     levels = np.broadcast_to(alpha, (strata,))
@@ -96,6 +93,7 @@ def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -
         known = [shares for shares in _pool_classes(table)[z] if shares is not None]
         if among.sum() < 2 or not known:
             continue
+        # With two classes, the ends of one determine those of the other.
         count = max(int(among.sum()), 1) * (1 if classes == 2 else classes)
         ends = [shares.ends(float(levels[z]) / count) for shares in known]
         low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
