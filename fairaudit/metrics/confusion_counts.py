@@ -1,4 +1,4 @@
-"""Confusion counts per stratum and group; tables without strata, for one class, cut at a score."""
+"""Confusion counts per stratum and group; tables without strata, of one class, cut at a score."""
 
 from __future__ import annotations
 
