@@ -295,7 +295,7 @@ def average_clustered_shares(
     strata. If a side has a single cluster in a stratum, the variance is unknown, and the result is
     NaN.
     """
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     table = sides[0].clusters.table
     entries, (strata, _, _, groups) = read_entries(table), table.shape
@@ -303,7 +303,7 @@ def average_clustered_shares(
     join = sparse.csr_matrix((np.ones(len(cluster)), (cluster, np.arange(len(cluster)))))
     fold = sparse.vstack([sparse.identity(groups)] * strata)
 
-    def total(by_row: Any, factors: Floats) -> Any:  # noqa: ANN401  # sparse
+    def total(by_row: Any, factors: Floats) -> Any:  # noqa: ANN401  # a sparse matrix
         """The weighted total of each cluster over all strata: sparse [clusters, G]."""
         return (join @ by_row @ sparse.diags(factors.reshape(-1)) @ fold).tocsr()
 

@@ -64,9 +64,9 @@ class PooledClusters(Frozen, eq=False):
         times = sum(np.outer(*self.cells[cell]).astype(np.int64) for cell in cells)
         return tuple(map(tuple, np.asarray(times).tolist()))
 
-    def sum_by_row(self, slots: Slots) -> Any:  # noqa: ANN401  # sparse
+    def sum_by_row(self, slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
         """The people of these cells in each row (stratum, cluster): sparse [rows, ZG]."""
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         strata, _, _, groups = self.table.shape
         columns = np.arange(strata * groups)
@@ -133,7 +133,7 @@ class ClusteredShare(Frozen, eq=False):
         return cls(clusters, over, under, share, squares, floored), effective
 
     @property
-    def residuals(self) -> Any:  # noqa: ANN401  # sparse
+    def residuals(self) -> Any:  # noqa: ANN401  # a sparse matrix
         """The hits of each row minus the hits that are expected at the share: sparse [rows, ZG]."""
         hits, trials = map(self.clusters.sum_by_row, (self.over, self.under))
         return _subtract_expected(hits, trials, self.value)
@@ -162,7 +162,7 @@ class ClusteredShare(Frozen, eq=False):
 
     def least_correlation(self, among: Marks) -> Floats:
         """The lowest correlation of any two groups that take part, [Z, 1]; at most 0."""
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         scale = np.where(among & (self.squares > 0), 1 / np.sqrt(self.squares), 0.0)
         strata = _strata_of_rows(self.clusters.table)
@@ -173,8 +173,8 @@ class ClusteredShare(Frozen, eq=False):
         return lowest[:, None]
 
 
-def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: ANN401  # sparse
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: ANN401  # a sparse matrix
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     return hits - trials @ sparse.diags(np.nan_to_num(share).reshape(-1))
 
@@ -243,9 +243,9 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
 
 
 @memoize
-def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN401  # sparse
+def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
     """The number of people of these cells in each row (stratum, cluster): sparse [rows, ZG]."""
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     strata, _, _, groups = table.shape
     entries = read_entries(table)
@@ -285,27 +285,27 @@ class StrataOfRows(Frozen, eq=False):
         mean = np.where(self.units > 1, factor / self.units, 0.0)
         return np.concatenate([self.members.T @ factor, -mean])
 
-    def append_sums(self, totals: Any) -> Any:  # noqa: ANN401  # sparse
+    def append_sums(self, totals: Any) -> Any:  # noqa: ANN401  # a sparse matrix
         """Totals by row [rows, columns], followed by their sums in each stratum of the sample."""
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         if self.members is None:
             return totals.tocsr()
         return sparse.vstack([totals, self.members @ totals]).tocsr()
 
-    def sum_products(self, first: Any, second: Any) -> Floats:  # noqa: ANN401  # sparse
+    def sum_products(self, first: Any, second: Any) -> Floats:  # noqa: ANN401  # a sparse matrix
         """The sums of products of both sides' totals minus their stratum means, by column."""
         products = self.append_sums(first).multiply(self.append_sums(second))
         return np.asarray(products.T @ self.weights)
 
-    def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # sparse
+    def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # a sparse matrix
         """The degrees of freedom for columns of cluster sizes, [columns]: effective clusters - 1.
 
         With declared strata, they are Satterthwaite's, as if residuals were as large as these
         sizes. If all clusters have the same size, they are the number of clusters minus the number
         of strata.
         """
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         sizes = sparse.csr_matrix(sizes)
         squares = sizes.power(2)
@@ -329,7 +329,7 @@ def _strata_of_rows(table: ClusteredTable) -> StrataOfRows:
 
 def read_sample_strata(clusters: Clusters, cluster: Ints, stratum: Ints | int = 0) -> StrataOfRows:
     """The strata of the sample that contain rows of these clusters; each `stratum` has its own."""
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     if clusters.strata is None:
         return StrataOfRows(len(cluster))

@@ -367,7 +367,7 @@ HIGHEST = Comparison(
     source=citations.FAIRLEARN,
     formula="highest",
     is_max_min=True,
-    apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
+    apply=lambda highest, lowest: highest,  # noqa: ARG005  # uses only one side
     one_sided=True,
     worked="{a}",
 )
@@ -378,7 +378,7 @@ ITSELF = Comparison(
     caution="The value is 0 at parity.",
     source=citations.ZLIOBAITE,
     formula="group",
-    apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
+    apply=lambda group, reference: group,  # noqa: ARG005  # uses only one side
     range=(-1, 1),
     interval=intervals.of_itself,
     one_sided=True,

@@ -114,7 +114,7 @@ def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> E
     Dirichlet distribution depend on each other: with more than two outcomes, the tail is divided by
     their number (Bonferroni), which is valid for any dependence.
     """
-    from scipy.special import betaincinv  # noqa: PLC0415  # only who asks for it pays
+    from scipy.special import betaincinv  # noqa: PLC0415  # SciPy is only needed here
 
     classes = counts.shape[1]
     a = counts + prior

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     """The type of a field that contains a metric: documents store its name, not its functions."""
 else:
 
-    class MetricRecord(ABC):  # noqa: B024  # a name for three classes
+    class MetricRecord(ABC):  # noqa: B024  # stands for three classes
         """A metric as the type of a field: documents hold its name, not its functions."""
 
     for _record in (GroupMetric, Disparity, TableMetric):

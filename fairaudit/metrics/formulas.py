@@ -70,7 +70,7 @@ class Rate(GroupMetric, kw_only=True):
         return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
 
     @np.errstate(all="ignore")  # undefined is NaN
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # has no parameters
         """The value in every stratum and group."""
         over, under = sum_cells(counts.weighted, self.over), sum_cells(counts.weighted, self.under)
         # Each cell counts once in the share, even if a formula such as f1 contains it twice.
@@ -121,7 +121,7 @@ class Rate(GroupMetric, kw_only=True):
         """The cells in the numerator of the binomial share."""
         return self.over if self.is_proportion else self.hits
 
-    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # has no parameters
         """The value of one group as a fraction; None if the denominator is 0."""
         return self.of(counts.weighted.at(z, g))
 

@@ -299,12 +299,12 @@ def of_ranked_shares(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     return Interval((1 + interval.low) / 2, (1 + interval.high) / 2, f"{interval.method}, mapped")
 
 
-def of_itself(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
+def of_itself(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # uses only one side
     """The interval of the first value alone."""
     return None if first.ends is None else Interval(*first.ends(alpha), first.method)
 
 
-def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
+def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit contains both sides
     """The interval of a coefficient of least squares, by Student's t and the variance HC2."""
     if first.fit is None:
         return None

@@ -279,13 +279,13 @@ class PeopleCount(GroupMetric, kw_only=True):
         """The cell that is counted."""
         return self.cell or "n"
 
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # has no parameters
         """The value in every stratum and group; for a cell, `n` is the number in all four cells."""
         count = np.asarray(self._count(counts))
         n = np.asarray(counts.people.labelled) if self.cell else count
         return GroupValues(self, count.astype(np.float64), n, n.astype(np.float64))
 
-    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # has no parameters
         """The value of one group."""
         return Fraction(int(self._count(counts)[z, g]))
 
