@@ -159,7 +159,10 @@ def evaluate_to_reference(
     place: tuple[Ints | None, Marks],
     exact: ExactAt,
 ) -> Evaluation:
-    """The comparison of each group with its reference, whose index and usability is `place`."""
+    """The comparison of each group with its reference.
+
+    `place` contains the index of the reference, and marks where the reference can be used.
+    """
     index, usable = place
     values, against = both_values
     index = np.full((len(usable), 1), NO_GROUP) if index is None else index

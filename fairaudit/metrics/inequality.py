@@ -141,7 +141,7 @@ def _define(
     find_order: Callable[[Parameters], float],
     change: Callable[[Floats, Parameters], Floats] = lambda entropy, _: entropy,
 ) -> dict[str, Any]:
-    """The fields of a record whose value is a function `change` of GE(α) of this order α."""
+    """The fields of a record for a function `change` of GE(α), where `find_order` returns α."""
 
     def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Cell]:
         entropy = _entropy(_levels(counts), find_order(parameters))

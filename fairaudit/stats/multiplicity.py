@@ -293,7 +293,6 @@ def undominated(first: Floats, second: Floats) -> Ints:
 
 
 def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
-    """The indices of the groups in the first Pareto front, and of those in the second."""
     if len(first) <= _FEW:
         return _sort_fronts(first, second)
     some = np.arange(0, len(first), len(first) // _SOME)
