@@ -39,10 +39,7 @@ L = TypeVar("L", Limit, ReversalLimit)
 def leave_open(
     finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
-    """Adds reasons to a finding. The finding becomes inconclusive if one of them blocks the check.
-
-    A status that is in `unless` does not change.
-    """
+    """Adds reasons; a finding that one blocks is inconclusive, unless its status is in `unless`."""
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
     blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
     if not blocking or finding.status in unless:
@@ -54,12 +51,11 @@ def leave_open(
 def judge_subgroups(
     check: SubgroupCheck, discovery: Discovery, waived: Collection[Group]
 ) -> Finding | None:
-    """The finding of a check on subgroups. A subgroup crosses a limit if it diverges by more.
+    """The finding of a check on subgroups; None if all of them are waived.
 
-    If a limit requires significance and only subgroups that are not significant cross it, the
-    status is a warning instead of a failure, or a pass instead of a warning. `waived` subgroups
-    are not judged; the result is None if all subgroups are waived. This function does not add the
-    reasons that block the check: `list_unsearched` returns them.
+    A subgroup crosses a limit if it diverges by more. If a limit requires significance and only
+    other subgroups cross it, a failure becomes a warning, and a warning becomes a pass.
+    `list_unsearched` returns the reasons that block the check.
     """
     tested, family = discovery.of(check.rate), discovery.reported.looked_at
     if not len(tested.p):
@@ -145,10 +141,7 @@ def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[
 def _weaken(
     status: Status, limit: Limit | ReversalLimit, *, is_proven: bool
 ) -> tuple[Status, EvidenceStatus]:
-    """The status of a crossed limit and its evidence; a weaker status if the evidence is missing.
-
-    `is_proven` must be true if the limit requires no evidence.
-    """
+    """The status and the evidence of a crossed limit; a weaker status if it is not `is_proven`."""
     if is_proven:
         return status, EvidenceStatus.SUPPORTED if limit.significant else EvidenceStatus.UNASKED
     return status.in_doubt, EvidenceStatus.NOT_SIGNIFICANT

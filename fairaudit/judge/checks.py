@@ -240,10 +240,7 @@ class Check(Frozen, tag=True):
 
 
 def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | None) -> Bounds:
-    """The lowest and the highest value of a metric; None for a value without a bound.
-
-    If there is a second outcome, `against`, these are the bounds of the difference of two values.
-    """
+    """The lowest and highest value of a metric, or of its change if `against` is an outcome."""
     low, high = metric.bounds
     if isinstance(metric, Disparity) and metric.reference is None and policy is not None:
         low, high = metric.bounds_to(policy)

@@ -257,10 +257,7 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
-    """The number of people behind each value, [Z, W]; for a spread, those of all groups.
-
-    If a value uses several rates, this is the smallest of their denominators.
-    """
+    """The people in the smallest denominator of each value, [Z, W]; in a spread, of all groups."""
     among = evaluation.takes_part
     counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
     if evaluation.table_value is not None:
@@ -430,10 +427,7 @@ def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
 
 
 def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
-    """The pairs of groups that are compared, by index.
-
-    A pair is the same group twice if the value of a group is a comparison itself (`is_alone`).
-    """
+    """The compared pairs, by index; with `is_alone`, each group twice, as it is a comparison."""
     among = np.flatnonzero(leaf.takes_part[0]).tolist()
     if is_alone:
         return [(g, g) for g in among]
@@ -443,10 +437,7 @@ def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
 
 
 def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
-    """The variance in each stratum of a value, or of a difference of two values; None if unknown.
-
-    A side has the values of groups, and the indices [P] of the groups that are compared.
-    """
+    """The variance of a value, or of a difference of two, in each stratum; None if unknown."""
     is_of_means = all(values.binomial or values.deviation is not None for values, _ in sides)
     if is_of_means and len(sides) > 1:
         means, sizes, spreads = (

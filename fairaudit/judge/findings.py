@@ -39,9 +39,8 @@ MOST_EXACT = 1000
 class Breach(Frozen):
     """A value beyond the limit, with its group (for a spread: no group) and its stratum.
 
-    `backing` says whether the value has the evidence that the limit requires. `between` contains
-    the group, or for a spread both groups. `lower` is set if the value is the size of a negative
-    difference.
+    `backing` says whether the value has the required evidence. `between` contains the group, or
+    both groups of a spread. `lower` is set if the value is the size of a negative difference.
     """
 
     group: Group
@@ -65,10 +64,9 @@ class Breach(Frozen):
 
 @declare_subjects(row="part group stratum value ahead")
 class Departure(Frozen):
-    """A group over the limit of a check by one part of the metric: a rate or an outcome.
+    """A group over the limit of a check by one part of the metric, which may not decide the check.
 
-    Another group may decide the check. In a spread, the group is compared with the lowest group if
-    `ahead` is set, and otherwise with the highest group.
+    In a spread, it is compared with the lowest group if `ahead`, otherwise with the highest group.
     """
 
     part: str
@@ -244,11 +242,7 @@ class Finding(Frozen):
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields contradictions between the fields.
-
-        `exact` must be equal to the value, `limit` must be a limit of the check, and `practice`
-        requires two sides.
-        """
+        """Yields contradictions of the exact value, the limit, or `practice` without two sides."""
         check = self.check
         exact = None if self.estimate is None else self.estimate.exact
         if exact is not None and not math.isclose(exact, self.value or 0.0, abs_tol=1e-12):
@@ -278,10 +272,10 @@ class Finding(Frozen):
 
     @property
     def people_without_bounds(self) -> int:
-        """The number of people with a missing value whose effect on the status has no bounds.
+        """The people with a missing value whose effect on the status has no bounds.
 
-        For a search these are all people with a missing value, for other checks only people of
-        unknown stratum. The number is 0 if the status cannot become worse.
+        They are people of unknown stratum; for a search, all people with a missing value. The
+        number is 0 if the status cannot become worse.
         """
         could_be_worse = {Status.PASS, Status.WAIVED, *([Status.WARN] if self.check.fail else [])}
         if self.left_out is None or self.status not in could_be_worse:

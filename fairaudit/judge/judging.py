@@ -42,11 +42,10 @@ from fairaudit.metrics.terms import INCLUDING_GROUP, Minimum
 class LimitOutcome(Frozen):
     """The status that follows from the limits of a check, and the values that cause it.
 
-    `limit` is the limit that decides; None if all values pass. `breaches` are all values beyond
-    this limit, with their evidence. `deciding` are the values that determine the status. `untested`
-    are values that cannot be judged because the required evidence is unavailable. `backing` is the
-    evidence for the deciding values. `unproven` is set if values are beyond a limit, but all of
-    them lack the evidence that this limit requires.
+    `limit` decides; None if all values pass. `breaches` are all values beyond it, with their
+    evidence. `deciding` are the values that determine the status, and `backing` is their evidence.
+    `untested` values lack evidence because it is unavailable. `unproven` is set if values are
+    beyond a limit, but all of them lack the evidence that it requires.
     """
 
     status: Status = Status.PASS
@@ -61,11 +60,7 @@ class LimitOutcome(Frozen):
 def apply_limits(
     fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
-    """The result of the worst limit that is crossed with the required evidence.
-
-    If there is no such limit, it is the result of the first limit that is crossed without the
-    required evidence, or for which the evidence does not support a pass.
-    """
+    """The result of the worst limit crossed with evidence, otherwise of the first one in doubt."""
     found, unproven = LimitOutcome(), False
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
@@ -177,10 +172,7 @@ def explain_untested(
 
 
 def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None:
-    """The value farthest beyond the limit; among equals the one with most people, then the first.
-
-    The result is None if there are no values.
-    """
+    """The value farthest beyond the limit; among equals, of most people, then the first."""
     if not entries:
         return None
     excess = limit.find_excess(np.array([entry.value for entry in entries]))
@@ -203,9 +195,8 @@ def judge(
 
     Without `evidence`, the tests of the check are a separate family. `left_out` are groups that the
     data contains and the evaluation does not. `doubts` are reasons why the whole check cannot be
-    evaluated. For any setting of `undefined`, a doubt makes the check inconclusive, unless its
-    status is in `failing`. A value beyond its limit makes the check inconclusive, too, if the
-    required evidence is unavailable.
+    evaluated. A doubt, or a value over its limit whose required evidence is unavailable, makes the
+    check inconclusive for any setting of `undefined`. A doubt does not change a `failing` status.
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"
@@ -407,9 +398,8 @@ def doubt_left_out(
 ) -> list[NotEvaluated]:
     """The reason why a check cannot be evaluated if it leaves out too many people or groups.
 
-    More than half of all people are too many, and so are half of the people of a judged group. The
-    spec can accept more with `accept_left_out`. People of unknown outcome do not count if the
-    bounds in `missing` show that the status cannot change.
+    Half of the people of a judged group, or more than half of all people, are too many, unless the
+    spec accepts more. People of unknown outcome do not count if bounds show a certain status.
     """
     proven = missing is not None and missing.low is not None and not missing.turns
     but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out

@@ -83,10 +83,7 @@ class LeftOutGroup(Frozen):
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The larger of two shares that are left out: of the people and of the weight of the group.
-
-        People left out for the reason `but` do not count.
-        """
+        """The larger share left out of its people or its weight, without the reason `but`."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -129,10 +126,7 @@ class LeftOutPeople(Frozen):
         return max(_find_share(self.reasons, self.of_people, but), groups)
 
     def find_loser(self, share: Fraction, but: LeftOutReason | None = None) -> LeftOutGroup | None:
-        """The judged group that loses most; None if no group loses `share` or more.
-
-        People left out for the reason `but` do not count.
-        """
+        """The judged group that loses the largest share, if this is at least `share`."""
         losers = [group for group in self.by_group if group.find_share(but) >= share]
         return max(losers, key=lambda group: group.find_share(but), default=None)
 
@@ -168,10 +162,7 @@ def _add_weights(reasons: Iterable[LeftOutPart]) -> float | None:
 
 
 class Outsiders(NamedTuple):
-    """People whom one rule removes from the audit.
-
-    `everybody` is a table of them as one group, `by_group` a table by the groups of a check.
-    """
+    """People whom one rule removes from the audit, as one group and by the groups of a check."""
 
     reason: LeftOutReason
     everybody: GroupTable
@@ -333,10 +324,9 @@ def _make_part(
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
-    """The people in the denominator of the metric and their weight, as [2, Z, G].
+    """The people in the denominator of the metric and their weight, [2, Z, G].
 
-    `numbers` are the people of a table, and their weights. For a metric at a threshold of the
-    score, the denominator has all people of the table.
+    For a metric at a threshold of the score, the denominator has all people of the table.
     """
     terms = evaluation.terms
     if terms.at is not None:

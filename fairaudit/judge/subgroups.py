@@ -38,9 +38,8 @@ class SearchScope(Frozen):
 class SubgroupSearch(Frozen):
     """A request to search subgroups by rates of one outcome.
 
-    The levels of the columns `over` define the subgroups. A subgroup has at most `depth` conditions
-    and at least `min_size` people in the denominator of its rate. At most `top` subgroups are
-    listed for each rate.
+    The levels of the columns `over` define subgroups of at most `depth` conditions, with at least
+    `min_size` people in the denominator. At most `top` subgroups are listed for each rate.
     """
 
     rates: tuple[Rate, ...]
@@ -69,8 +68,7 @@ class Everybody(Frozen):
     """The counts of all people for a rate, including people of unknown groups.
 
     `over / under` is their rate. `n` is the number of people whose label and prediction are known
-    (if the rate uses them). The size P(g) of a subgroup in the paper of Kearns et al. is a share of
-    `n`.
+    (if the rate uses them). The size P(g) of Kearns et al. is a share of `n`.
     """
 
     over: int
@@ -201,8 +199,7 @@ class _Columns:
     def count_unsearched(self, rate: Rate, searched: Mapping[str, Ints]) -> int:
         """The people in a denominator who have no searched level of any column.
 
-        Levels of single columns are enough, because they contain all members of larger
-        combinations.
+        Single columns are enough, because they contain all members of their combinations.
         """
         covered = np.zeros(len(self._cube.people), dtype=np.bool_)
         for name, column in self._columns.items():
@@ -415,10 +412,7 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
 
 
 class TestedSubgroups(Frozen, eq=False, dict=True):
-    """All subgroups [S] of one rate, with p-values; `adjusted` is corrected for the whole search.
-
-    `is_exact` marks subgroups with an exact test.
-    """
+    """All subgroups [S] of one rate, with p-values; `adjusted` is for the whole search."""
 
     entries: CountedSubgroups
     inference: Inference
@@ -438,11 +432,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return own - Fraction(everybody.over, everybody.under)
 
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
-        """The intervals of divergences.
-
-        Newcombe's interval of the difference from all other people is multiplied by their share of
-        all people, which gives the difference from everybody.
-        """
+        """The intervals of divergences: Newcombe's for all others, times the others' share."""
         sample, others = _sample_with_others(self.entries, entries)
         low, high = gap_interval(*sample[:2], *others[:2], self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]
@@ -530,10 +520,7 @@ def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample
 def _find_parents(
     entries: CountedSubgroups, children: Ints, only: Sequence[Grouping] | None = None
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Pairs of arrays: indices in `children`, and the entries of larger groups that contain them.
-
-    `only` restricts the larger groups to these combinations of columns.
-    """
+    """Indices in `children`, and entries of larger groups that contain them, by column sets."""
     for names, place in entries.slices.items():
         places = np.flatnonzero((children >= place.start) & (children < place.stop))
         if not len(places) or len(names) == 1:

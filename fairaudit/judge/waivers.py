@@ -53,10 +53,7 @@ class Waiver(Frozen):
         return today <= self.expires
 
     def covers(self, breach: Breach) -> bool:
-        """Whether the value is about the group, or about a pair that contains it.
-
-        A subgroup of the group counts as the group.
-        """
+        """Whether a value is about the group or its subgroup, or about a pair that contains one."""
         levels = set(self.group)
         return bool(levels) and any(levels <= set(group) for group in breach.between)
 
@@ -87,12 +84,11 @@ Rejudge = Callable[[Exclusion], Finding | None]
 
 
 def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Finding:
-    """The finding after the waivers of its check are applied. Pass no waivers that have expired.
+    """The finding after the waivers of its check, which have not expired, are applied.
 
-    The status is `waived` if no other value is beyond a limit. Otherwise the result is the finding
-    of the other values. A spread is judged again without the waived group, because the next pair
-    may be beyond the limit, too. If fewer than two groups are left to compare, the check is
-    inconclusive.
+    It is `waived` if no other value is beyond a limit, otherwise it is the finding of other values.
+    A spread is judged again without the waived group, because the next pair may be over the limit.
+    The check is inconclusive if fewer than two groups are left.
     """
     waived: dict[Waiver, list[Breach]] = {}
     remaining: Finding | None = finding

@@ -24,10 +24,7 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_MINIMUM, Correction, I
 
 
 class ReversalKind(StrEnum):
-    """The change of a gap within strata, the strongest first.
-
-    The first three kinds are reversals. The others are notes: the gap does not change its sign.
-    """
+    """The change of a gap within strata, strongest first; the last three are notes."""
 
     EVERY_STRATUM = "every_stratum"
     ADJUSTED = "adjusted"
@@ -87,10 +84,7 @@ An odds ratio of 1.05 is 1.2 points at a rate of 50 %, 0.4 points at 10 % and 0.
 
 @declare_subjects(row="over under n scale")
 class GroupRate(Frozen):
-    """A rate of one group: numerator, denominator, and the number of people `n`.
-
-    With weights, numerator and denominator are sums of weights times `scale`.
-    """
+    """A rate of one group: numerator and denominator (with weights, times `scale`), and people."""
 
     over: int = field(name="numerator")
     under: Annotated[int, POSITIVE] = field(name="denominator")
@@ -136,12 +130,12 @@ class Stratum(Frozen):
 class CombinedStrata(Frozen):
     """The results of both groups for all strata together; a number is None if it is undefined.
 
-    `p` is from the Cochran–Mantel–Haenszel test. `odds_low` and `odds_high` are the ends of the
-    interval of the common odds ratio (Robins, Breslow & Greenland). `difference` is the common
-    difference; its interval (Sato) has the ends `difference_low` and `difference_high`.
-    `homogeneity` is Breslow & Day's p of equal odds ratios. `interaction` is Gail & Simon's p of
-    gaps that all have the same sign. `opposite` is the one-sided p of gaps that all have the sign
-    of the gap overall. The last two tests assume the variance of a gap of 0 in each stratum.
+    `p` is from the Cochran–Mantel–Haenszel test. The common odds ratio (Robins, Breslow &
+    Greenland) is between `odds_low` and `odds_high`, the common `difference` (Sato) between
+    `difference_low` and `difference_high`. `homogeneity` is Breslow & Day's p of equal odds ratios,
+    `interaction` Gail & Simon's p of gaps that all have one sign, and `opposite` the one-sided p of
+    gaps that all have the sign of the gap overall. The last two assume the variance of a gap of 0
+    in each stratum.
     """
 
     p: float | None
@@ -159,8 +153,8 @@ class CombinedStrata(Frozen):
 class ExplainedShare(Frozen):
     """The share of a gap that the mix of strata explains: 1 - standardized / crude.
 
-    If the share is below 0, the standardized gap is wider; if it is above 1, the standardized gap
-    has the opposite sign. `low` and `high` are None if the interval is unbounded.
+    Below 0, the standardized gap is wider; above 1, it has the opposite sign. The ends of an
+    unbounded interval are None.
     """
 
     value: float = field(name="share")
@@ -178,16 +172,15 @@ class ExplainedShare(Frozen):
 class Reversal(Frozen):
     """Two groups of one attribute whose gap changes within strata, and the numbers of the change.
 
-    All differences are the first group's rate minus the second group's rate. They use people
-    without missing values in strata that both groups share. `crude` is the gap overall, and
-    `crude_p` is the p-value of its test. `composition` is the part of the gap that follows from the
-    different mix of strata, and `within` is the rest of the gap. `standardized` is the gap if both
-    groups have the mix of strata of both groups together. `adjusted` is set if the standardized gap
-    has the opposite sign. `significance` is the test of the claim of the kind, corrected for all
-    comparisons of the scan. `opposite_weight` is the share of the people who are in strata whose
-    gap has the opposite sign. `off_support` are the strata that only one of both groups has.
-    `incomplete` is the number of people without a known stratum. `explained` is the share of the
-    gap that the mix of strata explains.
+    All differences are the first group's rate minus the second group's rate, for people without
+    missing values in strata that both groups share. `crude` is the gap overall, and `crude_p` the
+    p-value of its test. `composition` is the part of the gap that follows from the different mix of
+    strata, and `within` the rest. `standardized` is the gap if both groups have the mix of strata
+    of both together, and `adjusted` is set if this gap has the opposite sign. `significance` is the
+    test of the claim of the kind, for all comparisons of the scan. `opposite_weight` is the share
+    of the people in strata with a gap of the opposite sign. `off_support` are strata of only one
+    group. `incomplete` people have no known stratum. `explained` is the share of the gap that the
+    mix explains.
     """
 
     rate: str
@@ -252,9 +245,8 @@ class Reversal(Frozen):
     def is_not_left(self, alpha: float) -> bool:
         """Whether the gap overall is significant, and no significant gap is left after adjustment.
 
-        The p-value of the gap overall is corrected for all comparisons of the scan (Bonferroni).
-        After adjustment, the Mantel-Haenszel difference has the opposite sign, or its uncorrected
-        test is not significant.
+        The p-value overall is corrected for all comparisons of the scan (Bonferroni). The adjusted
+        Mantel-Haenszel difference has the opposite sign, or is not significant by its own test.
         """
         joined, crude = self.joined, self.crude_p
         if joined is None or joined.difference is None or joined.p is None or crude is None:
@@ -293,8 +285,7 @@ class Reversal(Frozen):
 class ScanScope(Frozen):
     """The settings of a scan: the columns `by` of groups, conditioning columns, and minimum gaps.
 
-    A gap does not count if the difference of the rates is below `min_gap`, or if the odds ratio is
-    below `min_odds_ratio`.
+    A gap counts if it reaches both `min_gap`, in rates, and `min_odds_ratio`.
     """
 
     by: Grouping
@@ -312,9 +303,8 @@ class ScanScope(Frozen):
 class ScannedPairs(Frozen):
     """The compared pairs of groups of one attribute, for each of the conditioning columns `given`.
 
-    These are all pairs of `groups`, or the pairs of each group with the `reference`, without the
-    pairs in `apart`, which share fewer than two strata. `apart` is None if there are too many pairs
-    to list.
+    These are all pairs of `groups`, or each group with the `reference`, without the pairs `apart`,
+    which share fewer than two strata. None means too many `apart` pairs to list.
     """
 
     rate: str = field(name="metric")
@@ -350,8 +340,7 @@ class Scanned(Frozen):
 class ReversalScan(Frozen):
     """The request of a scan: rates of one outcome, attributes with groups, conditioning columns.
 
-    A gap counts if the difference of the rates is at least `floor` and the odds ratio at least
-    `odds`.
+    A gap counts if it reaches both `floor`, in rates, and the odds ratio `odds`.
     """
 
     rates: tuple[Rate, ...]
@@ -389,11 +378,10 @@ class Compared(Frozen, eq=False):
 class ScanResult(Frozen):
     """The reversals that a scan found, the compared pairs, and the groups that were not compared.
 
-    The keys of `compared` are rate, attribute and conditioning columns. `too_many` are the reasons
-    why parts of the scan were skipped because of their size. `untested` is the number of pairs that
-    were not tested for opposite gaps in strata. `repeated` is the number of reversals that are not
-    in `found`, because a scan with fewer conditioning columns shows a reversal of the same pair
-    that is at least as strong and as significant.
+    The keys of `compared` are rate, attribute and conditioning columns. `too_many` are reasons why
+    too large parts of the scan were skipped. `untested` is the number of pairs that were not tested
+    for opposite gaps in strata. `repeated` is the number of unlisted reversals: fewer conditioning
+    columns show them at least as strongly and as significantly.
     """
 
     found: tuple[Reversal, ...] = ()
@@ -405,10 +393,7 @@ class ScanResult(Frozen):
     pairs: tuple[ScannedPairs, ...] = ()
 
     def narrow(self, scope: ScanScope, rate: str | None = None) -> ScanScope:
-        """The scope without attributes and columns for which no pair was compared.
-
-        If `rate` is given, only comparisons by this rate count.
-        """
+        """The scope without attributes and columns for which no pair was compared (by a rate)."""
         known = [key for key, one in self.compared.items() if one.pairs and rate in {None, key[0]}]
         columns = {*(by for _, by, _ in known)}, {*(given for *_, given in known)}
         by = tuple(name for name in scope.by if name in columns[0])

@@ -38,10 +38,7 @@ NEAR = 1e-9
 
 
 def find_excess(p: Floats, q: Floats, floor: Fraction, odds: Fraction) -> Floats:
-    """The smaller of the distances by which gaps exceed two limits: of points, and of odds ratios.
-
-    The odds ratio is compared in cross products. A distance is negative if the gap is smaller.
-    """
+    """The distance by which gaps exceed both limits: of points, and of odds (as cross products)."""
     high, low = np.maximum(p, q), np.minimum(p, q)
     crossed = high * (1 - low) - float(odds) * low * (1 - high)
     return np.asarray(np.minimum(high - low - float(floor), crossed))
@@ -161,10 +158,7 @@ class PairCounts(Frozen, dict=True):
         return signs
 
     def has_wide_gaps_of_both_signs(self, floor: Fraction, odds: Fraction) -> bool:
-        """Whether the mean gap of the strata with a positive gap counts, and so does the negative.
-
-        A gap counts if it exceeds `floor` and `odds`.
-        """
+        """Whether the mean positive and the mean negative gap of strata both exceed the limits."""
         p, q = self.shares
         for side in (self._signs > 0, self._signs < 0):
             if not side.any():
@@ -193,8 +187,7 @@ def list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> li
 def choose_kind(pair: PairCounts, scan: ReversalScan, *, interacts: bool) -> ReversalKind | None:
     """The strongest kind whose conditions the gaps meet; None if there is no kind.
 
-    `suspected` in `scanning.py` chooses the pairs that are tested. If you add a kind, `suspected`
-    must include its pairs.
+    If you add a kind, `suspected` in `scanning.py` must choose its pairs.
     """
     crude, standardized = pair.crude, pair.standardized
     wide, adjusted_wide = crude.is_wide_enough(scan), standardized.is_wide_enough(scan)
@@ -352,10 +345,7 @@ def find_explained_share(
 def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
-    """The reversals with p-values corrected for all `comparisons` of their scan.
-
-    A comparison without a reversal has a p-value of 1.
-    """
+    """The reversals with p-values corrected for all `comparisons`; the others count as p = 1."""
     names, p = [], np.ones(max(comparisons, len(reversals)))
     for index, reversal in enumerate(reversals):
         kind, joined = reversal.kind, reversal.joined

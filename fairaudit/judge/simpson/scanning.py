@@ -59,9 +59,8 @@ def scan_reversals(
 ) -> ScanResult:
     """All reversals and notes of a scan, the most important first.
 
-    Reversals come before notes. Within both, the order is: significant before not significant, the
-    stronger kind, the larger swing. `table` returns the table of groups for columns of groups,
-    conditioning columns and an outcome.
+    Reversals come before notes, then significant ones, the stronger kind, the larger swing. `table`
+    returns a table by groups, conditioning columns and outcome.
     """
     reversals: list[Reversal] = []
     compared: dict[tuple[str, str, Grouping], Compared] = {}
@@ -111,11 +110,7 @@ def scan_reversals(
 
 
 def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
-    """The reversals without those that fewer conditioning columns show as well, in order.
-
-    A reversal is left out if the same pair has a reversal given some of its conditioning columns
-    that is at least as strong and as significant.
-    """
+    """The reversals in order, without those that fewer columns show as strongly and as surely."""
     shown = {
         (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
             reversal.kind.strength,
@@ -162,8 +157,7 @@ def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata:
 class _PairScan:
     """The pairs of groups of one attribute, given some columns, compared by one rate.
 
-    Groups are indices in the table `within`, and a pair is two indices. `large` are the groups that
-    are large enough. Arrays [large, large] have a row and a column for each of them.
+    A group is its index in the table `within`; `large` are the groups that are large enough.
     """
 
     def __init__(
