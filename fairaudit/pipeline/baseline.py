@@ -177,11 +177,10 @@ _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
 class PreviousFinding(Frozen):
-    """The finding of a check in an earlier report.
+    """The finding of a check in an earlier report; `crossed` are its values without a waiver.
 
-    `crossed` are the values beyond the limit that no waiver covers. `own` are the values of all
-    judged groups; a spread has one value for each stratum. `worse_off` are the worse-off groups of
-    spreads that were beyond the limit.
+    `own` are the values of all judged groups; a spread has one value for each stratum. `worse_off`
+    are the worse-off groups of spreads that were beyond the limit.
     """
 
     finding: Finding
@@ -327,8 +326,7 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
 def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]:
     """The values of the groups that a check judged, if the report lists them.
 
-    If several entries of the report have the value of the check, a group must have the same value
-    in all of these entries.
+    If several entries have the value of the check, a group must have the same value in all of them.
     """
     decisive = _value_of(finding.estimate)
     if decisive is None:
@@ -481,9 +479,9 @@ def _judge_others(
 ) -> dict[Breach, Finding]:
     """The values of fallen groups that do not decide the check, with the findings of these values.
 
-    A fallen group is newly or farther over the limit. To find its value, all other groups over the
-    limit are excluded, except the group it is compared with. Values without the required evidence
-    are not listed.
+    A fallen group is newly or farther over the limit. Its value is found by excluding all other
+    groups over the limit, except the group it is compared with. Values without evidence do not
+    count.
     """
     waived, found = tuple(row.group for row in finding.waived), dict[Breach, Finding]()
     limit = finding.check.fail
@@ -533,8 +531,6 @@ def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlie
     group = _find_worse_off(breach, finding)
     if group and (group, frozenset(breach.stratum)) not in previous.worse_off:
         return True
-    if math.isinf(breach.value) or math.isinf(was.value):
-        return math.isinf(breach.value) and not math.isinf(was.value)
     sign = -1 if side.above is None else 1
     if breach.exact is not None and was.exact is not None:
         return sign * (breach.exact - was.exact) > Fraction(earlier.tolerance)
@@ -546,8 +542,7 @@ def list_possibly_worse(
 ) -> list[UncertainValue] | None:
     """The values that could be over the limit and worse than before; None without bounds.
 
-    A spread could also be between other groups, unless there are only two groups and missing values
-    cannot bring them to parity.
+    A spread of more than two groups, or a spread that could reach parity, may be between others.
     """
     check, previous = finding.check, baseline.checks[finding.check.id]
     assert isinstance(check, Check)
