@@ -49,6 +49,18 @@ _SEPARATES = re.compile(r", | × |; | / |: |\w\s*=|^[\"']|^\s|\s$")
 """What we set between names, and where a quoted one begins."""
 
 
+_BARE_WORDS = frozenset(
+    {
+        *("yes", "no", "true", "false", "none", "null", "na", "n/a", "unknown"),
+        *("(unknown)", "not", "missing", "any", "all"),
+    }
+)
+"""Levels that many columns have: they do not show which column they belong to."""
+
+_REMAINING = {"other", "others", "rest", "remaining", "everybody else", "everyone else", "else"}
+"""Levels that a reader may take for everybody outside a group."""
+
+
 @lru_cache(maxsize=4096)
 def name(text: str, most: int = MOST) -> str:
     r"""A name as part of a sentence: one printable line of at most `most` columns.
@@ -116,6 +128,23 @@ def describe_group(pairs: tuple[tuple[str, str], ...]) -> str:
     names = ((quoted if "=" in column else name)(column) for column, _ in pairs)
     levels = (name(level) for _, level in pairs)
     return ", ".join(map("=".join, zip(names, levels, strict=True))) or "everybody"
+
+
+def people(levels: tuple[tuple[str, str], ...]) -> str:
+    """A group in a headline: its levels, with the column if a level alone is unclear.
+
+    `female × Black`, but `COW=6` and `disabled=yes`, and `race 'Other'`, which is not all others.
+    """
+    parts = []
+    for column, level in levels:
+        if level.casefold().removeprefix("all ").removeprefix("the ") in _REMAINING:
+            parts.append(f"{name(column)} {quoted(level)}")
+            continue
+        # A number, a letter or "yes" is not understood without the name of its column.
+        is_word = sum(sign.isalpha() for sign in level) > 1
+        is_clear = is_word and level.casefold() not in _BARE_WORDS
+        parts.append(name(level) if is_clear else describe_group(((column, level),)))
+    return " × ".join(parts) or "everybody"
 
 
 def width(text: str) -> int:

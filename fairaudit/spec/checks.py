@@ -461,7 +461,9 @@ def _expand_presets(
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
         noun = "measure" if len(used) == 1 else "measures"
-        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}: {listing(used, 3)}"
+        only = f", a limit for {preset.metrics[0]} alone" if shape.limits else " without a limit"
+        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}{only}: "
+        text += listing(used, 3)
         text += f"; the data has no columns for {listing(others, 3)}" if others else ""
         text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
