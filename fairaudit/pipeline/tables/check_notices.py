@@ -323,11 +323,12 @@ def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -
         weights = weights / np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1)
         is_diluted = leaf.judged[0] & (people >= _MOST_OF_GROUP) & (weights < people * _LITTLE)
         for z, g in np.argwhere(is_diluted).tolist():
+            average = f"averages over {' × '.join(given)} ({request.terms.average})"
             text = (
                 f"{100 * people[z, g]:.0f} % of {describe_group(leaf.strata.groups[g])} are in "
-                f"{describe_group(leaf.strata.strata[z])}, which has only {100 * weights[z, g]:.1f} % of "
-                f"the weight in averages over {' × '.join(given)} ({request.terms.average}): "
-                f"compare this stratum by `given` without `average`"
+                f"{describe_group(leaf.strata.strata[z])}, which has only "
+                f"{100 * weights[z, g]:.1f} % of the weight in {average}: compare this stratum by "
+                "`given` without `average`"
             )
             if text not in told:
                 told.add(text)
