@@ -295,8 +295,8 @@ def check_interval(row: dict[str, Any], record: Metric | None) -> None:
     assert low <= row["value"] <= high
     assert low < high
     least, most = record.bounds if record else (None, None)
-    assert least is None or low >= least - 1e-12
-    assert most is None or high <= most + 1e-12
+    assert least is None or low >= float(least) - 1e-12
+    assert most is None or high <= float(most) + 1e-12
 
 
 def test_a_score_in_standard_deviations_has_a_test_and_no_interval() -> None:
