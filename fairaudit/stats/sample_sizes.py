@@ -166,6 +166,8 @@ def linearised(
         # If the weights of people with one value are very uneven, they do not depend on the value:
         # people with another value and large weights may be missing by chance.
         few |= (2 * own_size < n).any(axis=0)
+        # If a value has no people, their weight is unknown.
+        few |= np.equal(n, 0).any(axis=0)
         # The variance is at most that of people who all have the largest weight.
         plain = np.fmin(plain, np.where(heaviest > 0, total / heaviest, np.inf))
         few &= plain < n.sum(axis=0)
