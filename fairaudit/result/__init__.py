@@ -22,22 +22,17 @@ from fairaudit.judge.subgroups import Subgroups
 from fairaudit.judge.waivers import WaiverOutcome
 from fairaudit.metrics.terms import Inference, Minimum
 from fairaudit.result.rows import (
-    Calibration,
     ComparisonRow,
     Curve,
     Definition,
     EpsilonReading,
     FeatureRow,
     GroupRow,
-    LatticeEntry,
     LatticeRow,
-    LocalRate,
     LocalRates,
     ModelChange,
     RateRow,
     ScoreRow,
-    Threshold,
-    definition,
 )
 
 SCHEMA_VERSION = "3.0"
@@ -477,46 +472,3 @@ class Verification(Frozen):
     def exit_code(self) -> int:
         """1 if there are faults, otherwise 0."""
         return int(bool(self.faults))
-
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "Answer",
-    "AuditResult",
-    "Calibration",
-    "CheckPreview",
-    "ColumnPreview",
-    "ColumnReading",
-    "ComparisonRow",
-    "Cost",
-    "Curve",
-    "DataFile",
-    "Definition",
-    "DryRun",
-    "EpsilonReading",
-    "FailOn",
-    "FeatureRow",
-    "GroupRow",
-    "GroupingPreview",
-    "LatticeEntry",
-    "LatticeRow",
-    "LevelPreview",
-    "LocalRate",
-    "LocalRates",
-    "ModelChange",
-    "Profile",
-    "Provenance",
-    "RateRow",
-    "ResultOrError",
-    "ScoreRow",
-    "Summary",
-    "TableFault",
-    "Threshold",
-    "UnreadCell",
-    "Verdict",
-    "Verification",
-    "definition",
-    "exit_code",
-    "is_open",
-    "list_notices",
-]

@@ -34,7 +34,8 @@ from fairaudit.pipeline.tables.lattice import (
 )
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
-from fairaudit.result import AuditResult, ColumnReading, Definition, Provenance, definition
+from fairaudit.result import AuditResult, ColumnReading, Provenance
+from fairaudit.result.rows import Definition, definition
 from fairaudit.spec import MetricRequest, value_of
 
 _EXAMPLES = 5
