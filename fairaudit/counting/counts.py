@@ -138,11 +138,12 @@ class PartialCounts(Frozen, eq=False):
             if key not in levels:
                 levels[key] = unite_levels(own.levels for own in tabled if own.key == key)
         weights = [part.weights for part in parts if part.weights is not None]
+        measures = {
+            name: [getattr(one, name) for one in parts] for name in ("kept", "rows", "people")
+        }
         return {
             "keys": keys,
-            "kept": np.concatenate([part.kept for part in parts]),
-            "rows": np.concatenate([part.rows for part in parts]),
-            "people": np.concatenate([part.people for part in parts]),
+            **{name: np.concatenate(values) for name, values in measures.items()},
             "weights": RawWeights.join(weights) if weights else None,
             "scores": {
                 column: RawScores.join(

@@ -68,7 +68,7 @@ def count_groups(
     """
     import polars as pl
 
-    from fairaudit.counting.routes import scan
+    from fairaudit.counting.routes import polars_route
     from fairaudit.counting.sources.batches import Batch, own
 
     texts = {name: _column(tables, place, len(columns)) for place, name in enumerate(columns)}
@@ -79,7 +79,7 @@ def count_groups(
     frame = pl.DataFrame({**series, own("times"): rows})
     batch = Batch(frame.lazy(), frame.schema, (name,), times=own("times"))
     try:
-        return scan.count_batch(batch, plan)
+        return polars_route.count_batch(batch, plan)
     except FairauditError:
         return None
 

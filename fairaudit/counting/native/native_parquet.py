@@ -102,7 +102,6 @@ class _File(NamedTuple):
         return [self.cells, *self.tables]
 
     def counted(self, plan: Plan) -> PartialCounts:
-        """The counts of the cells that occur."""
         levels = {key: own.levels for key, own in zip(plan.every_key, self.keys, strict=False)}
         cells, codes = self.cells.occurring()
         known = [tuple(self.keys[number].levels) for number in self.cells.keys]
@@ -230,7 +229,6 @@ def _count_groups(
     refused, queue, lock, stopped = set[str](), iter(jobs), threading.Lock(), threading.Event()
 
     def take_job() -> _Job | None:
-        """The next job; None after the last job, or after a stop."""
         with lock:
             return None if stopped.is_set() else next(queue, None)
 

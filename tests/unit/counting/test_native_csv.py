@@ -26,7 +26,7 @@ from fairaudit.counting import polars_engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.native import native_csv
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.routes import scan
+from fairaudit.counting.routes import polars_route
 from fairaudit.counting.sources import csv_reader
 from fairaudit.counting.sources.files import Files
 from fairaudit.pipeline.plan_builder import plan
@@ -182,7 +182,7 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(native_csv.LineBlocks, "read", told)
-    for reader in (csv_reader.check_lines, scan.count):
+    for reader in (csv_reader.check_lines, polars_route.count_files):
         monkeypatch.setattr(f"{reader.__module__}.{reader.__name__}", refused)
     assert count_data(PLAN, path).read == 1000
     assert read == len("x,y,1,z\n") * 1000
