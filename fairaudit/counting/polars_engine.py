@@ -494,7 +494,7 @@ def _join_parts(
         sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),
         route=route,
     )
-    weight = counts.weight
+    weight = None if counts.weights is None else counts.weights.total
     if weight is not None and sum(weight.values.tolist()) // weight.scale >= MOST_PEOPLE:
         what = "the sum of the weights does not fit into 64 bits"
         hint = "check the weight column, or divide all weights by the same number"

@@ -195,7 +195,7 @@ class Cube(Frozen, eq=False, dict=True):
             mass=inside.add(self.weight.values) if self.weight else people,
             weightless=None if self.weightless is None else inside.add(self.weightless),
             scale=self.weight.scale if self.weight else 1,
-            squares=squares.plain() / squares.scale if squares else None,
+            squares=squares.values.astype(np.float64) / squares.scale if squares else None,
             known=known_groups(layout.group_keys, layout.groups),
             known_strata=known_groups(layout.stratum_keys, layout.strata),
             amounts={

@@ -155,7 +155,7 @@ def _describe_provenance(audit: Audit) -> Provenance:
         rows=cube.ledger.read,
         route=counts.route,
         cube_sha256=fingerprint.hexdigest(),
-        weight_error=counts.weight_error,
+        weight_error=counts.weights.error if counts.weights else 0.0,
         created=audit_task.time_of_run(),
         clusters=None if cube.clusters is None else cube.clusters.count,
         draws=None if draws is None else draws.path,

@@ -25,15 +25,14 @@ from fairaudit.counting.sources import (
     Reader,
     SourceFile,
     csv_reader,
-    excel,
     parquet_files,
     reader_of,
 )
 from fairaudit.counting.sources.posterior_files import read_draws
 from fairaudit.spec import load
 
-READERS: tuple[Reader, ...] = (csv_reader, parquet_files, excel)
-"""Here the type checker sees that they are readers."""
+READERS: tuple[Reader, ...] = (csv_reader, parquet_files)
+"""The type checker sees here that they are readers."""
 
 DRAWS = {
     "draw": ["1", "1", "2", "2"],

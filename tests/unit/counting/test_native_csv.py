@@ -560,14 +560,12 @@ def test_weights_and_people_are_the_sums_of_their_rows(
                 continue
             fixed = [round(value * 10**9) for value in own]
             roots = [round(value * 10**6) for value in own]
-            assert counts.weight is not None
-            assert counts.squares is not None
-            of_weights = [int(value) for value in counts.weight.values[is_level]]
-            of_squares = [int(value) for value in counts.squares.values[is_level]]
-            assert [Fraction(x, counts.weight.scale) for x in of_weights] == [
-                Fraction(sum(fixed), 10**9)
-            ]
-            assert [Fraction(x, counts.squares.scale) for x in of_squares] == [
+            assert counts.weights is not None
+            weight, squares = counts.weights.total, counts.weights.squares
+            of_weights = [int(value) for value in weight.values[is_level]]
+            of_squares = [int(value) for value in squares.values[is_level]]
+            assert [Fraction(x, weight.scale) for x in of_weights] == [Fraction(sum(fixed), 10**9)]
+            assert [Fraction(x, squares.scale) for x in of_squares] == [
                 Fraction(sum(root * root for root in roots), 10**12)
             ]
 
