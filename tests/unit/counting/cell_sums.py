@@ -24,8 +24,8 @@ def sums(cells: Counts) -> dict[tuple[object, ...], list[Fraction]]:
         group = tuple(key.levels[code] if key.levels else code for key, code in codes)
         measured = [Fraction(int(cells.rows[at])), Fraction(int(cells.people[at]))]
         weights = cells.weights
-        for one in () if weights is None else (weights.total, weights.squares):
-            measured.append(Fraction(int(one.values[at]), one.scale))
+        sums = () if weights is None else (weights.total, weights.squares)
+        measured += [Fraction(int(one.values[at]), one.scale) for one in sums]
         old = found.get(group, [Fraction(0)] * len(measured))
         found[group] = [one + two for one, two in zip(old, measured, strict=True)]
     return found
