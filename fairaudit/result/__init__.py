@@ -153,7 +153,7 @@ class ColumnReading(Frozen):
 
 @declare_subjects(
     nobody="definitions fail_on earlier burdens stages reversals_off positives",
-    anybody="compared scanned",  # reveal which groups are large enough
+    anybody="compared scanned",  # both show which groups are large enough
     never="subgroups model_changes features local_rates balance readings",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",

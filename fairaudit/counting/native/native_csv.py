@@ -184,7 +184,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     if tables is None:
         return None
-    lines = sum(table.lines for table in tables)  # each is a record
+    lines = sum(table.lines for table in tables)  # each line is a record
     counted = None if plan is None or counts is None else (plan, counts)
     return replace(file.with_lines(lines + form.other_lines), records=lines, counts=counted)
 

@@ -134,7 +134,7 @@ class _File(NamedTuple):
             chunk = group.chunks[column.number]
             content = read_bytes(descriptor, chunk.start, chunk.stop)
             if self.source.unproven and not are_sound(kernel, content, chunk):
-                prove(self.source)  # reports the fault, or finds none
+                prove(self.source)  # raises an error, or finds no fault
             return *value_pages(kernel, content, chunk), chunk.leaf.is_optional
 
         pages = [read(key) for key in self.keys]
