@@ -364,7 +364,6 @@ def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str,
 def _describe_appearance(
     groups: _TestedGroups, index: int, adjusted: float, family: int
 ) -> Appearance:
-    """The appearance of one tested group, with the gaps to all other people and in each parent."""
     group, terms = int(groups.indices[index]), groups.searched.terms
     subset, inference = groups.subsets[groups.by], terms.inference
     gap = subset.compare_with_others(group, inference)

@@ -309,7 +309,6 @@ def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
 def _stack_spread_tests(
     evaluation: Evaluation, values: GroupValues, joint_tests: Sequence[JointTest]
 ) -> Tests:
-    """The joint tests of a spread, and the p-values of pairs beyond a limit."""
     key = find_test_key(values, evaluation)
     return stack_strata(joint_tests, key, lambda is_beyond: make_pair_filter(evaluation, is_beyond))
 

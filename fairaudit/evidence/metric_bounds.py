@@ -321,7 +321,6 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
 def _bound_comparison(
     metric: GroupMetric | Disparity, evaluation: Evaluation, placement: Placement
 ) -> Ends:
-    """The bounds of a rate, or of one comparison of a rate."""
     values = evaluation.group_values
     if values is None:
         raise NoBounds("the value is not a rate of people")

@@ -308,7 +308,6 @@ def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) 
 
 
 def _write_all_ranges(estimate: Estimate, ranges: Sequence[Ends], z: int, g: int) -> Estimate:
-    """The estimate with the `ranges` of its value, and of its numerator and denominator."""
     estimate = write_masked_range(estimate, ranges[0] if ranges else None, z, g)
     counts = ((int(low[z, g]), int(high[z, g])) for low, high in ranges[1:])
     return replace(estimate, **dict(zip(("numerators", "denominators"), counts, strict=False)))

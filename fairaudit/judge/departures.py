@@ -5,7 +5,6 @@ A baseline and `compare` use them to find groups that are newly or farther over 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -130,9 +129,6 @@ def find_fallen(
         was = known.get(key)
         if was is None:
             fallen[row] = None
-        elif math.isinf(was.value) or math.isinf(row.value):
-            if math.isinf(row.value) and not math.isinf(was.value):
-                fallen[row] = was.value
         elif limit.excess(row.value) - limit.excess(was.value) > tolerance + _ROUNDING:
             fallen[row] = was.value
     return fallen

@@ -280,12 +280,6 @@ def _find_on_other_side(
     return []
 
 
-_UNTESTED = {
-    EvidenceStatus.UNTESTED,
-    EvidenceStatus.ONLY_TOGETHER,  # all groups together differ, but this value is not significant
-}
-
-
 def _status_of_gaps(
     check: Check, not_evaluated: Sequence[NotEvaluated], *, has_values: bool
 ) -> Status:
@@ -305,7 +299,8 @@ def status_of_unevaluated(finding: Finding) -> Status:
     if not isinstance(finding.check, Check):
         is_open = any(item.blocks for item in finding.not_evaluated)
         return Status.INCONCLUSIVE if is_open else Status.PASS
-    if any(breach.backing in _UNTESTED for breach in finding.crossed):
+    undecided = {EvidenceStatus.UNTESTED, EvidenceStatus.ONLY_TOGETHER}
+    if any(breach.backing in undecided for breach in finding.crossed):
         return Status.INCONCLUSIVE
     return _status_of_gaps(finding.check, finding.not_evaluated, has_values=True)
 

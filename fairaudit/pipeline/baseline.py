@@ -54,7 +54,6 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
-from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.result import AuditResult
 from fairaudit.result.rows import GroupKey, IndexedRows, deciding_key, find_entries, index_rows
@@ -177,11 +176,10 @@ _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
 class PreviousFinding(Frozen):
-    """The finding of a check in an earlier report.
+    """The finding of a check in an earlier report; `crossed` are its values without a waiver.
 
-    `crossed` are the values beyond the limit that no waiver covers. `own` are the values of all
-    judged groups; a spread has one value for each stratum. `worse_off` are the worse-off groups of
-    spreads that were beyond the limit.
+    `own` are the values of all judged groups; a spread has one value for each stratum. `worse_off`
+    are the worse-off groups of spreads that were beyond the limit.
     """
 
     finding: Finding
@@ -327,10 +325,9 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
 def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]:
     """The values of the groups that a check judged, if the report lists them.
 
-    If several entries of the report have the value of the check, a group must have the same value
-    in all of these entries.
+    If several entries have the value of the check, a group must have the same value in all of them.
     """
-    decisive = _value_of(finding.estimate)
+    decisive = finding.value
     if decisive is None:
         return {}
     entries = [
@@ -345,10 +342,6 @@ def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]
     }
     crossed = {breach_key(breach)[:2]: breach.signed_value for breach in finding.crossed}
     return {**agreed, deciding_key(finding): decisive, **crossed}
-
-
-def _value_of(estimate: Estimate | None) -> float | None:
-    return None if estimate is None or math.isnan(estimate.value) else estimate.value
 
 
 def breach_key(breach: Breach) -> _BreachKey:
@@ -454,7 +447,7 @@ def compare(
     before = Before(
         baseline.earlier,
         was.status.value,
-        _value_of(was.estimate),
+        was.value,
         _worse_by(finding, own),
         worse=worse,
         reversals=new,
@@ -481,9 +474,9 @@ def _judge_others(
 ) -> dict[Breach, Finding]:
     """The values of fallen groups that do not decide the check, with the findings of these values.
 
-    A fallen group is newly or farther over the limit. To find its value, all other groups over the
-    limit are excluded, except the group it is compared with. Values without the required evidence
-    are not listed.
+    A fallen group is newly or farther over the limit. Its value is found by excluding all other
+    groups over the limit, except the group it is compared with. Values without evidence do not
+    count.
     """
     waived, found = tuple(row.group for row in finding.waived), dict[Breach, Finding]()
     limit = finding.check.fail
@@ -533,8 +526,6 @@ def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlie
     group = _find_worse_off(breach, finding)
     if group and (group, frozenset(breach.stratum)) not in previous.worse_off:
         return True
-    if math.isinf(breach.value) or math.isinf(was.value):
-        return math.isinf(breach.value) and not math.isinf(was.value)
     sign = -1 if side.above is None else 1
     if breach.exact is not None and was.exact is not None:
         return sign * (breach.exact - was.exact) > Fraction(earlier.tolerance)
@@ -546,8 +537,7 @@ def list_possibly_worse(
 ) -> list[UncertainValue] | None:
     """The values that could be over the limit and worse than before; None without bounds.
 
-    A spread could also be between other groups, unless there are only two groups and missing values
-    cannot bring them to parity.
+    A spread of more than two groups, or a spread that could reach parity, may be between others.
     """
     check, previous = finding.check, baseline.checks[finding.check.id]
     assert isinstance(check, Check)

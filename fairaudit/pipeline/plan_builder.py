@@ -130,10 +130,10 @@ def watch_sentinels(plan: Plan) -> Plan:
     """The plan with additional edges, which separate sentinels and odd dates from other values.
 
     A sentinel is a number that may stand for a missing value. Rows of small weights, and numbers in
-    per cent if cuts are below 100, are also counted separately. Recoding adds all these counts up
-    again. In a column with cuts, sentinels are far above all cuts, or negative if no cut is
-    negative. For a column of the filter, the numbers in the filter are the cuts. A numeric outcome
-    has no cuts, so `notice_sentinels` compares sentinels with the mean of all other numbers.
+    per cent if cuts are below 100, are also counted separately. Recoding adds these counts up
+    again. Sentinels are far above all cuts, or negative if no cut is negative. For a column of the
+    filter, its numbers are the cuts. For a numeric outcome, `notice_sentinels` uses the mean of
+    other numbers.
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
@@ -256,7 +256,6 @@ def described_key(spec: Spec, name: str) -> Key:
 
 
 def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
-    """The key of an attribute, or of the classes of an outcome."""
     source = (counted.column.value, counted.is_cut)
     return next(key for key in keys if (key.column, key.is_cut) == source)
 

@@ -176,11 +176,10 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     """The counts without rows of totals, as if the filter removed them; adds a notice on each.
 
     Only tables of counts have such rows. A level is a total if it has as many people as all other
-    levels together, and one of two conditions holds: its name means a total, or the numbers are
-    equal in each combination of the other columns and so large that this is unlikely by chance. A
-    filter may remove parts of a total, so the numbers may also be equal before the filter. If the
-    numbers are equal only up to rounding, or some combinations lack the level, only a notice is
-    added.
+    levels together, and if its name means a total or the numbers are equal in each combination of
+    the other columns, and so large that this is unlikely by chance. The numbers may also be equal
+    before a filter, which may remove parts of a total. If they are equal only up to rounding, or
+    some combinations lack the level, the only effect is a notice.
     """
     plan, people, masked = counts.plan, counts.people, counts.kept == MASKED
     for name, levels, codes, others in _list_text_columns(counts, spec) if plan.is_table else ():

@@ -77,12 +77,12 @@ class LostGroup(Frozen):
 class Cells:
     """The raw cells with audited `codes` [C, K], and marks [C] of the cells that stay or leave.
 
-    `seen` marks the cells that the filter does not remove, and `stays` the cells of the cube. `why`
-    is the number in `reasons` of the reason why a cell leaves; a reason is a column and a rule.
-    `others` marks the cells that leave only by `others: drop`, `missing` the cells that leave
-    because a value is missing. `roles` maps each role whose missing values drop rows to the key of
-    `missing` that says so. `is_fitted` is set if bins or strata are fitted to the rows that stay.
-    `threshold` is `suppress_below`: smaller numbers of people are raised.
+    `seen` cells are not removed by the filter, and the cells that `stays` marks are in the cube.
+    `why` is the number of the reason to leave in `reasons` (a column and a rule). `others` marks
+    the cells that leave only by `others: drop`, `missing` those with a missing value. `roles` maps
+    each role whose missing values drop rows to its key in `missing`. `is_fitted` is set if bins or
+    strata are fitted to the rows that stay. Numbers of people below `threshold` (`suppress_below`)
+    are raised.
     """
 
     def __init__(self, counts: Counts, axes: Sequence[Axis], spec: Spec) -> None:

@@ -30,10 +30,9 @@ DROP = -3
 class Axis(Struct):
     """A recoded column: its key, a code for each cell, and marks of the cells without a value.
 
-    `rule` is the key in `missing:` that sets the `policy` of the column. `words` are the texts that
-    mean missing in this column, in addition to the tokens of the spec. `alike` are the sets of
-    levels with similar spelling. `joined` are the codes after these levels are joined; None without
-    such levels.
+    `rule` is the key in `missing:` that sets the `policy`. `words` mean missing in this column, in
+    addition to the tokens of the spec. `alike` are the sets of levels with similar spelling, and
+    `joined` the codes after these are joined; None without such levels.
     """
 
     key: KeyColumn

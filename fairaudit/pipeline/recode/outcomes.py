@@ -144,8 +144,7 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """A notice for each column with numbers that likely mean missing, such as 999 or -1.
 
-    Such a number is reported if almost no other number is more extreme, and in a numeric outcome,
-    if it is far from the mean.
+    Almost no other numbers are more extreme, and a numeric outcome has a mean far from them.
     """
     cut = {one.column.value for one in spec.groupable if one.is_cut}
     cut |= {one.column.value for one in spec.outcomes if one.is_cut}

@@ -158,10 +158,7 @@ class Distribution(Frozen, eq=False):
         codes: Ints,
         chosen: Sequence[Group] | None,
     ) -> tuple[Ints, tuple[Group, ...]]:
-        """The number of the group of each entry, and the groups; -1 for a group not in `chosen`.
-
-        Without `chosen`, all groups are used.
-        """
+        """The number of the group of each entry (-1 if it is not `chosen`), and the groups."""
         columns = [self.columns[name] for name in names]
         shape = (len(codes), len(columns))
         audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
@@ -205,10 +202,7 @@ def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
 
 
 class AttributeNumbers(Frozen, eq=False):
-    """The ascending values `at` [B] of a numeric attribute, with people and selected people.
-
-    `people` are the people with a known outcome, and `hits` the people who are selected.
-    """
+    """The ascending values `at` [B] of an attribute, with `people` of known outcome and `hits`."""
 
     attribute: str
     of: str
@@ -380,7 +374,7 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
         )
         if cube is None:
             continue
-        column = [key.name for key in cube.keys].index(name)
+        (column,) = cube.places([name])
         codes, unknown = cube.codes[:, column], list(cube.keys[column].unknown)
         n = int(cube.people[(codes == NO_LEVEL) | np.isin(codes, unknown)].sum())
         if n:

@@ -44,10 +44,9 @@ def _widen_undefined(values: Iterable[Value], estimate: Estimate | None) -> list
 def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
     """The result of an audit without any count of 1 to `threshold` - 1 people.
 
-    It hides small counts, and more counts until readers cannot exclude that each small count is
-    large. It also hides all numbers that are computed from hidden counts. A notice names tables
-    that are hidden because the problem is too large. See Hundepool et al., Statistical Disclosure
-    Control (2012), ch. 4.
+    It hides small counts, more counts until each small count could be large, and all numbers that
+    depend on hidden counts. A notice names tables that are hidden because the problem is too large.
+    See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
     """
     return Redaction(result, audit, threshold).publish()
 

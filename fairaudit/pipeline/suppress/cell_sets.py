@@ -85,8 +85,7 @@ class GroupCells(Frozen, dict=True):
 class MetricCells(Frozen):
     """The sets of cells that a metric of a group counts, in the group and in everybody.
 
-    `small` marks the cells whose people `min_size` counts. `has_all_groups` is set if the metric
-    also has values of groups that are smaller.
+    `min_size` counts the people of the `small` cells. With `has_all_groups`, no group is too small.
     """
 
     own: tuple[Marks, ...]
@@ -319,12 +318,11 @@ def _join(parts: Iterable[MetricCells]) -> MetricCells:
 class ScoreSource:
     """A score of a result: its histograms, the `points` that cut it, and its pieces in the cells.
 
-    The points are the thresholds `at`, the thresholds of predictions, and the median; a point
-    belongs to the part above it. `cut` are the histograms of the people whom numbers that use a
-    point count; `by_label` says whether they count people by label. `outcomes` are the outcomes
-    with this score. `sides` marks the positive bins of each outcome that is a cut of the score.
-    `steps` are the thresholds of the curves. The `pieces` of the histograms are numbered over all
-    scores, starting with `first`.
+    The points are the thresholds `at`, the thresholds of predictions, and the median; each belongs
+    to the part above. `cut` are the histograms of the people whom numbers at a point count,
+    `by_label` if they do so by label. `outcomes` have this score. `sides` marks the positive bins
+    of each outcome that is a cut of the score. `steps` are the thresholds of curves. The `pieces`
+    of histograms are numbered over all scores, starting with `first`.
     """
 
     def __init__(
@@ -399,8 +397,8 @@ class ScoreSource:
     def number_pieces(self, *, with_steps: bool) -> Ints:
         """The number of the piece of the score that each bin is in.
 
-        A piece is a tenth of the range, or a part of a tenth between two points. A score of at most
-        twenty values has a piece for each value.
+        A piece is a part of a tenth of the range between two points, or a single value of at most
+        twenty.
         """
         first = self.histograms[0]
         bins = first.bins

@@ -41,11 +41,10 @@ _OF_NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL, Requirement.NUMERI
 class Value(Frozen):
     """A number of a report: its metrics, its table, and the groups that it is computed from.
 
-    `groups` are the groups that it compares; None means all groups that take part. `stratum=None`
-    means all strata. `wide` is set if it depends on all people of the table, including groups that
-    do not take part. `everybody` is set if it depends on the totals of the stratum. `pairs` is set
-    if each group is compared with a group that the spec names. `cut` is set if the number depends
-    on a cut of the score.
+    `groups` are the compared groups, None for all groups that take part; `stratum=None` means all
+    strata. `wide` is set if it depends on all people of the table, even of groups that do not take
+    part, `everybody` if it depends on the totals of the stratum, and `pairs` if each group is
+    compared with a group that the spec names. `cut` is set if it depends on a cut of the score.
     """
 
     metrics: tuple[Number, ...]
@@ -74,10 +73,9 @@ class Value(Frozen):
 class Support:
     """Finds the counts that the rows of a result depend on, as the numbers of sets of cells.
 
-    A comparison does not depend on a group below `min_size`. But a reader of the comparison knows
-    that the group has fewer people, which is a bound that the proof must respect. If this bound
-    alone shows that a group is small, the comparison counts as dependent on the group, so that it
-    is hidden.
+    A comparison does not depend on a group below `min_size`. But readers of the comparison know
+    that the group has fewer people, a bound that the proof must respect. If the bound alone shows
+    that a group is small, the comparison counts as dependent on it, and is hidden.
     """
 
     def __init__(

@@ -54,10 +54,10 @@ class PrintedItem(Frozen):
 
 
 class Protection(Frozen):
-    """Whether each item may be printed, in `shown`.
+    """Whether each item may be printed (`shown`).
 
-    Tables by more than `widest` columns are hidden because the problem is too large; None if no
-    table had to be hidden for this reason.
+    Tables by more than `widest` columns are hidden because the problem is too large; None: no
+    table.
     """
 
     shown: tuple[bool, ...]
@@ -93,9 +93,8 @@ def protect(
 class _System(Frozen, eq=False):
     """The printed counts as equations; cells that no equation distinguishes are one unknown.
 
-    `matrix` is [counts, unknowns], and `sums` the right side: the people after the first person of
-    each cell. `of_cell` is the unknown of each cell. `bounded` is [bounds, unknowns], and `most`
-    the right side of these inequalities.
+    `matrix` is [counts, unknowns], and `sums` its right side: people after the first of each cell.
+    `of_cell` is the unknown of each cell. `bounded` is [bounds, unknowns], `most` its right side.
     """
 
     counts: tuple[int, ...]
