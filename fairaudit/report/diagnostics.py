@@ -25,7 +25,8 @@ from fairaudit.report.finding_facts import labelled
 from fairaudit.report.pictures import MOST_CHECKED, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import digits_of, explain_marks, limit_rules, rate_interval
 from fairaudit.report.text_layout import padded, side_by_side
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, RateRow
 
 
 class Level(StrEnum):
