@@ -363,9 +363,8 @@ def find_opposite_strata(
         if own is None or not pairs or (other is None and not leaf.spread and not is_alone):
             continue
         first, second = np.transpose(pairs)
-        # For a pooled reference, `other` has its value at the index of the compared group. For an
-        # extreme reference, the pair has the group that is extreme in the average, even if
-        # another group is extreme in a stratum.
+        # A pooled reference has its value at the index of the compared group. An extreme reference
+        # is the group that is extreme in the average, even if another one is in a stratum.
         side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
         q = np.full_like(r, parity) if is_alone else q

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.base.errors import Place
+from fairaudit.base.errors import FailOn, Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import ComparisonPart
@@ -15,7 +15,8 @@ from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
 from fairaudit.metrics import Comparison, Disparity, find_comparison, find_metric, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
-from fairaudit.result import AuditResult, ComparisonRow, FailOn, LatticeEntry, Verdict
+from fairaudit.result import AuditResult, Verdict
+from fairaudit.result.rows import ComparisonRow, LatticeEntry
 
 _TONES = {
     Status.PASS: Tone.GOOD,

@@ -42,7 +42,7 @@ from fairaudit.metrics.paired_counts import correlate_outcomes, count_pairs
 from fairaudit.metrics.reasons import undefined_reason
 from fairaudit.metrics.terms import NO_GROUP, NO_MINIMUM, Reference, ReferencePolicy
 from fairaudit.pipeline.tables.audit import Tables, list_places, list_rates, write_estimate
-from fairaudit.result import ComparisonRow, GroupRow, ModelChange, RateRow
+from fairaudit.result.rows import ComparisonRow, GroupRow, ModelChange, RateRow
 from fairaudit.spec import MetricRequest
 
 _SAME = 1e-12
