@@ -186,8 +186,8 @@ class Cells:
             counts.rows[stays],
             people[stays],
             self.ledger,
-            counts.weight and staying(counts.weight),
-            counts.squares and staying(counts.squares),
+            None if counts.weights is None else staying(counts.weights.total),
+            None if counts.weights is None else staying(counts.weights.squares),
             {
                 name: amount.transform(lambda n: n[stays], staying)
                 for name, amount in self.added.items()
@@ -371,8 +371,8 @@ class Cells:
                 case _:
                     becomes = "not known: counted wherever this column is not needed"
             aside.append(self._line(unknown, axis.column, becomes))
-        if counts.weight is not None and not self.threshold:
-            weightless = self.stays & (counts.weight.values == 0) & (counts.people > 0)
+        if counts.weights is not None and not self.threshold:
+            weightless = self.stays & (counts.weights.total.values == 0) & (counts.people > 0)
             if weightless.any():
                 reason = "weight 0: counted as people, and in no rate"
                 aside.append(self._line(weightless, str(counts.plan.weight), reason))
