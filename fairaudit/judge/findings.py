@@ -269,6 +269,11 @@ class Finding(Frozen):
         return self.people_without_bounds > 0 or (bounds is not None and bounds.may_turn)
 
     @property
+    def could_change(self) -> bool:
+        """Whether missing values could change the verdict of a check that does not fail."""
+        return self.may_turn and self.status in {Status.PASS, Status.WARN, Status.WAIVED}
+
+    @property
     def people_without_bounds(self) -> int:
         """The missing people of a check that does not fail, whose effect no bounds show.
 

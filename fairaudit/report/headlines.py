@@ -140,8 +140,7 @@ def most_left_out(findings: Iterable[Finding]) -> str:
 
 def turning(findings: Iterable[Finding]) -> str:
     """The checks that do not fail, and whose verdict missing values could change; empty if none."""
-    passed = {Status.PASS, Status.WARN, Status.WAIVED}
-    turns = [one.check.id for one in findings if one.may_turn and one.status in passed]
+    turns = [finding.check.id for finding in findings if finding.could_change]
     ids = [*map(names.line, dict.fromkeys(turns))]
     what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"
     return f"{what}: {numbers.first_few(ids, _FEW_GROUPS)}" if ids else ""

@@ -151,24 +151,28 @@ def _compare_findings(
         group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
     )
     lost += _list_unsearched(was, then.result, now.result)
-    new = tuple(
-        group for group in _list_decisive(finding) if not _is_judged(group, was, then.result)
-    )
+    judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
+    new = _list_new(finding, *judged, is_tested=is_tested)
+    if finding.subgroup is not None:
+        levels = [(level,) for level in finding.subgroup.group]
+        new = tuple(level for level in levels if not _is_judged(level, was, then.result))
     if lost and change.way is Direction.BETTER:
         verb = "is" if len(lost) == 1 else "are"
         why = f"not tested: {_name(lost)} decided it and {verb} not judged any longer"
         change = _without_test(change, why)
-    if new and change.way is Direction.WORSE:
+    new = new if change.way is Direction.WORSE else ()
+    if new:
         verb = "was" if len(new) == 1 else "were"
         change = _without_test(change, f"not tested: {_name(new)} {verb} not judged before")
     groups = [
         replace(group, change=change) if group.decided and group.decides else group
         for group in groups
     ]
-    judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
     gone = judged[0].keys() - judged[1] if judged[1] else ()
     unjudged = tuple(sorted(judged[0][key] for key in gone))
-    return CheckChange(was, finding, change, lost=lost, unjudged=unjudged, groups=tuple(groups))
+    return CheckChange(
+        was, finding, change, lost=lost, unjudged=unjudged, groups=tuple(groups), new=new
+    )
 
 
 def list_behind(
@@ -263,6 +267,24 @@ def _find_judged(finding: Finding, result: AuditResult) -> dict[GroupKey, Group]
         and frozenset(name for name, _ in row.stratum) == given
     }
     return {key: group for key, group in judged.items() if key not in not_evaluated}
+
+
+def _list_new(
+    finding: Finding,
+    before: Mapping[GroupKey, Group],
+    after: Mapping[GroupKey, Group],
+    *,
+    is_tested: bool,
+) -> tuple[Group, ...]:
+    """The groups, with their stratum, that determine a check and that it did not judge before.
+
+    If no single group does, these are all new groups of a value without a test. Empty if the
+    earlier result does not list groups.
+    """
+    fresh = after.keys() - before if before else set()
+    deciding = [group_key(group, finding.stratum) for group in _list_decisive(finding)]
+    chosen = deciding or ([] if is_tested else sorted(fresh, key=after.__getitem__))
+    return tuple(after[key] for key in chosen if key in fresh)
 
 
 def _name(groups: Sequence[Group]) -> str:
