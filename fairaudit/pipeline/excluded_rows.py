@@ -19,7 +19,7 @@ from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
 from fairaudit.judge.judging import worst_status
 from fairaudit.judge.left_out import Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Evaluation, Requirement, find_metric
+from fairaudit.metrics import Evaluation, Metric, Requirement, find_metric
 from fairaudit.metrics.reasons import describe_groups
 from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check
 
@@ -272,9 +272,7 @@ def find_idle_roles(
     The roles `prediction` and `score` stand for those of all `models` together. With several
     models, no check needs all of them, so these roles are always idle.
     """
-    metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
-    assert metric is not None
-    needs, is_alone = metric.requirements, [check.of] == [*models]
+    needs, is_alone = find_measure(check).requirements, [check.of] == [*models]
     needs_score = isinstance(check, Check) and _needs_score(check)
     is_cut = isinstance(check, Check) and check.terms.at is not None
     needed = {
@@ -283,6 +281,13 @@ def find_idle_roles(
         "score": is_alone and needs_score,
     }
     return frozenset(role for role in roles if not needed.get(role))
+
+
+def find_measure(check: AnyCheck) -> Metric:
+    """The metric of a check, or the rate of a search."""
+    metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
+    assert metric is not None
+    return metric
 
 
 def _needs_score(check: Check) -> bool:

@@ -152,7 +152,11 @@ def _compare_findings(
     )
     lost += _list_unsearched(was, then.result, now.result)
     judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
-    new = _list_new(finding, *judged, is_tested=is_tested)
+    fresh = judged[1].keys() - judged[0] if judged[0] else set()
+    deciding = {group_key(group, finding.stratum) for group in _list_decisive(finding)}
+    if deciding or is_tested:  # no single group decides an aggregate, but all new ones together
+        fresh &= deciding
+    new = tuple(sorted(judged[1][key] for key in fresh))
     if finding.subgroup is not None:
         levels = [(level,) for level in finding.subgroup.group]
         new = tuple(level for level in levels if not _is_judged(level, was, then.result))
@@ -267,24 +271,6 @@ def _find_judged(finding: Finding, result: AuditResult) -> dict[GroupKey, Group]
         and frozenset(name for name, _ in row.stratum) == given
     }
     return {key: group for key, group in judged.items() if key not in not_evaluated}
-
-
-def _list_new(
-    finding: Finding,
-    before: Mapping[GroupKey, Group],
-    after: Mapping[GroupKey, Group],
-    *,
-    is_tested: bool,
-) -> tuple[Group, ...]:
-    """The groups, with their stratum, that determine a check and that it did not judge before.
-
-    If no single group does, these are all new groups of a value without a test. Empty if the
-    earlier result does not list groups.
-    """
-    fresh = after.keys() - before if before else set()
-    deciding = [group_key(group, finding.stratum) for group in _list_decisive(finding)]
-    chosen = deciding or ([] if is_tested else sorted(fresh, key=after.__getitem__))
-    return tuple(after[key] for key in chosen if key in fresh)
 
 
 def _name(groups: Sequence[Group]) -> str:
