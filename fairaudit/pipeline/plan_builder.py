@@ -109,14 +109,8 @@ AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
 }
 """The edges that separate each of these, and infinity, from all other numbers."""
 
-_OF_WEIGHTS = (
-    Edge(Decimal(0), beyond=True),
-    *(Edge(Decimal(10) ** power) for power in range(-17, 9, 3)),
-)
-"""The edges that separate rows of weight 0, and weights that differ by a factor of 1,000.
-
-A weight that is negligible is 10,000 times smaller than the mean, wherever the mean is.
-"""
+_OF_WEIGHTS = (Edge(Decimal(0), beyond=True), *(Edge(Decimal(10) ** n) for n in range(-17, 9, 3)))
+"""The edges that separate rows of weight 0, and weights that differ by a factor of 1,000."""
 
 PER_CENT = (
     Edge(Decimal(0), beyond=True),

@@ -96,11 +96,11 @@ def left_out(finding: Finding) -> str:
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))
     text = f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
-    check, of_outcome = finding.check, _LEFT_OUT[LeftOutReason.UNKNOWN_OUTCOME]
+    check, words, reasons = finding.check, {**_LEFT_OUT}, list[str]()
     if isinstance(check, Check) and Requirement.FEATURES in check.metric.requirements:
-        of_outcome = "without an outcome or a feature"
-    words = _LEFT_OUT | {LeftOutReason.UNKNOWN_OUTCOME: of_outcome}
-    reasons = []
+        words[LeftOutReason.UNKNOWN_OUTCOME] = "without an outcome or a feature"
+    if isinstance(check, SubgroupCheck):  # it has no strata
+        words[LeftOutReason.UNKNOWN_STRATUM] = "without a feature"
     for part in people.reasons:
         number = f"{part.people:,} " if part.people and len(people.reasons) > 1 else ""
         between = "; " if any(group[1:] for group in part.groups) else ", "

@@ -64,10 +64,7 @@ _SURE_DIGITS = 6
 _NOTABLE_DIGITS = 2
 """The digits in which they agree by chance once in a hundred tables."""
 _ROUNDED_DIGITS = 4
-"""The same for numbers that agree only up to rounding, or only where the level occurs.
-
-Two digits are enough for them if even a group of half of all people agrees so rarely by chance.
-"""
+"""The same for numbers that agree only up to rounding, or only where the level occurs."""
 _ROUNDED_MEAN = 0.005
 """The relative error of a sum that is computed from a printed mean."""
 _COUNTED_TWICE = "if its rows are totals, people are counted twice: leave them out with `filter`"
@@ -217,10 +214,9 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
 
 
 def _find_margins(counts: Counts, spec: Spec) -> list[tuple[str, str]]:
-    """Columns with totals in rows of one column each, and their levels that mean all others.
+    """Columns with totals in rows such as (a, all, all), (all, x, all), with their levels for all.
 
-    Such rows are (a, all, all), (all, x, all), (all, all, u), and perhaps (all, all, all). With
-    three or more columns, each of these levels has at least half of the people.
+    With three or more columns, each of these levels has at least half of the people.
     """
     columns = {one.column.value: one.name for one in (*spec.protected, *spec.strata)}
     there, majority = (counts.kept == 1) & (counts.people > 0), list[tuple[int, int]]()
@@ -323,10 +319,9 @@ def _find_sums(
             agreeing = np.atleast_1d(sizes[code] if is_alike else own[mine])
             digits = np.log10(1 + agreeing / (unit + 2 * off[code] if off[code] else 1)).sum()
             # How rarely a group of half of all people is so near to the sum of the others.
-            near = 2 * (off[code] + unit) / np.sqrt(4 * np.pi * agreeing)
-            rarity = -np.log10(np.minimum(near, 1)).sum()
+            chance = np.minimum(2 * (off[code] + unit) / np.sqrt(4 * np.pi * agreeing), 1).prod()
             least = _NOTABLE_DIGITS if is_exact else _ROUNDED_DIGITS
-            if digits >= least or (not is_exact and rarity >= _NOTABLE_DIGITS):
+            if digits >= least or (not is_exact and chance <= 10**-_NOTABLE_DIGITS):
                 yield code, is_exact, is_exact and digits >= _SURE_DIGITS
 
 
