@@ -93,7 +93,7 @@ def clusters(random: Generator, runs: int) -> Iterator[Study]:
     """A rate, and the difference and ratio of two equal rates, in clusters of unequal size."""
     points: dict[str, list[Point]] = {}
     for (name, sizes), rate, alike in product(_CLUSTERS.items(), _RATES, _ALIKE):
-        draw = partial(_clustered, random, rate, sizes, alike, runs)
+        draw = partial(clustered, random, rate, sizes, alike, runs)
         few = sum(sizes) * min(rate, 1 - rate)
         _add(points, draw, f"{name} at {rate}, correlation {alike}", rate, few)
     yield from _studies(points, "clusters")
@@ -128,9 +128,9 @@ def models(random: Generator, runs: int) -> Iterator[Study]:
     points: dict[str, list[Point]] = {}
     alarms: dict[str, list[Point]] = {}
     for (name, (sizes, first, second)), alike in product(_MODELS.items(), _CORRELATIONS):
-        joint = _judged_twice(random, sizes, first, second, alike, runs)
-        sides = _two_tables(joint)
-        truth = _two_tables(_expected(sizes, first, second, alike))
+        joint = judged_twice(random, sizes, first, second, alike, runs)
+        sides = two_tables(joint)
+        truth = two_tables(_expected(sizes, first, second, alike))
         setting = f"{name}, correlation {alike}"
         of_groups = zip(sizes, first, second, strict=True)
         few = min(n * min(*pair, 0.5) / 2 for n, *pair in of_groups)
@@ -164,14 +164,14 @@ def _metric(name: str) -> Metric:
     return found
 
 
-def _chances(first: float, second: float, alike: float) -> Floats:
+def joint_chances(first: float, second: float, alike: float) -> Floats:
     """The chances of neither, the second alone, the first alone, both: as correlated as may be."""
     both = first * second + alike * np.sqrt(first * (1 - first) * second * (1 - second))
     both = min(both, first, second)
     return np.array([1 - first - second + both, second - both, first - both, both])
 
 
-def _judged_twice(random: Generator, sizes: Sequence[int], first: Sequence[float],
+def judged_twice(random: Generator, sizes: Sequence[int], first: Sequence[float],
                   second: Sequence[float], alike: float, runs: int) -> Ints:  # fmt: skip
     """People by label and the decisions of both models, [runs, labels, first, second, groups]."""
     drawn = np.zeros((runs, 2, 4, len(sizes)), dtype=np.int64)
@@ -179,7 +179,7 @@ def _judged_twice(random: Generator, sizes: Sequence[int], first: Sequence[float
         positives = random.binomial(n, _BASE, runs)
         for label, people in enumerate((n - positives, positives)):
             rates = (one[g] * (1 if label else 0.5) for one in (first, second))
-            drawn[:, label, :, g] = random.multinomial(people, _chances(*rates, alike))
+            drawn[:, label, :, g] = random.multinomial(people, joint_chances(*rates, alike))
     return drawn.reshape(runs, 2, 2, 2, len(sizes))
 
 
@@ -189,11 +189,11 @@ def _expected(sizes: Sequence[int], first: Sequence[float], second: Sequence[flo
     whole = np.zeros((1, 2, 4, len(sizes)))
     for g, label in product(range(len(sizes)), (0, 1)):
         rates = (one[g] * (1 if label else 0.5) for one in (first, second))
-        whole[0, label, :, g] = _chances(*rates, alike) * 1e12
+        whole[0, label, :, g] = joint_chances(*rates, alike) * 1e12
     return np.rint(whole).astype(np.int64).reshape(1, 2, 2, 2, len(sizes))
 
 
-def _two_tables(joint: Ints) -> tuple[GroupTable, GroupTable]:
+def two_tables(joint: Ints) -> tuple[GroupTable, GroupTable]:
     """The table of each model, with the other's decisions of the same people."""
     tables = []
     for people in (joint, joint.swapaxes(2, 3)):
@@ -279,7 +279,7 @@ def _weighted(
     return replace(table, mass=whole, scale=_SCALE, squares=np.pad(squares, around))
 
 
-def _clustered(
+def clustered(
     random: Generator, rate: float, sizes: Sequence[int], alike: float, runs: int
 ) -> GroupTable:
     """Two groups with separate clusters of these sizes; `alike` is the correlation of members."""

@@ -1,8 +1,8 @@
-"""Results as JSON, and back; refuses documents of other tools and versions.
+"""JSON documents of results, errors, dry runs and verified tables: writes and reads them.
 
-What is written follows from the types of a result. Here are whole documents: results, errors,
-answers, checks; that of a comparison is in `tools/compare/__init__.py`. Everything that was written
-is read back, except fractions with very many digits.
+The types of the records decide the form of the JSON. The document of a comparison of two results is
+in `tools/compare/__init__.py`. A result is the same after it was written and read again, except for
+fractions with very many digits.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from fairaudit.result import (
 )
 
 AGAIN = "create it again: fairaudit run SPEC -o result.json"
-"""What to do with a document that cannot be read."""
+"""The hint for a document that cannot be read."""
 
 _LONGEST = 40
 
 _KINDS: Sequence[type[FairauditError]] = (FairauditError, *FairauditError.__subclasses__())
 _ERRORS = {cls.__name__: cls for cls in _KINDS}
-"""The classes of errors by name. They take a message and a hint; `SpecError` takes its faults."""
+"""The classes of errors by name, to create an error from a document."""
 
 
 class Tool(Frozen):
@@ -56,21 +56,21 @@ class Document(Frozen, kw_only=True):
 
 
 class Asked(Frozen):
-    """The question of a document: the `spec`, and its file of `data` if there are several."""
+    """The question of an answer: the `spec`, and the file of `data` if each file has an answer."""
 
     spec: str
     data: str | None
 
 
 class Result(Document, tag=True):
-    """A whole result; `asked` says what for, where a command wrote it."""
+    """A whole result; `asked` is its question, if a command wrote it."""
 
     result: AuditResult = field(name="*result")
     asked: Annotated[Asked | None, RARE] = None
 
 
 class ErrorReport(Frozen):
-    """An error: its `kind`, its `message`, and a `hint` what to do next; `faults` of a spec."""
+    """An error: its class (`kind`), its `message`, a `hint` on what to do, `faults` of a spec."""
 
     kind: str
     message: str
@@ -78,13 +78,13 @@ class ErrorReport(Frozen):
     faults: tuple[Fault, ...]
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """There is an error of its kind."""
+        """An error if `kind` is not a class of errors."""
         if self.kind not in _ERRORS:
             yield Unreadable(f"is not an error of this version: {self.kind:.40}", "kind")
 
 
 class Failure(Document, tag=True):
-    """An error in place of a result; `asked` says what it is the answer for."""
+    """An error in place of a result; `asked` is its question."""
 
     summary: Summary
     error: ErrorReport
@@ -92,7 +92,7 @@ class Failure(Document, tag=True):
 
 
 class ListedAnswer(Frozen):
-    """One of several answers: what was asked, its exit code, and `result`, its own document."""
+    """One of several answers: its question, its exit code, and its document (`result`)."""
 
     asked: Asked = field(name="*asked")
     exit_code: int
@@ -106,32 +106,32 @@ class Answers(Document, tag=True):
     answers: tuple[ListedAnswer, ...]
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """There is at least one answer."""
+        """An error if there are no answers."""
         if not self.answers:
             yield Unreadable("is empty", "answers")
 
 
 class Preview(Document, tag=True):
-    """A dry run: what an audit would look at."""
+    """A dry run: the plan of an audit."""
 
     dry_run: DryRun = field(name="*dry_run")
 
 
 class VerifiedTables(Document, tag=True):
-    """What of published tables cannot be true."""
+    """The numbers in published tables that cannot be true."""
 
     verification: Verification = field(name="*verification")
 
 
 def write(document: Document) -> Tree:
-    """A document as plain data, first what it is and what came of it."""
+    """A document as plain data; its type and its summary are the first members."""
     tree: Tree = records.write(type(document), document)
     first = ("type", "schema_version", "tool", "asked", "summary")
     return {**{name: tree[name] for name in first if name in tree}, **tree}
 
 
 def write_answers(answers: Sequence[Answer]) -> Tree:
-    """One answer as the document of its result, or error; several as one document of them all."""
+    """The document of one answer (a result or an error), or one document for several answers."""
     questions = [Asked(answer.spec, answer.data) for answer in answers]
     if len(answers) == 1:
         return write(_document_of(answers[0].result, questions[0]))
@@ -163,9 +163,9 @@ def parse(text: str | bytes) -> Tree:
 
 
 def load(source: str | Path | Mapping[str, Any], what: str = "the result") -> list[Answer]:
-    """The answers in a JSON report: a path (`-` is stdin), or plain data.
+    """The answers in a JSON report; `source` is a path (`-` is stdin) or plain data.
 
-    Raises `UsageError` like `read_answers`, and for files that cannot be read.
+    Raises `UsageError` as `read_answers` does, and for files that cannot be read.
     """
     name = what if isinstance(source, Mapping) else f"{what} {names.copied(str(source))}"
     try:
@@ -180,9 +180,9 @@ def load(source: str | Path | Mapping[str, Any], what: str = "the result") -> li
 
 
 def read_result(document: Mapping[str, Any]) -> AuditResult:
-    """The result in a document; its reports are identical to those of its run.
+    """The result in a document; its reports are identical to those of the run.
 
-    Raises `UsageError` like `read_answers`, and for an error or several answers.
+    Raises `UsageError` as `read_answers` does, and for an error or several answers.
     """
     return choose_result(read_answers(document))
 
@@ -197,12 +197,12 @@ def choose_result(answers: Sequence[Answer], what: str = "the document") -> Audi
 
 
 def read_answers(document: Mapping[str, Any]) -> list[Answer]:
-    """The answers in a document of any kind: one result, one error, or several of both.
+    """The answers in a document: one result, one error, or several of both.
 
-    A document without a question gets the spec of its result, or an empty spec for an error.
-    Metrics of another version are read: their numbers and words are those of the document. Raises
-    `UsageError`, which names the member, for other documents, other major versions of the schema
-    and missing members.
+    The question of a document without one is the spec of its result, or an empty text for an error.
+    Results with metrics of another version keep their numbers and words. Raises `UsageError` (with
+    the path of the member) for other documents, other major versions of the schema, and missing
+    members.
     """
     _refuse_foreign(document)
     if "audits" in document:
@@ -224,7 +224,7 @@ def read_answers(document: Mapping[str, Any]) -> list[Answer]:
 
 
 def _outcome(document: Result | Failure) -> ResultOrError:
-    """The result, or the error in its own class, without its search in the data."""
+    """The result, or the error in its class."""
     if isinstance(document, Result):
         return mask_all(document.result)
     error = document.error
@@ -234,7 +234,7 @@ def _outcome(document: Result | Failure) -> ResultOrError:
 
 
 def _refuse_foreign(tree: Any) -> None:
-    """Raises `UsageError` for documents of other tools and versions."""
+    """Raises `UsageError` for documents of other tools, or of other major versions."""
     tool = tree.get("tool") if isinstance(tree, Mapping) else None
     if not isinstance(tool, Mapping) or tool.get("name") != "fairaudit":
         raise UsageError("this is not a fairaudit result", AGAIN)

@@ -1,8 +1,11 @@
-"""Records as JSON objects: written by their types, read and checked by msgspec.
+"""Converts records to JSON objects and back; msgspec reads and checks the types.
 
-A member has the name that the field has for msgspec. This module adds what msgspec does not do: it
-writes groups and other pairs as objects, the state of numbers that are not finite (`x_state`), the
-members of an inner record among those of the outer record (a field named `*…`), and properties.
+A member of an object has msgspec's name of the field. This module adds to msgspec:
+
+- Groups and other tuples of pairs are objects.
+- A number that is not finite is null, and another member (`x_state`) has its state.
+- A field with a name that begins with `*` is flat: its members are members of the outer record.
+- Some properties are also members.
 """
 
 from __future__ import annotations
@@ -46,16 +49,16 @@ _NUMBERS = {
     "infinite": math.inf,
     "negative_infinite": -math.inf,
 }
-"""The numbers that JSON cannot represent, by their states."""
+"""The numbers that JSON cannot represent, by the words of their states."""
 
 _LARGEST = 2**256
-"""Maximum of a count. It fits into a float."""
+"""The largest count that can be read; it still fits into a float."""
 
 _MOST_BITS = 10_000
-"""Maximum length of a denominator. The digits of longer fractions would fill pages."""
+"""Maximum bits of the denominator of a fraction that is written."""
 
 OPTION: Any = float | int | str | list[str] | dict[str, float]
-"""The possible types of an option of a spec, whose field has the type `object`."""
+"""The possible types of an option in a spec; its field has the type `object`."""
 
 _DECIMAL = re.compile(r"-?\d{1,999}(\.\d{1,999})?(E[+-]?\d{1,3})?")
 FRACTION = r"^-?\d{1,4200}(/0*[1-9]\d{0,4200})?$"
@@ -65,9 +68,9 @@ _LONGEST_WHY = 200
 
 
 class Shape(NamedTuple):
-    """How to `write` values of a type as plain data, and how to `read` the data for msgspec.
+    """Two functions: `write` converts values of a type to plain data, `read` prepares such data.
 
-    None means unchanged.
+    msgspec converts the prepared data to values. None means that the data stays the same.
     """
 
     write: Any = None
@@ -75,7 +78,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of_record(cls, record: Any) -> Shape:
-        """How a record is written as an object, with its written properties, and read from it."""
+        """The functions for a record: its object has its fields and some properties."""
         tag, members = record.__struct_config__.tag, list_members(record)
         get = attrgetter(*(one.field for one in members), "__class__")
         steps = [(*one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
@@ -87,7 +90,7 @@ class Shape(NamedTuple):
             ):
                 if rare is not NODEFAULT and value == rare:
                     continue
-                if is_flat:  # a missing estimate has the members of an undefined one
+                if is_flat:  # a missing estimate is written as an undefined estimate
                     tree |= write(_UNDEFINED if value is None else value)
                 elif state and value is not None and not isfinite(value):
                     tree |= {name: None, state: state_of(value)}
@@ -113,10 +116,9 @@ class Shape(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A member of a record: the name of its field or property, its name in JSON, its type.
+    """A member of a JSON object: its field or property, its name in JSON, and its type (`hint`).
 
-    A member with the value `rare` is not written. If the name begins with `*`, the value is a
-    record whose members are written in place of the member (it is flat).
+    A member with the value `rare` is not written.
     """
 
     field: str
@@ -126,18 +128,18 @@ class Member(NamedTuple):
 
     @property
     def is_flat(self) -> bool:
-        """Whether the members of its value are written in its place."""
+        """Whether the members of its record are written in place of the member."""
         return self.name.startswith("*")
 
     @property
     def state(self) -> str:
-        """The name of the member that says why a number is null; empty if it is not a number."""
+        """The name of the member for the state of a number; empty if it is not a number."""
         is_number = float in split_union(self.hint)
         return is_number * ("state" if self.name == "value" else f"{self.name}_state")
 
 
 def split_union(hint: Any) -> list[Any]:
-    """The types of a union except None; for any other type, the type itself."""
+    """The types of a union without None; for any other type, only the type."""
     if get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     types = get_args(hint) if get_origin(hint) in {Union, UnionType} else (hint,)
@@ -163,7 +165,7 @@ def list_members(cls: Any) -> list[Member]:
 
 @cache
 def find_shape(hint: Any) -> Shape:
-    """How values of a type are written in JSON and read from it."""
+    """The functions that write and read values of a type."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return find_shape(arguments[0])
@@ -172,7 +174,7 @@ def find_shape(hint: Any) -> Shape:
         if len(shapes) == 1:
             ((write, read),) = shapes.values()
             return Shape(write and (lambda value: None if value is None else write(value)), read)
-        # Each of several types is a record, which names its type in `type`.
+        # All types are records; the member `type` has the name of the type.
         return Shape(
             lambda row: None if row is None else shapes[type(row).__name__].write(row),
             lambda tree: (
@@ -201,7 +203,7 @@ def find_shape(hint: Any) -> Shape:
 
 
 def _write_pairs(hint: Any) -> Any:
-    """How a mapping, or pairs of names and values of a type, is written as an object."""
+    """The function that writes a mapping, or pairs, with values of a type as an object."""
     write = find_shape(hint).write
     if write is None:
         return dict
@@ -226,23 +228,23 @@ _SHAPES: dict[Any, Shape] = {
     ),
     MetricRecord: Shape(lambda metric: write(MetricName, name_record(metric))),
     object: Shape(_write_leaf),
-    # In a list, a number that is not finite is written as the word of its state.
+    # In a list, a number that is not finite is written as the word for its state.
     float: Shape(
         lambda number: number if isfinite(number) else state_of(number),
         lambda value: _NUMBERS.get(value, value) if isinstance(value, str) else value,
     ),
 }
-"""The shapes of types that msgspec writes or reads differently."""
+"""The functions for types that msgspec would write or read differently."""
 
 
 def write(hint: Any, value: Any) -> Any:
-    """A value of a type as plain data."""
+    """A value of a type as plain data, ready for JSON."""
     convert = find_shape(hint).write
     return convert(value) if convert else value
 
 
 def _encode(value: Any) -> str | float | None:
-    """A value of a type that msgspec does not know: a NumPy number, a notice or a fraction.
+    """Plain data for types that msgspec cannot write: NumPy numbers, notices and fractions.
 
     None for a fraction with too many digits.
     """
@@ -253,10 +255,10 @@ def _encode(value: Any) -> str | float | None:
 
 
 def read(hint: Any, tree: Any) -> Any:
-    """The value of a type from plain data; raises `Unreadable`, which names the member.
+    """The value of a type from plain data; raises `Unreadable` with the path of the wrong member.
 
-    The value is written again and compared with the data. This finds members that are missing, and
-    computed members that do not follow from the others.
+    The value is written again and compared with the data. This finds missing members, and computed
+    members (properties) that contradict the other members.
     """
     convert = find_shape(hint).read
     try:
@@ -277,7 +279,7 @@ def read(hint: Any, tree: Any) -> Any:
 
 
 def _decode(cls: Any, value: Any) -> Any:
-    """A value of a type that msgspec does not know; raises `ValueError`, for msgspec to locate."""
+    """A value of a type that msgspec cannot read; for a `ValueError`, msgspec adds the path."""
     try:
         if cls is object:
             return msgspec.convert(value, OPTION)
@@ -289,12 +291,12 @@ def _decode(cls: Any, value: Any) -> Any:
         raise ValueError(f"{value.get(fault.path[0])!r} {fault.why}") from fault
     if not isinstance(value, str) or (cls is Fraction and not re.fullmatch(FRACTION, value)):
         raise ValueError(f"{value!r:.40} is not a {'text' if cls is Notice else 'fraction'}")
-    # A notice from a file must not be published: its marks are not in the file.
+    # A notice from a file is never published, because the file does not say whether it may be.
     return Notice(value, Subjects.NEVER) if cls is Notice else cls(value)
 
 
 def _check(value: Any, *place: str | int) -> None:
-    """Raises `Unreadable` if a record in a value contradicts itself, or a number is not possible.
+    """Raises `Unreadable` if a record in the value contradicts itself, or has an impossible number.
 
     `place` is the last step of the path to the value.
     """
@@ -304,7 +306,7 @@ def _check(value: Any, *place: str | int) -> None:
             for index, each in pairs:
                 _check(each, index)
         elif isinstance(value, int) and abs(value) > _LARGEST:
-            raise Unreadable("is too large")  # noqa: TRY301  # gets its path here
+            raise Unreadable("is too large")  # noqa: TRY301  # the path is added below
         elif isinstance(value, Frozen):
             record: Any = type(value)
             for one in list_members(record):
@@ -312,7 +314,7 @@ def _check(value: Any, *place: str | int) -> None:
                 if isinstance(each, str | float | None) or one.hint is MetricRecord:
                     continue
                 if type(each) is int and each < 0 and SIGNED not in get_args(one.hint):
-                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # gets its path here
+                    raise Unreadable("is negative", one.name)  # noqa: TRY301  # as above
                 _check(each, *([] if one.is_flat else [one.name]))
             for fault in getattr(value, "contradictions", tuple)():
                 raise fault
@@ -321,7 +323,7 @@ def _check(value: Any, *place: str | int) -> None:
 
 
 def _compare(written: Any, tree: Any, path: tuple[str | int, ...]) -> None:
-    """Raises `Unreadable` for the first member of `written` that differs in the tree."""
+    """Raises `Unreadable` for the first member of `written` that differs from that in `tree`."""
     if written == tree:
         return
     if isinstance(written, dict) and isinstance(tree, dict):

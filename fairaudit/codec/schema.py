@@ -1,4 +1,4 @@
-"""JSON Schemas of records, by msgspec; what each member means, from the docstring of its record."""
+"""JSON Schemas of records, by msgspec, with descriptions from the docstrings of the records."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ GLOSSARY: Mapping[str, str] = {
     "significance": "The test, null if missing.",
     "place": "The place in the spec.",
 }
-"""Members with the same meaning everywhere, unless their class has a description."""
+"""Descriptions of members that mean the same in all records whose docstring does not name them."""
 
 
 @cache
@@ -54,7 +54,7 @@ def sentences(cls: type) -> tuple[str, ...]:
 
 
 def describe(hint: Any) -> tuple[Tree, dict[str, Tree]]:
-    """The JSON Schema of values of a type, and of all records in them, by their names."""
+    """The JSON Schema of a type, and the schemas of all records in it, by name."""
     records: dict[str, Any] = {}
     _add_records(hint, records)
     members = [(cls, one) for cls in records.values() for one in list_members(cls)]
@@ -80,7 +80,7 @@ def describe(hint: Any) -> tuple[Tree, dict[str, Tree]]:
 
 
 def _add_records(hint: Any, records: dict[str, Any]) -> None:
-    """Adds the records in values of a type."""
+    """Adds all records in a type."""
     for part in get_args(hint):
         _add_records(part, records)
     is_new = isinstance(hint, type) and hint.__name__ not in records
@@ -95,7 +95,7 @@ def _add_records(hint: Any, records: dict[str, Any]) -> None:
 def _list_variants(
     cls: Any, found: Mapping[tuple[Any, str], Tree]
 ) -> list[tuple[dict[str, Tree], list[str]]]:
-    """The properties of a record, and the required ones, for each type in its flat unions."""
+    """The properties of a record and the required ones, for each type of its flat members."""
     tag = cls.__struct_config__.tag
     about = {"const": tag, "description": "Which of the types of a result it is."}
     variants: list[tuple[dict[str, Tree], list[str]]] = [
@@ -120,7 +120,7 @@ def _list_variants(
 
 
 def _describe_type(cls: Any) -> Tree:
-    """The schema of a type that msgspec does not know."""
+    """The schema of a type for which msgspec has none."""
     if cls is MetricRecord:
         return {"$ref": "#/$defs/MetricName"}
     if cls is object:
@@ -129,7 +129,7 @@ def _describe_type(cls: Any) -> Tree:
 
 
 def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
-    """A schema of msgspec as JSON is written: pairs are objects, listed numbers may be words."""
+    """A schema as `records` writes: pairs are objects, listed numbers may be words of states."""
     if isinstance(schema, list):
         return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):

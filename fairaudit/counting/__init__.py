@@ -1,6 +1,6 @@
-"""Counting: from a plan to counts of the data; knows no spec, no metric and no limit.
+"""Counting: reads data and counts it for a plan, without specs, metrics or limits.
 
-The native kernel counts where it is built, and `FAIRAUDIT_ROUTE` allows it.
+The native kernel counts if it is installed and the variable `FAIRAUDIT_ROUTE` allows it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ _ROUTE = "FAIRAUDIT_ROUTE"
 
 
 def refuse_other_routes(names: Sequence[str]) -> None:
-    """Raises `UsageError` if the kernel alone is asked for, and does not serve these files."""
+    """Raises `UsageError` if only the kernel may count, but it cannot count these files."""
     if names and _forced_route() == "native":
         what = f"{_ROUTE} is set to native, but the compiled module cannot read {quoted(names[0])}"
         raise UsageError(what, f"unset {_ROUTE}")
 
 
 def load_kernel() -> ModuleType | None:
-    """The kernel; None if it was not built, or another route is asked for."""
+    """The kernel; None if it is not installed, or if `FAIRAUDIT_ROUTE` forbids it."""
     if _forced_route() == "lazy":
         return None
     try:

@@ -1,6 +1,6 @@
-"""Columns as data holds them: CSV format, cuts, derived columns, counts side by side, similarity.
+"""Descriptions of columns: CSV format, quantiles, derived columns, columns of counts, similarity.
 
-Columns are named by plain strings; where a spec names them is the business of `fairaudit.spec`.
+Columns are named by plain strings. `fairaudit.spec` knows the place of each name in a spec.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ _MASK = re.compile(
 )
 
 BETWEEN = "\x1f"
-"""Separates the levels of combined columns."""
+"""The separator of the levels of combined columns."""
 
 ABSENT = "\x1e"
-"""Stands for a missing level of a combined column."""
+"""The text in place of a missing level of a combined column."""
 
 COUNTED_LEVEL = "(outcome)"
-"""The column of the outcome's level if counts are side by side."""
+"""The name of the column of levels that is made from columns of counts (`CountColumns`)."""
 
 COUNTED_PEOPLE = "(people)"
-"""The column of those counts."""
+"""The name of the column of counts that is made from columns of counts (`CountColumns`)."""
 
 Quantile: TypeAlias = tuple[str, Fraction]
 """A column of numbers, and the share of the people at or below the quantile."""
 
 
 class Cut(Frozen):
-    """A quantile that was found, with the people above, at and below it."""
+    """The value of a quantile, with the number of people above, at and below it."""
 
     value: float
     above: int
@@ -50,11 +50,11 @@ class Cut(Frozen):
 
     @property
     def edge(self) -> Decimal:
-        """The value, exactly as it is written."""
+        """The value as a decimal, with the shortest digits that give the same double."""
         return Decimal(repr(self.value).removesuffix(".0"))
 
     def may_move(self, share: Fraction, missing: int) -> bool:
-        """Whether the quantile of this share could change if missing numbers were known."""
+        """Whether the quantile of this share could change if `missing` numbers were known."""
         wanted = math.ceil(share * (self.above + self.at + self.below + missing))
         return not self.below + missing < wanted <= self.below + self.at
 
@@ -62,11 +62,11 @@ class Cut(Frozen):
 class CsvFormat(Frozen):
     """The notation of a CSV file; `header` names the columns of a file without a header line.
 
-    `sheet` is the sheet of an Excel workbook, None for its only sheet. `thousands` is the separator
-    between the thousands of a number, `symbols` are characters before or after it, such as € or %;
-    with `accounting` a number in parentheses, or with a minus after it, is negative. `dates` are
-    columns with the notations of their dates. The first `skip_rows` and the last `skip_footer`
-    lines of a file are left out.
+    `sheet` is the sheet of an Excel workbook; None for its only sheet. `thousands` is the separator
+    between the thousands of a number. `symbols` are ignored before and after a number, such as € or
+    %. With `accounting`, a number in parentheses or before a minus is negative. `dates` are columns
+    with the notations of their dates. The first `skip_rows` and the last `skip_footer` lines of a
+    file are ignored.
     """
 
     separator: str
@@ -100,15 +100,16 @@ class CsvFormat(Frozen):
         return self.first_row - 1 + self.skip_footer
 
     def line_in_file(self, line: int) -> int:
-        """The line in the file for a line of its copy, in which all rows follow a header line."""
+        """The line number in the file, for a line number in a copy with one header line."""
         return line + self.first_row - 2
 
 
 class Repeats(Frozen):
     """The column `id` that identifies a person, and which row of a person with several rows counts.
 
-    If `latest` names columns of dates or numbers, it is the row with the largest value in the first
-    of them. The next columns decide between equal values, and then the last row counts.
+    If `latest` names columns of dates or numbers, the row with the largest value in the first of
+    them counts. The next columns decide between equal values; if all are equal, the last row
+    counts.
     """
 
     id: str
@@ -117,7 +118,7 @@ class Repeats(Frozen):
 
 
 class Age(Frozen, tag=True):
-    """The completed years from a date to a day, or to the date in another column."""
+    """The completed years from the date in the column `born` to `at`, a day or another column."""
 
     born: str
     at: str
@@ -129,29 +130,29 @@ class Age(Frozen, tag=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it is made of."""
+        """The columns from which it is computed."""
         return (self.born, self.at) if self.day is None else (self.born,)
 
     @property
     def name(self) -> str:
-        """The name of the column it makes."""
+        """The name of the derived column."""
         return f"(years from {self.born} to {self.at})"
 
 
 class Difference(Frozen, tag=True):
-    """A number minus that of another column, or the days from the other date to this one."""
+    """The numbers in `column` minus those in `minus`; for dates, the difference in days."""
 
     column: str
     minus: str
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it is made of."""
+        """The columns from which it is computed."""
         return (self.column, self.minus)
 
     @property
     def name(self) -> str:
-        """The name of the column it makes."""
+        """The name of the derived column."""
         return f"({self.column} - {self.minus})"
 
 
@@ -163,16 +164,16 @@ class Period(Frozen, tag=True):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The column it is made of."""
+        """The column from which it is computed."""
         return (self.column,)
 
     @property
     def name(self) -> str:
-        """The name of the column it makes."""
+        """The name of the derived column."""
         return f"({self.unit} of {self.column})"
 
     def find_gaps(self, levels: Sequence[str]) -> list[str]:
-        """The periods without a level between the first and the last level.
+        """The periods between the first and the last level that are not among the levels.
 
         >>> Period("day", "quarter").find_gaps(["2024-Q3", "2025-Q2"])
         ['2024-Q4', '2025-Q1']
@@ -196,35 +197,35 @@ class Combination(Frozen, tag=True):
 
     @property
     def name(self) -> str:
-        """The name of the column it makes."""
+        """The name of the derived column."""
         return f"({' and '.join(self.columns)})"
 
 
 class OddDates(Frozen, tag=True):
-    """Whether the date in a column is so early or late that it may stand for a missing one.
+    """Whether a date is very early or very late, so that it may mean a missing date.
 
-    Its levels are `early` (before 1901) and `late` (after 2099). All others have none.
+    The levels are `early` (before 1901) and `late` (after 2099); other dates have an empty text.
     """
 
     column: str
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns it is made of."""
+        """The column from which it is computed."""
         return (self.column,)
 
     @property
     def name(self) -> str:
-        """The name of the column it makes."""
+        """The name of the derived column."""
         return f"(odd dates of {self.column})"
 
 
 Derivation: TypeAlias = Age | Difference | Period | Combination | OddDates
-"""The definition of a column by other columns."""
+"""The definition of a column that is computed from other columns."""
 
 
 class MaskedCount(Frozen):
-    """A text in place of a count, with the least and the most people it may stand for."""
+    """A text that hides a count, with the smallest and the largest count that it may mean."""
 
     text: str
     least: int
@@ -232,7 +233,7 @@ class MaskedCount(Frozen):
 
     @classmethod
     def propose(cls, text: str) -> MaskedCount | None:
-        """The counts that a text such as `<5` hides, or 0 to 9 for `*`; None for other texts."""
+        """The counts that a text such as `<5` may hide (0 to 9 for `*`); None for other texts."""
         if not _MASK.fullmatch(text):
             return None
         end = re.search(r"(<(?!=)|than)? *(\d+)", text)
@@ -240,9 +241,10 @@ class MaskedCount(Frozen):
 
 
 class CountColumns(Frozen):
-    """Counts of people in several columns of a row, a column for each level of an outcome.
+    """Columns of counts: each row counts people by an outcome, with a column for each level.
 
-    With a `total`, people in it that no other column counts have the level `rest`.
+    `levels` are the columns by level. With a column `total` of all people, the people whom no other
+    column counts have the level `rest`.
     """
 
     levels: Mapping[str, str]
@@ -261,18 +263,18 @@ class CountColumns(Frozen):
 
 
 class SimilarityColumns(Frozen):
-    """The columns that make people similar: numbers, and texts that match or differ."""
+    """The columns that define how similar people are: numbers, and texts that are equal or not."""
 
     numeric: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """All of them."""
+        """All columns, numbers first."""
         return (*self.numeric, *self.categorical)
 
     def only(self, names: Container[str]) -> SimilarityColumns:
-        """Those of these names."""
+        """Only the columns with these names."""
         return SimilarityColumns(
             tuple(name for name in self.numeric if name in names),
             tuple(name for name in self.categorical if name in names),

@@ -1,4 +1,4 @@
-"""The interface of an `Engine`: what it reads, what it answers."""
+"""The interface of an `Engine`, which reads data and counts it for a plan."""
 
 from __future__ import annotations
 
@@ -16,37 +16,36 @@ from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files
 
 Data: TypeAlias = Files | Frame | Database
-"""The data that an engine reads."""
-
 CountsOrError: TypeAlias = Counts | FairauditError
-"""The result of a pass: counts, or the error."""
 
 
 class Engine(Protocol):
-    """Reads data and counts it; equal data gives equal counts in every engine.
+    """Reads data and counts it; the same data has the same counts in every engine.
 
-    Every method raises `FairauditError` if the data cannot be read.
+    A pass is one reading of the data from the first to the last row. All methods except `count`
+    raise `FairauditError` if the data cannot be read.
     """
 
     def open(self, data: Database) -> AbstractContextManager[Database]:
-        """The database as all passes over it see it: what is written meanwhile is in none."""
+        """The database in one transaction: no pass sees rows that are written in the meantime."""
         ...
 
     def find_cuts(
         self, plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress
     ) -> Mapping[Quantile, Cut]:
-        """The quantiles of columns, over the rows that the plan's filter keeps."""
+        """The value of each quantile of a column, over the rows that the plan's filter keeps."""
         ...
 
     def count(
         self, plans: Sequence[Plan], data: Data, progress: Progress
     ) -> Sequence[CountsOrError]:
-        """The counts for each plan, or its error; plans of one format share passes if they can.
+        """The counts for each plan, or an error in their place.
 
-        Each holds the plan that it was counted by, which may be finer: recoding rolls it up.
+        Plans with the same file format may share a pass. Then `Counts.plan` is the joint plan,
+        which may have finer levels; recoding adds them up.
         """
         ...
 
     def locate_error(self, error: DataError, plan: Plan, data: Data) -> DataError:
-        """The error with the place of the first row that it is about, where that can be found."""
+        """The error with the place of the first faulty row, if that row can be found."""
         ...

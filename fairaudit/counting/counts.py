@@ -1,4 +1,4 @@
-"""`PartialCounts` of files and `Counts` of a pass, by raw levels; adding up; notices on files."""
+"""`PartialCounts` of some files and `Counts` of all data, by levels as the data writes them."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from fairaudit.cube import Sum, add_up, distinct_rows
 
 
 class CountedFile(Frozen):
-    """A file that was counted: its records, and its blank lines, which are not records.
+    """A file that was counted, with the number of its records and blank lines.
 
-    Stored counts have a `sha256`, so that no file is counted twice. `records` is `None` if a site
-    hides it.
+    Blank lines are not records. Counts files also have the `sha256` of each data file, so that no
+    file is counted twice. `records` is None if `--suppress` hides it.
     """
 
     file: DataFile
@@ -43,7 +43,7 @@ class CountedFile(Frozen):
 
 
 class HiddenCells(Frozen):
-    """How many rows and people sites took out of counts: in cells of fewer than `below`, mostly."""
+    """The rows and people in cells that `--suppress` hid, mostly of fewer than `below` people."""
 
     below: int
     rows: int
@@ -51,10 +51,12 @@ class HiddenCells(Frozen):
 
 
 class RawWeights(Frozen, eq=False):
-    """The weights of [C] cells and their squares, exactly, each at both fixed points: four `sums`.
+    """The sums of weights and of squared weights in [C] cells, each in two scales.
 
-    The finer ones are of the tiny weights alone, and are used where the `largest` weight is one.
-    `errors` are the most that rounding a weight to a fixed point took away.
+    `sums` are the sums of weights (coarse and fine scale), and of squares (coarse and fine scale),
+    as integers. The fine scale has the sums of tiny weights only; it is used if all weights are
+    tiny. `largest` is the largest weight. `errors` are the largest rounding error of a weight in
+    each scale.
     """
 
     sums: tuple[Sequence[int], ...]
@@ -67,26 +69,26 @@ class RawWeights(Frozen, eq=False):
 
     @property
     def weight(self) -> Sum:
-        """The weights of each cell."""
+        """The sum of weights in each cell."""
         return Sum.exact(self.sums[self._fine], WEIGHT_SCALES[self._fine])
 
     @property
     def square(self) -> Sum:
-        """The squares of the weights of each cell."""
+        """The sum of squared weights in each cell."""
         return Sum.exact(self.sums[2 + self._fine], SQUARE_SCALES[self._fine])
 
     @property
     def error(self) -> float:
-        """The most that rounding took away from a weight."""
+        """The largest rounding error of a weight."""
         return self.errors[self._fine]
 
     def gather(self, index: Ints, size: int) -> RawWeights:
-        """Those of joined cells; `index` is the new cell of each."""
+        """The sums of cells that are joined; `index` is the new cell of each cell."""
         return replace(self, sums=tuple(gather(values, index, size) for values in self.sums))
 
     @classmethod
     def join(cls, parts: Sequence[RawWeights]) -> RawWeights:
-        """Those of several files or threads, one after the other."""
+        """The weights of all parts: the cells of one part after those of the other."""
         return cls(
             tuple([*chain(*values)] for values in zip(*(part.sums for part in parts), strict=True)),
             max(part.largest for part in parts),
@@ -95,19 +97,20 @@ class RawWeights(Frozen, eq=False):
 
 
 class Median(Frozen):
-    """The exact median of a score, and the people it is the median of."""
+    """The exact median of a score, and the number of all people who have the score."""
 
     value: float
     people: int
 
 
 class PartialCounts(Frozen, eq=False):
-    """The counts of some files: a cell for each combination of raw levels, in one entry or several.
+    """The counts of some files, with an entry for each combination of raw levels (raw cell).
 
-    `kept` is 1 if the filter keeps the rows, 0 if not, -1 if it cannot decide, and `MASKED` for
-    people who may exist by a masked count. `amounts` are the sums of the plan in each cell, as
-    Python's integers; missing values add nothing. Numbers and distances are at the fixed point
-    `ADDED_SCALE`, products at its square.
+    Raw levels are levels as the data writes them. A raw cell may have several entries. `kept` is 1
+    if the filter keeps the rows, 0 if not, -1 if it cannot decide, and `MASKED` for people who may
+    exist behind a masked count. `amounts` are the sums that the plan asks for, as Python integers;
+    missing values add 0. Numbers and distances are multiplied by `ADDED_SCALE`, products by its
+    square.
     """
 
     keys: tuple[RawKey, ...]
@@ -121,16 +124,13 @@ class PartialCounts(Frozen, eq=False):
 
     @property
     def table_levels(self) -> dict[Key, tuple[str | None, ...]]:
-        """The levels of each key of the extra tables that is counted as text."""
+        """The levels of each key of an extra table, except cut numbers."""
         keys = (key for table in self.tables for key in table.keys)
         return {key.key: key.levels for key in keys if not key.key.is_cut}
 
     @classmethod
     def join(cls, plan: Plan, parts: Sequence[PartialCounts]) -> dict[str, Any]:
-        """The fields of the counts of all parts, each of a thread, a file or several.
-
-        Equal texts are the same level.
-        """
+        """The fields of the counts of all parts together; equal texts are the same level."""
         keys = tuple(map(unite_keys, zip(*(part.keys for part in parts), strict=True)))
         levels = {key.key: key.levels for key in keys}
         tabled = [key for part in parts for table in part.tables for key in table.keys]
@@ -170,18 +170,19 @@ class PartialCounts(Frozen, eq=False):
 
 
 def check_people(people: int) -> None:
-    """Raises `DataError` if counts add up to more than 64 bits hold."""
+    """Raises `DataError` if a number of people is too large for 64-bit sums."""
     if people >= MOST_PEOPLE:
         raise DataError("the sum of the counts does not fit into 64 bits", "check the count column")
 
 
 class Counts(PartialCounts, eq=False, kw_only=True):
-    """The result of all passes for a plan: counts by raw levels.
+    """The counts of all data for a plan; no later stage reads the data again.
 
-    No later stage reads the data again. `read` is the control total: the records of the files,
-    counted separately from the pass. `medians` are the medians of scores that their bins do not
-    determine. `rows_read` are people one by one, if the plan asks for them. `hidden` people are in
-    no cell, and neither are `repeated` rows, which repeat a person.
+    `read` is the number of records in the files, counted separately to check the counts. `route`
+    says in words how the data was counted. `medians` are medians of scores, if bins are too wide to
+    show them. `rows_read` are the people one by one, if the plan asks for them. `hidden` are people
+    whom `--suppress` removed from the cells. `repeated` is the number of rows that were not counted
+    because they repeat a person.
     """
 
     plan: Plan
@@ -201,7 +202,7 @@ class Counts(PartialCounts, eq=False, kw_only=True):
 
     @property
     def file_rows(self) -> Ints:
-        """The rows of the data in each cell; a row with several counts is where its first is."""
+        """The rows of the data in each cell; a row with several counts is only in the first's."""
         if self.plan.counts is None:
             return self.rows
         key, first = self.text_key(COUNTED_LEVEL), self.plan.counts.names[0]
@@ -210,21 +211,21 @@ class Counts(PartialCounts, eq=False, kw_only=True):
 
     @property
     def weight(self) -> Sum | None:
-        """The weights of each cell, where the plan has any."""
+        """The sum of weights in each cell; None without weights."""
         return None if self.weights is None else self.weights.weight
 
     @property
     def squares(self) -> Sum | None:
-        """The squares of the weights of each cell."""
+        """The sum of squared weights in each cell; None without weights."""
         return None if self.weights is None else self.weights.square
 
     @property
     def weight_error(self) -> float:
-        """The most that rounding took away from a weight."""
+        """The largest rounding error of a weight."""
         return 0.0 if self.weights is None else self.weights.error
 
     def describe_files(self) -> Iterator[Notice]:
-        """Notices on blank lines, and on files without a row."""
+        """Notices on blank lines and on files without rows."""
         blank = sum(source.blank for source in self.sources)
         if blank:
             lines = "1 blank line is" if blank == 1 else f"{blank:,} blank lines are"
@@ -234,16 +235,16 @@ class Counts(PartialCounts, eq=False, kw_only=True):
                 yield Notice(f"{source.file.path} holds no row", Subjects.NEVER)
 
     def text_key(self, column: str) -> RawKey:
-        """The levels of a column that is counted as text."""
+        """The key of a column that is counted as text."""
         return self.keys[self.plan.find_key(column, is_cut=False)]
 
     def cut_key(self, column: str) -> RawKey:
-        """The intervals of a column that is counted as a number."""
+        """The key of a column of numbers that are cut into intervals."""
         return self.keys[self.plan.find_key(column, is_cut=True)]
 
     def compact(self) -> Counts:
-        """The same counts, an entry for each combination of levels that occurs."""
-        # People behind masked counts have no rows: they stay apart from those of blank counts.
+        """The same counts, with one entry for each combination of levels."""
+        # People behind masked counts have no rows: they stay separate from people who have rows.
         hidden = (self.rows == 0) & bool(self.plan.masked)
         codes = np.stack([*(key.codes for key in self.keys), hidden, self.kept], axis=1)
         cells, index = distinct_rows(codes)
@@ -263,16 +264,16 @@ class Counts(PartialCounts, eq=False, kw_only=True):
         )
 
     def __add__(self, other: Counts) -> Counts:
-        """The counts of both; the plan must be the same.
+        """The counts of both, which must have the same plan.
 
-        Medians do not add up: only those stay that are of everybody, and that both know.
+        Medians cannot be added: only a median that is equal in both, value and people, stays.
         """
         if self.plan.counted() != other.plan.counted():
             raise ValueError("counts of different plans do not add up")
         routes = (*self.route.split("; "), *other.route.split("; "))
         rows = self.rows_read and self.rows_read.placed(0, len(other.rows), 0)
         others = other.rows_read and other.rows_read.placed(len(self.rows), 0, self.read)
-        # The hidden cells of one threshold together, in ascending order.
+        # Add up the hidden cells with the same threshold, in ascending order.
         hidden: dict[int, HiddenCells] = {}
         for cells in sorted((*self.hidden, *other.hidden), key=attrgetter("below")):
             own = hidden.get(cells.below, HiddenCells(cells.below, 0, 0))
@@ -300,7 +301,7 @@ class Counts(PartialCounts, eq=False, kw_only=True):
 def add_notices(
     counts: Counts | FairauditError, notices: Sequence[Notice]
 ) -> Counts | FairauditError:
-    """The counts with notices before their own; an error stays as it is."""
+    """The counts with these notices before their own; an error is returned unchanged."""
     if isinstance(counts, FairauditError):
         return counts
     return replace(counts, notices=(*notices, *counts.notices))

@@ -1,8 +1,7 @@
-"""Files of counts (`.counts`, Parquet): header, writing, reading, adding up; small cells hidden.
+"""Counts files (`.counts`, in Parquet): writes, reads and adds them, and hides small cells.
 
-`docs/counts.md` describes it, and what hiding small cells (`--suppress N`) protects. Files of parts
-of the data are read as one: their counts add up. Counts of other plans, or of one file twice, do
-not add up; headers of other versions are refused.
+`docs/counts.md` describes the format, and what `--suppress N` (hiding small cells) protects. The
+counts of several files are added if they have the same plan and different data.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import compress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,7 +25,7 @@ from fairaudit.base import __version__
 from fairaudit.base.arrays import MOST_ROUNDING, TINY, Floats, Ints, Marks, are_small, is_small
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.errors import DataError, UsageError
-from fairaudit.base.frozen import Frozen, field_names, replace
+from fairaudit.base.frozen import Frozen, astuple, field_names, replace
 from fairaudit.base.names import copied
 from fairaudit.counting.columns import Cut
 from fairaudit.counting.counts import CountedFile, Counts, HiddenCells, Median, RawWeights
@@ -41,11 +40,11 @@ _WEIGHTS = ("weight", "weight_fine", "square", "square_fine")
 _MOMENTS = ("n", "total", "roots", "squares")
 
 VERSION = 4
-"""Of the file; any other is refused."""
+"""The version of the format; a file of another version cannot be read."""
 
 
 class StoredNotice(Frozen):
-    """A notice with what decides whether it is published."""
+    """A notice, with the fields that decide whether reports to publish may show it."""
 
     text: str
     subjects: Subjects
@@ -53,7 +52,7 @@ class StoredNotice(Frozen):
 
 
 class SideHeader(Frozen):
-    """The part of a header that describes the counts."""
+    """The fields of `Counts` that are not columns of numbers."""
 
     read: int
     route: str
@@ -65,10 +64,10 @@ class SideHeader(Frozen):
 
 
 class Header(Frozen):
-    """The header of the file, in addition to its columns; `digest` covers both.
+    """The header of a counts file; `digest` is a hash of the header and all columns.
 
-    `shifts` are the bits by which the bins of each score were joined, `table_levels` the levels of
-    each key that only extra tables have.
+    `shifts` are the numbers of bits by which the bins of each score were widened. `table_levels`
+    are the levels of the keys that are only in extra tables.
     """
 
     version: int
@@ -86,19 +85,19 @@ class Header(Frozen):
 _SHARE = re.compile(r"\d{1,400}(/0*[1-9]\d{0,400})?", re.ASCII)
 
 
-def _spell_stored(value: Frozen) -> bytes:
-    return msgspec.json.encode(value, enc_hook=str)  # a fraction
+def _encode_header(header: Header) -> bytes:
+    return msgspec.json.encode(header, enc_hook=str)  # fractions become texts
 
 
 def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
-    """A share, as it is written: no power of ten, whose digits might fill the memory."""
+    """A share in decimal digits, such as 1/2; `1e999999` would fill the memory with digits."""
     if not (isinstance(value, str) and _SHARE.fullmatch(value)):
-        raise ValueError("no fraction")
+        raise ValueError("not a fraction")
     return cls(value)
 
 
 def write(counts: Counts) -> bytes:
-    """The content of a file of counts; raises `UsageError` for counts that no file may hold."""
+    """The content of a counts file; raises `UsageError` for a plan that needs the rows."""
     if counts.plan.rows is not None:
         what = "the spec has measures of individuals; these need rows, and a counts file has none"
         raise UsageError(what, "remove these measures, or audit the data itself")
@@ -135,8 +134,8 @@ def write(counts: Counts) -> bytes:
         hidden=counts.hidden,
     )
     table = pa.concat_tables(tables, promote_options="default").combine_chunks()
-    digest = _digest(_spell_stored(header), table)
-    metadata = {_HEADER: _spell_stored(replace(header, digest=digest))}
+    digest = _digest(_encode_header(header), table)
+    metadata = {_HEADER: _encode_header(replace(header, digest=digest))}
     target = pa.BufferOutputStream()
     pq.write_table(table.replace_schema_metadata(metadata), target, compression="zstd")
     return bytes(target.getvalue())
@@ -169,7 +168,7 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
 
 
 def _name(kind: str, *of: str | int) -> str:
-    """The name of a column, or of a part of the file, that is of some columns of the data."""
+    """The name of a column or part of the file about some columns of the data (`of`)."""
     return f"{kind}:{json.dumps(of, ensure_ascii=False)}"
 
 
@@ -178,19 +177,19 @@ def _title(key: Key) -> str:
 
 
 def _write_keys(keys: Iterable[tuple[RawKey, Ints]]) -> dict[str, Any]:
-    """Levels as texts, null if missing; for a number, the number of edges that it has passed."""
+    """A column for each key: levels as texts (null if missing), or the codes of intervals."""
     columns: dict[str, Any] = {}
     for key, codes in keys:
         if key.key.is_cut:
             columns[_title(key.key)] = codes
             continue
-        levels = np.array([*key.levels, None], dtype=object)  # an array of objects, even of none
+        levels = np.array([*key.levels, None], dtype=object)  # also objects if there are no levels
         columns[_title(key.key)] = pa.array(levels[codes], pa.string())
     return columns
 
 
 def _texts(numbers: Sequence[int]) -> pa.Array:
-    """Whole numbers of any size, as digits."""
+    """Integers of any size as texts of digits."""
     return pa.array(map(str, numbers), pa.string())
 
 
@@ -200,10 +199,9 @@ def _table(part: str, columns: Mapping[str, Any]) -> pa.Table:
 
 
 def _digest(header: bytes, table: pa.Table) -> str:
-    """A fingerprint of all values in the file, which shows damage.
+    """A hash of all values in a counts file, which shows damage; the `digest` is not included.
 
-    The header is spelled in one way, without its `digest`, as it was written: a set that is read
-    again may have another order.
+    `header` must be the bytes in the file: a set that is written again may have another order.
     """
     tree = {**json.loads(header), "digest": None}
     fingerprint = hashlib.sha256(json.dumps(tree, sort_keys=True).encode())
@@ -219,7 +217,7 @@ def _digest(header: bytes, table: pa.Table) -> str:
 
 
 def read(path: Path) -> Counts:
-    """The counts in a file; raises `DataError` if it holds none, or is damaged."""
+    """The counts in a file; raises `DataError` if it is damaged or not a counts file."""
     name = copied(str(path))
     hint = "count the data again: fairaudit count SPEC -o part.counts"
     try:
@@ -245,7 +243,7 @@ def read(path: Path) -> Counts:
 
 
 def _read_counts(header: Header, table: pa.Table) -> Counts:
-    """The counts in the columns of a file, which are proven to be as they were written."""
+    """The counts in a header and columns with the right digest."""
     side, cuts = header.side, {(column, share): cut for column, share, cut in header.cuts}
     plan = replace(header.plan, cuts=cuts)
     parts = {
@@ -309,13 +307,13 @@ def _read_counts(header: Header, table: pa.Table) -> Counts:
 def _read_codes(
     table: pa.Table, keys: Sequence[Key], levels: Mapping[Key, Sequence[str | None]]
 ) -> Ints:
-    """Codes [E, K] of entries by keys with these levels."""
+    """The codes [E, K] of the entries in a table for each key, by `levels`."""
     columns = [_read_key(table, key, levels.get(key, ())).codes for key in keys]
     return np.stack(columns, axis=1) if columns else np.zeros((len(table), 0), dtype=np.int64)
 
 
 def _read_key(table: pa.Table, key: Key, known: Sequence[str | None] | None = None) -> RawKey:
-    """A key by the known levels, or by those that occur; `KeyError` for another level."""
+    """A key, by the `known` levels or those that occur; raises `KeyError` for other levels."""
     if key.is_cut:
         return RawKey(key, _ints(table, _title(key)))
     texts = table[_title(key)].combine_chunks().dictionary_encode(null_encoding="encode")
@@ -336,23 +334,24 @@ def _floats(table: pa.Table, name: str) -> Floats:
 
 
 def _digits(table: pa.Table, name: str) -> list[int]:
-    """Whole numbers of any size; none where no part of the file has the column."""
+    """The integers in a column of digits; empty if the column is missing or has nulls."""
     has_column = name in table.column_names and not table[name].null_count
     return [int(text) for text in table[name].to_pylist()] if has_column else []
 
 
 def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
-    """The counts of several files as one.
+    """The sum of the counts in several files.
 
-    Raises `DataError` for counts of other plans, and where a data file was counted twice, unless
-    `repeated` says that this is meant.
+    Raises `DataError` if they have different plans, or if a data file was counted twice and
+    `repeated` does not allow it.
     """
     total = read(paths[0])
     for path in paths[1:]:
         part = read(path)
-        own, its = total.plan.counted(), part.plan.counted()
-        if own != its:
-            names = [name for name in field_names(Plan) if getattr(own, name) != getattr(its, name)]
+        own, other = total.plan.counted(), part.plan.counted()
+        if own != other:
+            pairs = zip(field_names(Plan), astuple(own), astuple(other), strict=True)
+            names = [name for name, first, second in pairs if first != second]
             what = f"{copied(str(path))} and {copied(str(paths[0]))} count differently"
             hint = "count both parts with the same spec"
             if "cuts" in names:
@@ -360,7 +359,7 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
                     "each part has its own quantiles: write the edges in the spec, `bins: [30, 50]`"
                 )
             raise DataError(f"{what}: {', '.join(names)}", hint)
-        # If small cells are hidden, the hash is not the hash of the data; path and time show it.
+        # If small cells are hidden, hashes are not hashes of the data: compare path and time.
         known = {source.sha256: source.file.path for source in total.sources if source.sha256}
         written = {(source.file.path, source.file.modified): source for source in total.sources}
         for source in () if repeated else part.sources:
@@ -368,10 +367,10 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
             same = written.get((file.path, file.modified))
             is_hidden = same is not None and None in {same.records, source.records}
             if source.sha256 in known or (is_hidden and file.modified is not None):
-                other = known.get(source.sha256 or "", file.path)
+                earlier = known.get(source.sha256 or "", file.path)
                 why = "the same content" if source.sha256 in known else "the same path and time"
                 raise DataError(
-                    f"{copied(str(path))}: {file.path} is already counted, as {other}: {why}",
+                    f"{copied(str(path))}: {file.path} is already counted, as {earlier}: {why}",
                     "remove one; if they are equal by chance, use merge --repeated, or "
                     "`repeated_files: allow`",
                 )
@@ -380,10 +379,10 @@ def add(paths: Sequence[Path], *, repeated: bool = False) -> Counts:
 
 
 def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
-    """The counts with the SHA-256 of each of their files, which have these paths.
+    """The counts with the SHA-256 of each data file; `paths` are the paths of these files.
 
-    If small cells are hidden, the hash covers the cells that are left: the hash of the data would
-    reveal them to a reader who tries all possible cells.
+    If small cells are hidden, each hash is of the cells that are left: with the hash of the data, a
+    reader could find the hidden cells by trying all possible values.
     """
     if counts.hidden:
         content = write(replace(counts, sources=(), route=""))
@@ -401,19 +400,16 @@ def hash_sources(counts: Counts, paths: Sequence[Path]) -> Counts:
 
 
 def hash_file(path: Path) -> str:
-    """The SHA-256 of the content of a file; for compressed text, of the uncompressed text."""
+    """The SHA-256 of the content of a file; a compressed text file is decompressed first."""
     with open_bytes(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-Value = TypeVar("Value")
-
-
 def refuse_single_people(plan: Plan) -> None:
-    """Raises `UsageError` for a plan that asks for more than cells: it would reveal small groups.
+    """Raises `UsageError` if a plan asks for counts in which small cells cannot be hidden.
 
-    A bin of a score is a person or two, and so is a cluster; an extra table minus the cells shows
-    the people who are hidden in the cells.
+    A bin of a score or a cluster may have only one person or two. The difference between an extra
+    table and the cells shows the people in hidden cells.
     """
     reasons = {
         "scores": any(plan.scores.values()) and "the score of each person",
@@ -433,9 +429,10 @@ def refuse_single_people(plan: Plan) -> None:
 def hide_small_cells(counts: Counts, below: int) -> Counts:
     """The counts without the cells of 1 to `below` - 1 people, and without cells that reveal them.
 
-    The total of the hidden cells does not reveal that one of them has fewer than `below` people,
-    even to a reader who knows that each has one person. If it would, the smallest other cells are
-    hidden as well, cells of equal size together. Raises `DataError` if all people are too few.
+    A reader may know the number of people in all hidden cells, and that each has at least one
+    person. If this shows that the largest hidden cell has fewer than `below` people, the smallest
+    other cells are hidden as well (all cells of this size). Raises `DataError` if the data has
+    fewer than `below` people.
     """
     counts = counts.compact()
     refuse_single_people(counts.plan)
@@ -462,14 +459,14 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
         people=counts.people[stays],
         weights=counts.weights and _choose_weights(counts.weights, stays),
         amounts={name: [*compress(sums, stays.tolist())] for name, sums in counts.amounts.items()},
-        # A few rows that repeat people are not mentioned at all.
+        # A small number of repeated rows is not reported.
         read=counts.read - few,
         repeated=counts.repeated - few,
         scores={},
         medians={},
         hidden=(hidden,) if people else (),
         notices=tuple(note for note in counts.notices if note.subjects is Subjects.NOBODY),
-        # The size and the records of a file count people, and its hash confirms a guess.
+        # The size and the number of records show the number of people; a hash can confirm a guess.
         sources=tuple(
             replace(
                 source,
@@ -483,10 +480,11 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
 
 
 def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
-    """The weights of some cells; the largest is only marked as tiny or not, without rounding.
+    """The weights of some cells, without the largest weight, which may be that of one person.
 
-    The sums of tiny weights are kept if all weights are tiny: otherwise they describe few people,
-    and are not used.
+    It is replaced by a number that only says whether all weights are tiny. The sums of tiny
+    weights are kept if all weights are tiny; otherwise they may describe few people, and no report
+    uses them.
     """
     is_tiny = 0 < weights.largest < TINY
     largest = TINY / 2 if is_tiny else float(weights.largest > 0)

@@ -1,7 +1,7 @@
-"""Parses the spec's `filter`, a restricted SQL expression; `polars_numbers` applies it.
+"""Parses the `filter` of a spec: a SQL expression that may use only some operations.
 
-Polars parses the text. The tree that it returns is read into a small tree of our own (`_Node`), so
-that only the operations in `_ALLOWED` are accepted.
+Polars parses the text. Its tree is converted to a simpler tree (`_Node`), in which only the
+operations in `_ALLOWED` are accepted. `polars_numbers` applies the filter to rows.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import io
 import json
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from enum import Enum
 from typing import Any
 
@@ -28,7 +28,10 @@ _DECIDE_BLANKS = {
     "EqValidity": ("Eq", "IsNotNull", "And"),
     "NotEqValidity": ("NotEq", "IsNull", "Or"),
 }
-"""Comparisons that decide blanks: the comparison that does not, a test for blanks, and the join."""
+"""Comparisons that also decide blank cells (nulls), written with operations that do not.
+
+Each has the usual comparison, a test of whether a cell is blank, and the operator between both.
+"""
 _SIGNS = _ORDER | _EQUAL
 _COMPARE = {*_SIGNS, "IsIn", "IsBetween"}
 _ARITHMETIC = {
@@ -64,7 +67,7 @@ _OTHER_DATE = re.compile(
     rf"|\d{{1,2}}[/.-]\d{{4}}|\d{{1,2}}\.?[ -]{_MONTH},?[ -]\d{{2,4}}|{_MONTH} \d{{1,2}},? \d{{4}}",
     re.ASCII | re.IGNORECASE,
 )
-"""Notations of dates and times whose alphabetical order is not the order of time."""
+"""Dates and times in a notation in which alphabetical order is not the order of time."""
 
 _MOST_WORDS = 1_000
 """Maximum number of words and operators of a filter: parsing more could exhaust the stack."""
@@ -73,7 +76,7 @@ _WORD = re.compile(r"[^\W\d]\w*|\"[^\"]*\"|[^\s\w,]")
 
 
 class _Kind(Enum):
-    """The type of the result of an expression; the type of a column depends on the data."""
+    """The type of the value of an expression. The data decides the type of a column."""
 
     COLUMN = "a column"
     NUMBER = "a number"
@@ -88,8 +91,8 @@ class _Kind(Enum):
 class _Node(Frozen):
     """A part of an expression: a column, a literal, or an operation on `inner` parts.
 
-    `name` is the name of the column or operation, and `text` is a column or literal as the spec
-    would write it. `texts` are the texts in a literal: one, or those of a list.
+    `name` is the name of a column or operation. `text` is a column or literal as a spec writes it.
+    `texts` are the texts in a literal, which may be a list.
     """
 
     kind: _Kind
@@ -100,7 +103,7 @@ class _Node(Frozen):
 
     @classmethod
     def of_literal(cls, tree: Any) -> _Node:  # noqa: ANN401  # plain data of Polars' own tree
-        """A literal. A list in `in (…)` has the kind of its elements."""
+        """A literal from the tree of Polars. A list in `in (…)` has the kind of its elements."""
         expression = pl.Expr.deserialize(io.BytesIO(json.dumps(tree).encode()), format="json")
         column = pl.select(expression).to_series()
         if isinstance(column.dtype, pl.List):
@@ -128,15 +131,15 @@ class _Node(Frozen):
 
 
 class Filter(Frozen):
-    """A parsed filter: its text and expression, and how it uses each of its columns.
+    """A parsed filter: its text, its expression, and how it uses each column.
 
-    `numeric` columns are read as numbers, `dated` columns as dates; each has the length of the
-    longest date that it is compared with. `ordered` are pairs of columns that are compared with
-    each other by `<` or `>`. `logical` columns are operands of `and`, `or` and `not`. `tested` are
-    columns that are used only in `is null` or `is not null`. `texts` are the texts that the filter
-    compares with a column by `=`, `<>` or `in`. The key is the column, and `Lowercase` or
-    `Uppercase` if the filter applies one of them. The expression compares these texts with the
-    column that `name_apart` names.
+    `numeric` columns are read as numbers. `dated` columns are read as dates, with the length of the
+    longest date that the filter compares with the column. `ordered` are pairs of columns that are
+    compared with each other by `<`, `<=`, `>` or `>=`. `logical` columns are operands of `and`,
+    `or` and `not`. `tested` columns are used only in `is null` or `is not null`. `texts` are the
+    texts that the filter compares with a column by `=`, `<>` or `in`; the key is the column, and
+    `Lowercase` or `Uppercase` if the filter changes its letters. `expression` compares these texts
+    with a copy of the column, named by `name_apart`.
     """
 
     text: str
@@ -151,10 +154,10 @@ class Filter(Frozen):
 
 
 def name_apart(column: str, letters: str) -> str:
-    """The name of a copy of a column of `Filter.texts`; no file has a column of this name.
+    """The name of a copy of a column in `Filter.texts`; no file has a column with this name.
 
-    In the copy, texts that only look like a text of the filter (other case, other blanks) are null,
-    so the filter does not decide these rows.
+    Texts that are similar to a text of the filter (in other case or with other blanks) are null in
+    the copy. So the filter does not decide their rows, and the user must decide them.
     """
     return f"\0{letters}={column}"
 
@@ -192,10 +195,10 @@ def _read_tree(expression: pl.Expr) -> Any:  # noqa: ANN401  # Polars' own tree
 
 
 def _list_misread(text: str) -> Iterator[str]:
-    """Messages on text that Polars would misread: comments, other notations of numbers."""
+    """Messages on text that Polars would misread: comments and other notations of numbers."""
     plain = _QUOTED.sub("''", text)
     if _COMMENT.search(plain):
-        yield "a filter holds no comments (-- or /*): what follows would not be read"
+        yield "a filter cannot contain comments (-- or /*): the text after them would be ignored"
     for word in dict.fromkeys(_BEGINS_WITH_DIGIT.findall(plain)):
         if not _NUMBER.fullmatch(word):
             try:
@@ -203,13 +206,13 @@ def _list_misread(text: str) -> Iterator[str]:
             except ValueError:
                 column = f'a column of that name in double quotes: "{word}"'
                 remedy = f"write it as 1000, 2.5 or 1e3, and {column}"
-            yield f"{quoted(word)} is not a number that a filter knows; {remedy}"
+            yield f"{quoted(word)} is not a number in a filter; {remedy}"
         elif float(word) > LARGEST_WHOLE:
             yield f"the number {word} is too large: a number is at most {LARGEST_WHOLE:,}"
 
 
 def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) -> Filter:
-    """The filter of a tree; raises `PlanError` if the filter could not work as it is written."""
+    """The filter of an expression and its tree; raises `PlanError` if a part of it cannot work."""
     calls = [node for node in root.walk() if node.name and node.kind is not _Kind.COLUMN]
     refused = sorted({node.name for node in calls if node.name not in _ALLOWED})
     if refused:
@@ -222,41 +225,44 @@ def _analyse(text: str, expression: pl.Expr, root: _Node, declared: set[str]) ->
         messages.append(f"a filter must be true or false; this one returns {root.kind.value}")
     if messages:
         raise PlanError([PlanFault(message) for message in dict.fromkeys(messages)])
-    numeric: set[str] = set()
-    textual: set[str] = set()
-    for call in calls:
-        if call.name in _ARITHMETIC or (
-            call.name in _COMPARE and any(side.kind is _Kind.NUMBER for side in call.inner)
-        ):
-            numeric |= call.columns()
-        if call.name in _COMPARE and any(side.kind is _Kind.TEXT for side in call.inner):
-            textual |= call.columns()
-    for name in sorted(numeric & textual):
+
+    def columns_of(names: Container[str], kind: _Kind | None = None) -> frozenset[str]:
+        """The columns in calls of these operations, if any operand has this kind."""
+        return frozenset(
+            name
+            for call in calls
+            if call.name in names
+            and (kind is None or any(part.kind is kind for part in call.inner))
+            for name in call.columns()
+        )
+
+    numeric = columns_of(_ARITHMETIC) | columns_of(_COMPARE, _Kind.NUMBER)
+    for name in sorted(numeric & columns_of(_COMPARE, _Kind.TEXT)):
         message = f"the column {name!r} is compared with a number and with a text"
         raise PlanError([PlanFault(message)])
     dated = _find_dated([call for call in calls if call.name in _COMPARE], declared)
-    pairs = [
-        (call.inner[0].name, call.inner[1].name)
-        for call in calls
-        if call.name in _ORDER and all(side.kind is _Kind.COLUMN for side in call.inner)
-    ]
-    logical = {
-        side.name
-        for call in calls
-        if call.name in _LOGIC
-        for side in call.inner
-        if side.kind is _Kind.COLUMN
-    }
-    null = [call for call in calls if call.name in _IS_NULL]
-    compared = [call for call in calls if call.name in _COMPARE]
-    tested = {name for call in null for name in call.columns()}
-    tested -= {name for call in compared for name in call.columns()}
     texts: dict[tuple[str, str], tuple[str, ...]] = {}
-    expression = _set_apart(expression, root, {*numeric, *dated}, texts)
     return Filter(
-        text, expression, frozenset(root.columns()), frozenset(numeric), dated, tuple(pairs),
-        frozenset(logical), texts, frozenset(tested),
-    )  # fmt: skip
+        text=text,
+        expression=_set_apart(expression, root, {*numeric, *dated}, texts),
+        columns=frozenset(root.columns()),
+        numeric=numeric,
+        dated=dated,
+        ordered=tuple(
+            (call.inner[0].name, call.inner[1].name)
+            for call in calls
+            if call.name in _ORDER and all(part.kind is _Kind.COLUMN for part in call.inner)
+        ),
+        logical=frozenset(
+            part.name
+            for call in calls
+            if call.name in _LOGIC
+            for part in call.inner
+            if part.kind is _Kind.COLUMN
+        ),
+        texts=texts,
+        tested=columns_of(_IS_NULL) - columns_of(_COMPARE),
+    )
 
 
 def _set_apart(
@@ -265,9 +271,10 @@ def _set_apart(
     others: set[str],
     texts: dict[tuple[str, str], tuple[str, ...]],
 ) -> pl.Expr:
-    """The expression that compares texts with columns of `name_apart`, adding to `texts`.
+    """The expression with the columns that it compares with texts renamed by `name_apart`.
 
-    It takes comparisons of comparisons apart, because Polars does not read a deep tree.
+    Adds these columns and texts to `texts`; `others` are columns that keep their names. `and`, `or`
+    and `not` are handled one at a time, because Polars cannot read a deep tree back.
     """
     if node.name in _JOINS and any(side.kind is _Kind.COMPARISON for side in node.inner):
         parts = expression.meta.pop()
@@ -287,6 +294,7 @@ def _set_apart_in(
     others: set[str],
     texts: dict[tuple[str, str], tuple[str, ...]],
 ) -> Any:  # noqa: ANN401  # the same
+    """The tree of Polars with these columns renamed, as in `_set_apart`."""
     if isinstance(tree, list):
         return [_set_apart_in(part, others, texts) for part in tree]
     if not isinstance(tree, dict):
@@ -319,7 +327,8 @@ def _set_apart_in(
 def _find_dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
     """The columns of dates, with the length of the longest date that each is compared with.
 
-    Raises `PlanError` for dates that would be compared in alphabetical order.
+    `declared` are the columns with declared notations of dates. Raises `PlanError` for dates that
+    would be compared in alphabetical order.
     """
     texts = [(call, value) for call in comparisons for side in call.inner for value in side.texts]
     dated: dict[str, int] = {}
@@ -344,7 +353,7 @@ def _find_dated(comparisons: list[_Node], declared: set[str]) -> dict[str, int]:
 
 
 def _list_mismatches(node: _Node) -> Iterator[str]:
-    """Messages on parts of the wrong type, which SQL accepts without an error."""
+    """Messages on operands of the wrong type, which SQL accepts without an error."""
     kinds = {side.kind for side in node.inner}
     if node.kind is _Kind.OTHER:
         yield f"{node.text} is neither a number nor a text; numbers are written 1000, 2.5 or 1e3"
@@ -373,20 +382,20 @@ def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]
         meaning = "the inner one is true or false; write x > 1 and x < 5, or x between 1 and 5"
         inner = node.inner[0]
         if node.name in _SIGNS and inner.name in _SIGNS and len(inner.inner) == 2:
-            # Such as `1 < x < 5`: what it means, and the comparisons to write instead.
+            # For `1 < x < 5`, show its meaning in SQL, and the comparisons to write instead.
             (low, middle), right = inner.inner, node.inner[1]
             first = f"{low.text} {_SIGNS[inner.name]} {middle.text}"
             second = f"{middle.text} {_SIGNS[node.name]} {right.text}"
             if low.text and middle.text and right.text:
                 meaning = (
-                    f"{first} {_SIGNS[node.name]} {right.text} would hold true or false against "
+                    f"{first} {_SIGNS[node.name]} {right.text} would compare true or false with "
                     f"{right.text}; write {first} and {second}"
                 )
         yield f"comparisons do not chain: {meaning}"
     elif _Kind.NULL in kinds and not node.name.endswith("Validity"):
-        yield "nothing is equal to null, or less or more; write `is null` or `is not null`"
+        yield "no value is equal to null, less or more; write `is null` or `is not null`"
     elif any("" in side.texts for side in node.inner):
-        yield "'' is never equal or different: an empty cell is null; write `x is not null`"
+        yield "no cell is equal to '': an empty cell is null; write `x is not null`"
     elif _Kind.BOOLEAN in kinds and not equality:
         yield "true and false have no order; write `x` or `not x`"
     elif len(kinds - {_Kind.COLUMN}) > 1 and _Kind.COMPARISON not in kinds:
@@ -400,13 +409,13 @@ def _list_comparison_mismatches(node: _Node, kinds: set[_Kind]) -> Iterator[str]
             number = side.text[1:-1].strip()
             if side.kind is _Kind.TEXT and _NUMBER.fullmatch(number.lstrip("+-")):
                 yield (
-                    f"{side.text} is a text, and of texts '9' comes after '10'; for a number write "
-                    f"{number}, without quotes"
+                    f"{side.text} is a text, and in the order of texts '9' comes after '10'; for a "
+                    f"number write {number}, without quotes"
                 )
 
 
 def _convert(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
-    """The tree of Polars as our own. An unknown node keeps its name, which the messages show."""
+    """The tree of Polars as a `_Node`. An unknown operation keeps its name, for messages."""
     if isinstance(tree, str):
         return _Node(_Kind.OTHER, tree.lower())
     ((kind, body),) = tree.items()
@@ -425,7 +434,7 @@ def _convert(tree: Any) -> _Node:  # noqa: ANN401  # Polars' own tree
         case "Cast" if body["dtype"] == {"Literal": "Boolean"}:
             return _convert(body["expr"])
         case _:
-            # Polars writes sum(x) as a `case` around an aggregate: name the aggregate.
+            # Polars writes sum(x) as a `case` around an aggregate: show the name of the aggregate.
             inside = [name for part, name in _NAMES.items() if f'"{part}"' in json.dumps(body)]
             return _Node(_Kind.OTHER, _NAMES.get(kind) or (inside or [kind.lower()])[0])
 

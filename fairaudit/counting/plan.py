@@ -1,4 +1,4 @@
-"""`Plan`: what one pass over the data counts; merged plans; limits of cells and levels."""
+"""`Plan`: the columns and counts that one pass over the data must produce; joint plans; limits."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from fairaudit.counting.columns import (
 from fairaudit.counting.strata_models import FittedStrata
 
 MISSING = -1
-"""The code of a missing number (in `RawKey.codes` of a cut column)."""
+"""The code of a missing number in a column of numbers that are cut into intervals."""
 
 MASKED = -2
-"""The code in `Counts.kept` of people who may exist: a text such as `<5` hides their count."""
+"""The code in `Counts.kept` of people who may exist: a text such as `<5` hides their number."""
 
 MOST_CELLS = 10_000_000
 """Maximum number of combinations of levels that a pass may count."""
@@ -34,20 +34,20 @@ MOST_TABLED = 2**24
 """Maximum total number of cells in extra tables: 128 MB of counts in each thread."""
 
 MOST_LEVELS = 10_000
-"""Maximum number of levels of a column. A column with more does not describe groups of people."""
+"""Maximum number of levels of a column that describes groups of people."""
 
 
 class Edge(Frozen, order=True):
-    """An edge of bins of numbers. A number x passes it if x ≥ value, or, if `beyond`, x > value."""
+    """An edge between bins of numbers: x passes it if x ≥ value or, if `beyond`, x > value."""
 
     value: Decimal
     beyond: bool = False
 
 
 class Key(Frozen):
-    """A column to count by: as text, or cut at all edges that the spec declares on it.
+    """A column by which people are counted: by its texts, or by intervals of numbers (`edges`).
 
-    The code of a cut number is the number of edges that it passes.
+    The code of an interval is the number of edges that its numbers pass.
     """
 
     column: str
@@ -55,16 +55,16 @@ class Key(Frozen):
 
     @property
     def is_cut(self) -> bool:
-        """Whether its column is read as a number."""
+        """Whether the column has numbers that are cut into intervals."""
         return self.edges is not None
 
 
 SumName: TypeAlias = tuple[str, ...]
-"""What to add up: `sum` and a column, or `product` and two columns."""
+"""A number to add up: `("sum", "x")`, `("product", "x", "y")` or `("distance", "x", "y")`."""
 
 
 class CellSums(Frozen):
-    """The sums of each cell, in ascending order: `("sum", "x")`, `("product", "x", "y")`.
+    """The sums that each cell needs, in ascending order.
 
     The square of a column is its product with itself. Each column with a sum also has its square.
     """
@@ -84,9 +84,9 @@ NO_SUMS = CellSums()
 
 
 class RowPlan(Frozen):
-    """The columns that are read person by person: features that define similarity, and scores.
+    """The columns that are kept for each person: features that define similarity, and scores.
 
-    If there are more than `most` people, a sample is read.
+    If there are more than `most` people, a sample of them is kept.
     """
 
     similarity: SimilarityColumns
@@ -95,20 +95,21 @@ class RowPlan(Frozen):
 
 
 class Plan(Frozen):
-    """Everything one pass must count.
+    """Everything that one pass over the data must count.
 
-    `columns` are all columns that the pass reads, except those of the filter. `tokens` mean missing
-    in every column; `unknown` holds further words that mean missing in a column of numbers. Each
-    level of a column in `capped` is a group, so the column may have at most `MOST_LEVELS` levels.
-    `scores` are the keys by which each score gets histograms. `tables` are extra tables that count
-    people by a few keys each. These keys need not be in `keys`, where they would make too many
-    cells. `cluster` is the column that says which rows belong together, `sample_strata` the column
-    of the strata that the clusters were drawn from. `medians` are the scores that need an exact
-    median. `cuts` are the values of the quantiles that the spec names. `models` are the fitted
-    models that give rows a stratum, by the name of its column. `rows` are the columns that are read
-    for each person, `derived` the columns that are made of others, and `counts` columns of counts,
-    one for each level of an outcome. `masked` are the texts that hide a count. `repeats` says which
-    row counts for a person with several rows.
+    `keys` are the columns whose combinations of levels are the cells. `columns` are all columns
+    that the pass reads, except those of the filter. `tokens` are texts that mean missing in every
+    column; `unknown` are additional words that mean missing in a column of numbers. Each level of a
+    column in `capped` is a group, so the column may have at most `MOST_LEVELS` levels. `scores` are
+    the groups of keys by which each score gets a histogram. `adding` are the sums of each cell.
+    `tables` are extra tables that count people by a few keys each; in `keys`, these keys would make
+    too many cells. `cluster` is the column of clusters (rows that belong together), `sample_strata`
+    the column of the strata from which the clusters were drawn. `medians` are the scores that need
+    an exact median. `cuts` are the values of the quantiles that the spec names. `models` are the
+    fitted models of strata, by the name of the column that they make. `rows` are the columns that
+    are kept for each person, `derived` the columns that are computed from others, and `counts`
+    columns of counts, one for each level of an outcome. `masked` are the texts that hide a count.
+    `repeats` says which row counts for a person with several rows.
     """
 
     keys: tuple[Key, ...]
@@ -136,7 +137,7 @@ class Plan(Frozen):
 
     @property
     def is_derived(self) -> bool:
-        """Whether the plan counts by columns that are not in the files."""
+        """Whether the plan uses columns that must be computed from the columns in the files."""
         return bool(self.derived or self.masked) or self.counts is not None
 
     @property
@@ -151,32 +152,32 @@ class Plan(Frozen):
 
     @property
     def table_keys(self) -> tuple[Key, ...]:
-        """The keys of all extra tables."""
+        """The keys of all extra tables, each once."""
         return tuple(dict.fromkeys(key for table in self.tables for key in table))
 
     @property
     def every_key(self) -> tuple[Key, ...]:
-        """The keys of the cells, and then the keys that only extra tables have."""
+        """The keys of the cells, then the keys that are only in extra tables."""
         return tuple(dict.fromkeys((*self.keys, *self.table_keys)))
 
     def missing_words(self, column: str) -> tuple[str, ...]:
         """The words that mean missing in a column that is read as a number."""
-        # Tokens occur only in stored values: a computed age of 99 is an age, even if 99 is a token.
+        # If 99 is a token, a computed age of 99 is still an age.
         is_derived = any(column == derivation.name for derivation in self.derived)
         return "", *(() if is_derived else self.tokens), *self.unknown.get(column, ())
 
     def missing_numbers(self, column: str) -> list[float]:
-        """The words that mean missing and are numbers, such as -999."""
+        """The missing words of a column that are numbers, such as -999."""
         return [float(word) for word in self.missing_words(column) if is_finite_number(word)]
 
     @property
     def measures_may_be_missing(self) -> bool:
-        """Whether a weight or a count of people may be a number that means missing."""
+        """Whether a number in the column of weights or counts may mean missing, such as -999."""
         measures = (name for name in (self.weight, self.count) if name is not None)
         return any(map(self.missing_numbers, measures))
 
     def covers(self, other: Plan) -> bool:
-        """Whether the counts for this plan contain all that another plan asks for."""
+        """Whether the counts for this plan contain all counts that another plan asks for."""
         own, asked = self.counted(), other.counted()
 
         def has_key(key: Key) -> bool:
@@ -192,9 +193,10 @@ class Plan(Frozen):
         def has_grouping(column: str, keys: Iterable[Key]) -> bool:
             """Whether a score has a histogram by all these columns."""
             needed = {(key.column, key.is_cut) for key in keys}
-            groupings = own.scores.get(column, ())
-            known = ({(key.column, key.is_cut) for key in grouping} for grouping in groupings)
-            return any(needed <= columns for columns in known)
+            return any(
+                needed <= {(key.column, key.is_cut) for key in grouping}
+                for grouping in own.scores.get(column, ())
+            )
 
         return (
             _population(own) == _population(asked)
@@ -211,11 +213,11 @@ class Plan(Frozen):
         )
 
     def counted(self) -> Plan:
-        """The plan without the parts that do not change the counts, such as the file format."""
+        """The plan without the fields that do not change the counts, such as the file format."""
         return replace(self, columns=(), capped=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
-        """The number of the key that holds a column as text, or cut at edges."""
+        """The index in `keys` of the key of a column, as text or cut into intervals."""
         return [(key.column, key.is_cut) for key in self.keys].index((column, is_cut))
 
 
@@ -223,41 +225,36 @@ _ANY_FORMAT = CsvFormat(separator=",", decimal=".", encoding="utf-8", multiline=
 
 
 def merge_plans(plans: Sequence[Plan]) -> Plan | None:
-    """One plan that counts for all of the plans; None if they cannot share a pass.
+    """A joint plan with the counts for all of the plans; None if they cannot share a pass.
 
-    Its cells may be finer than a single plan needs. Recoding adds them up.
+    Its cells may be finer than one of the plans needs; recoding adds them up.
     """
     first = plans[0]
     keys: dict[str, None] = {}
     edges: dict[str, set[Edge]] = {}
     unknown: dict[str, tuple[str, ...]] = {}
     adding = NO_SUMS
-    for single in plans:
-        is_other_population = _population(single) != _population(first)
-        has_other_columns = single.derived != first.derived
-        # Scores and extra tables are not merged, so their keys must be the same.
-        has_other_scores = (single.scores, single.tables) != (first.scores, first.tables)
-        has_other_keys = (first.scores or first.tables) and single.keys != first.keys
-        if is_other_population or has_other_columns or has_other_scores or has_other_keys:
+    for plan in plans:
+        # Derived columns, scores and extra tables are not merged: they must be the same.
+        is_other = any(get(plan) != get(first) for get in (_population, _unmerged))
+        if is_other or ((first.scores or first.tables) and plan.keys != first.keys):
             return None
-        adding += single.adding
-        for key in single.keys:
+        adding += plan.adding
+        for key in plan.keys:
             if key.edges is None:
                 keys.setdefault(key.column)
                 continue
-            words = single.unknown.get(key.column, ())
+            words = plan.unknown.get(key.column, ())
             if unknown.setdefault(key.column, words) != words:
                 return None
             edges.setdefault(key.column, set()).update(key.edges)
-    capped = dict.fromkeys(column for single in plans for column in single.capped)
-    medians = tuple(dict.fromkeys(column for plan in plans for column in plan.medians))
     return replace(
         first,
         keys=unite_keys(keys, edges),
         unknown=unknown,
-        capped=tuple(capped),
+        capped=tuple(dict.fromkeys(column for plan in plans for column in plan.capped)),
         adding=adding,
-        medians=medians,
+        medians=tuple(dict.fromkeys(column for plan in plans for column in plan.medians)),
         cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},
     )
 
@@ -266,11 +263,13 @@ _population = attrgetter(
     "tokens", "format", "count", "weight", "filter", "cluster", "sample_strata", "rows", "models",
     "counts", "masked", "repeats",
 )  # fmt: skip
-"""The parts of a plan that say which rows and people are counted, and how."""
+"""The fields of a plan that decide which rows and people are counted, and how."""
+
+_unmerged = attrgetter("derived", "scores", "tables")
 
 
 def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tuple[Key, ...]:
-    """The keys of columns of text, then those of columns that are cut, at all their edges."""
+    """The keys of columns of texts, then the keys of columns cut into intervals at their edges."""
     return (
         *(Key(column) for column in texts),
         *(Key(column, tuple(sorted(edges))) for column, edges in cuts.items()),
@@ -278,7 +277,7 @@ def unite_keys(texts: Iterable[str], cuts: Mapping[str, Iterable[Edge]]) -> tupl
 
 
 def is_finite_number(word: str) -> bool:
-    """Whether a text is a finite number."""
+    """Whether a text is a finite number in Python's notation."""
     try:
         return math.isfinite(float(word))
     except ValueError:

@@ -1,7 +1,8 @@
-"""The engine (entry point): shared passes, routes, joined counts, quantiles, error locations.
+"""The default engine: counts data for plans, finds quantiles, and finds the rows of errors.
 
-The native kernel checks and counts each file that it serves, Polars and Arrow all others. To add a
-route, write a module next to `polars_route`, and name it in `count_by_route`.
+A pass is one reading of the data. The native kernel checks and counts each file that it supports;
+Polars counts all others. To add a route (another way to count), write a module next to
+`polars_route`, and call it in `count_by_route`.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def count(plans: Sequence[Plan], data: Data, progress: Progress = SILENT) -> lis
 def _group_plans(
     plans: Mapping[int, Plan], ready: Sequence[SourceFile], notices: Mapping[int, list[Notice]]
 ) -> list[tuple[Plan, list[int]]]:
-    """Which plans share a pass: greedily, while their cells stay within the budget."""
+    """Joint plans with at most `MOST_CELLS` cells each, and the numbers of their plans."""
     groups: list[tuple[Plan, list[int]]] = []
     for number, plan in plans.items():
         for place, (old, members) in enumerate(groups):
@@ -115,7 +116,7 @@ def _group_plans(
                 from fairaudit.counting.routes import scan
 
                 cells = math.inf
-                with contextlib.suppress(FairauditError):  # the pass of each plan reports it
+                with contextlib.suppress(FairauditError):  # the pass of each plan reports the error
                     cells = scan.estimated_cells(ready[0], joint)
             if cells <= MOST_CELLS:
                 groups[place] = joint, [*members, number]
@@ -133,7 +134,7 @@ def _group_plans(
 def _count_in_one_pass(
     plan: Plan, members: Mapping[int, Plan], ready: Sequence[SourceFile], progress: Progress
 ) -> dict[int, CountsOrError]:
-    """The counts for all plans that share a pass; if it fails, each plan is counted separately."""
+    """The counts for each plan of a pass; if the pass fails, each plan gets its own pass."""
     try:
         ready = _leave_out_repeats(plan, ready)
         parts, route = count_by_route(plan, ready, progress)
@@ -149,7 +150,7 @@ def _count_in_one_pass(
 
 
 def _leave_out_repeats(plan: Plan, ready: Sequence[SourceFile]) -> Sequence[SourceFile]:
-    """The files with the rows that repeat a person, where the plan says how to know one."""
+    """The files with the rows that repeat a person, if the plan has a column of ids."""
     if plan.repeats is None:
         return ready
     from fairaudit.counting.routes import repeats
@@ -158,14 +159,14 @@ def _leave_out_repeats(plan: Plan, ready: Sequence[SourceFile]) -> Sequence[Sour
 
 
 def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
-    """Notices on people who may count several times, by columns that the plan does not use."""
+    """Notices on people who may count several times, from columns that the plan does not use."""
     unused = [find_unused(plan, checked.header) for checked in ready]
     rows = sum(checked.records for checked in ready)
     if not unused[0] or len({*unused}) > 1 or not rows:
         return []
     of_rows = plan.repeats is None and not plan.is_table and all(file.form for file in ready)
     if of_rows and not may_repeat(ready, unused[0], plan.format.separator):
-        return []  # Polars, whose import takes longer than a small audit, is not needed
+        return []  # without Polars: its import takes longer than a small audit
     from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import batches
 
@@ -178,10 +179,10 @@ def _tell_unused(plan: Plan, ready: Sequence[SourceFile]) -> list[Notice]:
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress = SILENT
 ) -> SourceFile:
-    """The file after it was checked for the passes of these plans.
+    """The file after it was checked for these plans.
 
-    The kernel checks CSV files, and counts them at the same time. The reader of the format checks
-    all other files.
+    The kernel checks CSV files, and counts them at the same time if it can. The reader of the
+    format checks all other files.
     """
     if file.form == CSV:
         from fairaudit.counting.native import native_csv
@@ -194,7 +195,7 @@ def check_file(
 def count_by_route(
     plan: Plan, ready: Sequence[SourceFile], progress: Progress
 ) -> tuple[list[PartialCounts], str]:
-    """The counts of the files, each by the fastest route that serves it; which routes."""
+    """The counts of all files, each by the fastest possible route, and the routes in words."""
     files = {checked.file.path: checked for checked in ready}
     progress.start("counting", sum(checked.records for checked in ready), "rows")
     tables = {name: file for name, file in files.items() if file.layout is not None}
@@ -230,9 +231,9 @@ def count_by_route(
 
 
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
-    """The file with the columns marked as `unproven` that the native route checks as it counts.
+    """The file, with the columns that the native route checks while it counts as `unproven`.
 
-    Only for a pass of a single plan: another reader needs columns that are checked before.
+    Use it only for a single plan: in a second pass, another reader needs checked columns.
     """
     if file.layout is None or load_kernel() is None:
         return file
@@ -249,7 +250,7 @@ def _merge(
     progress: Progress,
     batch: Batch | None = None,
 ) -> Counts:
-    """The counts of all parts, with what further passes find."""
+    """The joint counts of all parts, with medians and people one by one from further passes."""
     data = [*ready] if batch is None else batch
     counts = _join_parts(plan, parts, ready, route)
     medians = {}
@@ -257,7 +258,7 @@ def _merge(
         scores = counts.scores.get(column)
         between = None if scores is None else scores.median_range
         if between is not None and between[0] < between[1]:
-            # The bins do not determine the median: another pass does.
+            # The bin of the median has several values, so another pass is needed.
             from fairaudit.counting.routes import quantiles
 
             medians[column] = quantiles.median(data, plan, column, between)
@@ -273,7 +274,7 @@ def _merge(
 
 
 def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrError:
-    """The counts of a data frame: Polars (lazy or not), pandas, Arrow, DuckDB and more."""
+    """The counts of a data frame for a plan; `plans` are all plans for this frame."""
     from fairaudit.counting.sources import frames
 
     try:
@@ -296,7 +297,7 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
 
 
 def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[SourceFile, Batch]:
-    """A data frame without the rows that repeat a person, and the file that represents it."""
+    """A data frame without the rows that repeat a person; `file` represents the frame."""
     if plan.repeats is None:
         return file, batch
     from fairaudit.counting.routes import repeats, scan
@@ -312,7 +313,7 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
 
 
 def _count_batch(batch: Batch, plan: Plan, row_name: str | None = None) -> PartialCounts:
-    """The counts of a frame, or of the groups of a table; an error quotes the faulty text."""
+    """The counts of a frame or a database table; an error shows the row and the faulty text."""
     from fairaudit.counting.routes import scan
 
     try:
@@ -322,11 +323,11 @@ def _count_batch(batch: Batch, plan: Plan, row_name: str | None = None) -> Parti
         if found is None or error.seek is None:
             raise
         spot = batch.names[0] if row_name is None else f"{row_name}{found.number:,}"
-        raise _quote_held(error, spot, found, plan) from error
+        raise _locate(error, spot, found, plan) from error
 
 
 def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrError:
-    """The counts of a table of a database, which is grouped there."""
+    """The counts of a database table; the database groups the rows."""
     try:
         if plan.rows is not None:
             what = (
@@ -355,14 +356,14 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
 
 @contextmanager
 def open(data: Database) -> Iterator[Database]:  # noqa: A001  # a method of the contract
-    """The database with its table open, in one transaction."""
+    """The database in one open transaction, for several passes."""
     with _open_table(data) as table:
         yield replace(data, opened=table)
 
 
 @contextmanager
 def _open_table(data: Database) -> Iterator[Table]:
-    """The table of a database: the open table, or a table that is opened for a pass."""
+    """The open table of a database; if there is no open table, it is opened for this pass."""
     if data.opened is not None:
         yield data.opened
         return
@@ -373,14 +374,14 @@ def _open_table(data: Database) -> Iterator[Table]:
 
 
 def _describe(name: str, header: tuple[str, ...]) -> SourceFile:
-    """The file that represents a data frame or a table of a database."""
+    """The `SourceFile` that represents a data frame or a database table."""
     return SourceFile(DataFile(name, 0, None), Path(), None, header)
 
 
 def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
-    """The error with the place of the first row that it is about, where that can be found.
+    """The error with the place of the first faulty row, if that row can be found.
 
-    The place is `file:line`, or the row if a file has no lines, with the value there.
+    The place is `file:line`, or the number of the row if the format has no lines.
     """
     if error.seek is None or not isinstance(data, Files):
         return error
@@ -395,14 +396,15 @@ def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
                 if found is not None:
                     line = reader_of(file.form).find_line(file, plan.format, found.number)
                     spot = f", row {found.number}" if line is None else f":{line}"
-                    return _quote_held(error, f"{file.file.path}{spot}", found, plan)
+                    return _locate(error, f"{file.file.path}{spot}", found, plan)
     return error
 
 
-def _quote_held(error: DataError, spot: str, found: FoundRow, plan: Plan) -> DataError:
-    """The error with the place of a text that is not a number or date, and its remedy.
+def _locate(error: DataError, spot: str, found: FoundRow, plan: Plan) -> DataError:
+    """The error with the place of the faulty row and a remedy.
 
-    The text is quoted if it is a count or compared by the filter: other texts may be personal.
+    It quotes the faulty text if the text is a count, or if the filter compares it. Other texts may
+    be personal data.
     """
     seek = error.seek
     if found.texts and seek is not None and (seek.in_filter or seek.column == plan.count):
@@ -413,7 +415,7 @@ def _quote_held(error: DataError, spot: str, found: FoundRow, plan: Plan) -> Dat
 def find_cuts(
     plan: Plan, quantiles: Sequence[Quantile], data: Data, progress: Progress = SILENT
 ) -> dict[Quantile, Cut]:
-    """The quantiles of columns, by passes over each such column."""
+    """The value of each quantile of a column, over the rows that the plan's filter keeps."""
     if isinstance(data, Database):
         with _open_table(data) as table:
             check_columns(plan, [_describe(data.name, tuple(table.schema))])
@@ -439,7 +441,7 @@ def find_cuts(
 def _find_cuts(
     data_of: Callable[[str], Sequence[SourceFile] | Batch], plan: Plan, wanted: Sequence[Quantile]
 ) -> dict[Quantile, Cut]:
-    """The quantiles of columns, each of the data that has it."""
+    """The values of quantiles; `data_of` returns the data with a column."""
     from fairaudit.counting.routes import quantiles
 
     cuts_found: dict[Quantile, Cut] = {}
@@ -453,9 +455,10 @@ def _find_cuts(
 def _join_parts(
     plan: Plan, parts: Sequence[PartialCounts], ready: Sequence[SourceFile], route: str
 ) -> Counts:
-    """The counts of several files as one `Counts`; equal texts are the same level.
+    """The counts of all files as one `Counts`; equal texts are the same level.
 
-    Raises `DataError` if the rows differ from the control total, or if there are too many cells.
+    Raises `DataError` if the number of rows differs from the records that the checks counted, or
+    if there are too many cells.
     """
     rows = sum(int(part.rows.sum()) for part in parts)
     read = sum(file.records for file in ready) * plan.counts_per_row

@@ -1,4 +1,4 @@
-"""`RawKey`, `RawTable`, `RawScores`: counts by raw levels, and how those of two parts add up."""
+"""`RawKey`, `RawTable`, `RawScores`: counts by levels as the data writes them, and their sums."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from fairaudit.cube import add_up, distinct_rows
 from fairaudit.cube.histogram import Bins, quantile
 
 Level: TypeAlias = str | int | None
-"""A text level (None: null), or the code of an interval of a cut number."""
+"""A text (None if missing), or the code of an interval of numbers."""
 
 
 class RawKey(Frozen):
-    """A key as it was counted: text levels (None: null) with codes, or codes of intervals."""
+    """The codes of a key in each entry: of text levels (None if missing), or of intervals."""
 
     key: Key
     codes: Ints
@@ -30,14 +30,15 @@ class RawKey(Frozen):
 
     @property
     def size(self) -> int:
-        """How many codes it may have; a number's are of intervals, and of what is missing."""
+        """The number of possible codes; a cut number has one for each interval, and for missing."""
         return len(self.levels) if self.key.edges is None else len(self.key.edges) + 2
 
 
 class RawTable(Frozen, eq=False):
-    """The people that the filter keeps by some keys: [E] entries; an entry may occur several times.
+    """The number of people (whom the filter keeps) by some keys: [E] entries.
 
-    Texts that are levels of the cells, too, have the codes that they have there.
+    Several entries may have the same codes. If a key is also a key of the cells, it has the same
+    levels and codes there.
     """
 
     keys: tuple[RawKey, ...]
@@ -47,7 +48,7 @@ class RawTable(Frozen, eq=False):
     def of(
         cls, keys: Sequence[Key], levels: Mapping[Key, Iterable[Level]], people: Ints
     ) -> RawTable:
-        """The table from the people of all combinations of levels, the last key changing first."""
+        """The table of the `people` in all combinations of levels; the last key varies fastest."""
         known = [tuple(levels[key]) for key in keys]
         cells = np.flatnonzero(people)
         codes = np.unravel_index(cells, tuple(map(len, known)))
@@ -58,17 +59,17 @@ class RawTable(Frozen, eq=False):
         return next(own.codes for own in self.keys if own.key == key)
 
     def compact(self) -> RawTable:
-        """The same people, an entry for each combination."""
+        """The same table, with one entry for each combination of codes."""
         codes, index = distinct_rows(np.stack([key.codes for key in self.keys], axis=1))
         keys = (replace(key, codes=own) for key, own in zip(self.keys, codes.T, strict=True))
         return RawTable(tuple(keys), add_up(self.people, index, len(codes)))
 
 
 def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKey:
-    """A key by the levels that some row has: a dictionary may hold more."""
+    """A key with only the levels that occur in `codes`; `levels` may have more."""
     if key.edges is not None:
         return RawKey(key, np.array(levels, dtype=np.int64)[codes])
-    # Codes are places: counting them takes a twentieth of the time of sorting them.
+    # Codes are indexes, so `np.bincount` finds the used ones, twenty times as fast as sorting.
     used = np.flatnonzero(np.bincount(codes, minlength=len(levels)))
     place_of = np.zeros(len(levels), dtype=np.int64)
     place_of[used] = np.arange(len(used))
@@ -77,9 +78,10 @@ def raw_key(key: Key, levels: Sequence[Level], codes: NDArray[np.intp]) -> RawKe
 
 
 def find_starts(key: Key, *, single: bool) -> Floats:
-    """The least number of each interval of a key but the first, for `np.searchsorted` (right).
+    """The smallest number of each interval except the first, for `np.searchsorted` (right).
 
-    A `single` column (Float32) is cut at the nearest Float32: 0.7 as it is stored is not below 0.7.
+    Edges of a `single` column (Float32) are rounded to Float32, so that 0.7 in such a column is not
+    below an edge at 0.7.
     """
     edges = key.edges or ()
     cuts = np.array([float(edge.value) for edge in edges], np.float32 if single else np.float64)
@@ -89,19 +91,19 @@ def find_starts(key: Key, *, single: bool) -> Floats:
 
 
 def unite_levels(texts: Iterable[Iterable[str | None]]) -> tuple[str | None, ...]:
-    """The levels that occur in any of several lists, in order; a missing one last."""
+    """The levels in any of several lists, in ascending order; the missing level (None) is last."""
     levels = set(chain.from_iterable(texts))
     return tuple(sorted(levels, key=lambda level: (level is None, level)))
 
 
 def places(levels: Sequence[Level], united: Sequence[Level]) -> Ints:
-    """The code of each level among the united levels; -2 for a level that is not among them."""
+    """The code of each level among the `united` levels; -2 for a level that is not among them."""
     place = {level: code for code, level in enumerate(united)}
     return np.array([place.get(level, -2) for level in levels], dtype=np.int64)
 
 
 def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = None) -> RawKey:
-    """The codes of one key in several parts, one after the other, by the levels of all or these."""
+    """One key for the entries of all parts, with the levels of all parts or with `levels`."""
     key = keys[0].key
     if key.edges is not None:
         return RawKey(key, np.concatenate([part.codes for part in keys]))
@@ -111,7 +113,7 @@ def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = Non
 
 
 def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
-    """Codes [E, K] of several parts by united levels; a code below 0 stays what it is."""
+    """The codes [E, K] of all parts, converted by `lookups`; codes below 0 stay the same."""
     recoded = []
     for codes, columns in zip(parts, lookups, strict=True):
         own = codes.copy()
@@ -124,7 +126,7 @@ def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> I
 
 
 def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
-    """Exact sums by index; none of nothing."""
+    """The exact sums of the values with the same index; empty without values."""
     total = [0] * (size if values else 0)
     for value, place in zip(values, index.tolist() if values else (), strict=True):
         total[place] += value
@@ -132,14 +134,15 @@ def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
 
 
 MOST_ENTRIES = 64 * 2**20 // 8
-"""64 MB of counts, for all scores and groupings together, choose the bins of the result."""
+"""Maximum number of counts (64 MB) in all histograms together; bins are widened to keep it."""
 
 
 class RawHistogram(Frozen, eq=False):
-    """A score by some keys, as they were counted: [E] entries of codes [E, K], a bin and people.
+    """The histogram of a score by some keys: entries [E] with codes [E, K], a bin, and people.
 
-    `cells` are codes [C, K], each with its extreme scores `low` and `high`, and with what
-    `histogram.Moments` holds as `sums`; None if a score is too large for the fixed point.
+    `keys` are the indexes of the keys. `cells` [C, K] are the codes of each combination of levels,
+    with the smallest score `low` and the largest `high`. `sums` are the four lists of numbers [C]
+    in `histogram.Moments`; None if a score is too large for fixed-point sums.
     """
 
     keys: tuple[int, ...]
@@ -152,7 +155,7 @@ class RawHistogram(Frozen, eq=False):
     sums: tuple[list[int], ...] | None
 
     def compact(self) -> RawHistogram:
-        """The same people, an entry for each combination of codes and bin."""
+        """The same histogram, with one entry for each combination of codes and bin."""
         entries, index = distinct_rows(np.column_stack([self.codes, self.bins]))
         cells, cell = distinct_rows(self.cells)
         low, high = np.full(len(cells), np.inf), np.full(len(cells), -np.inf)
@@ -177,13 +180,14 @@ class RawHistogram(Frozen, eq=False):
         lookups: Sequence[Sequence[Ints | None]],
         bins: Sequence[Ints],
     ) -> RawHistogram:
-        """Histograms of a score as one: `lookups` unite their codes, `bins` are those of the whole.
+        """The histograms of all parts as one; an empty histogram without parts.
 
-        Without histograms it is that of a score without values.
+        `lookups` convert the codes of each part (see `recode`). `bins` are the indexes of the joint
+        bins for the entries of each part.
         """
         if not parts:
-            codes, none = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
-            return cls(keys, codes, none, none, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
+            codes, empty = np.zeros((0, len(keys)), dtype=np.int64), np.zeros(0, dtype=np.int64)
+            return cls(keys, codes, empty, empty, codes, np.zeros(0), np.zeros(0), ([], [], [], []))
         sums = None
         if all(part.sums is not None for part in parts):
             sums_of_parts = zip(*(part.sums or () for part in parts), strict=True)
@@ -201,9 +205,9 @@ class RawHistogram(Frozen, eq=False):
 
 
 class RawScores(Frozen, eq=False):
-    """The histograms of a score, one for each grouping that the plan asks, and their bins.
+    """The histograms of a score, one for each group of keys in the plan, and their bins.
 
-    `shift` is by how many bits the finest bins were joined.
+    Each bin is made of 2^`shift` of the finest bins.
     """
 
     histograms: tuple[RawHistogram, ...]
@@ -218,19 +222,19 @@ class RawScores(Frozen, eq=False):
         united: Sequence[RawKey],
         most: int,
     ) -> RawScores:
-        """The histograms of a score in all parts; `keys` are those of each part.
+        """The histograms of all parts together; `keys` are the keys of each part.
 
-        All share bins, whose width is equal however the rows were split: as narrow as a dense
-        histogram of at most `most` entries allows.
+        The bins are the narrowest with which full histograms (all cells by all bins) have at most
+        `most` entries. So they do not depend on how the rows were split into parts.
         """
         groupings = [histogram.keys for histogram in parts[0].histograms]
         filled = [part for part in parts if len(part.bins.codes)]
         ends = [int(code) << part.shift for part in filled for code in part.bins.codes[[0, -1]]]
         shift = max(part.shift for part in parts)
         cells = sum(math.prod(united[n].size for n in grouping) for grouping in groupings)
-        # No part needs coarser bins than the whole.
+        # No part has wider bins than all parts together.
         low, high = min(ends, default=0), max(ends, default=0)
-        # Two bins are the fewest: numbers on both sides of 0 never share one.
+        # At least two bins remain: negative and positive numbers never share a bin.
         while (apart := (high >> shift) - (low >> shift)) > 1 and cells * (apart + 1) > most:
             shift += 1
         codes = [part.bins.codes >> (shift - part.shift) for part in parts]
@@ -243,7 +247,7 @@ class RawScores(Frozen, eq=False):
         histograms = []
         for number, grouping in enumerate(groupings):
             pieces = [part.histograms[number] for part in parts]
-            # The codes of intervals stay what they are.
+            # The codes of intervals are the same in all parts.
             lookups = [
                 [
                     None if own[n].key.is_cut else places(own[n].levels, united[n].levels)
@@ -258,13 +262,13 @@ class RawScores(Frozen, eq=False):
         return cls(tuple(histograms), bins, shift)
 
     def compact(self) -> RawScores:
-        """The same histograms, an entry for each combination of codes and bin."""
+        """The same histograms, with one entry for each combination of codes and bin."""
         compacted = tuple(histogram.compact() for histogram in self.histograms)
         return replace(self, histograms=compacted)
 
     @property
     def median_range(self) -> tuple[float, float] | None:
-        """Between which scores everybody's median lies; None without people."""
+        """The smallest and the largest score in the bin of the median; None without people."""
         if not self.histograms:
             return None
         histogram = self.histograms[0]

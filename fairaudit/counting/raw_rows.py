@@ -1,9 +1,9 @@
-"""Row metrics: people as counted, equal ones as one entry, sampled within a memory budget.
+"""People one by one, as they were read, for metrics of individuals; sampled to fit into memory.
 
-An entry has all people of a raw cell who are equal in every feature and score. If the memory is too
-small for all entries, a share of the *profiles* (combinations of features) is kept, each with all
-people: those whose hash is below a power of two. The sample depends on the features alone, not on
-the order of rows or on the files.
+A raw cell is a combination of levels as the data writes them. An entry represents all people of a
+raw cell who are equal in every feature and score. A profile is a combination of features. If memory
+is too small for all entries, only the profiles whose hash is below a power of two are kept, with
+all their people. So the sample depends only on the features, not on the order of rows or files.
 """
 
 from __future__ import annotations
@@ -19,45 +19,48 @@ from fairaudit.counting.raw_counts import places, recode
 from fairaudit.cube.rows import Features
 
 BUDGET = 2**30
-"""Peak memory of a process that reads people one by one: 1 GiB."""
+"""Peak memory in bytes (1 GiB) of a process that reads people one by one."""
 
 PROCESS = 400 * 2**20
-"""The part of it that Python, the libraries, and the engine take while it reads."""
+"""Bytes of `BUDGET` that Python, the libraries and the engine need."""
 
 _PER_PERSON = 300
-"""The bytes of an entry without the features: cell, row, hashes, and the memory of a search."""
+"""Bytes of an entry without its features: cell, row, hashes, and memory for a search."""
 
 _PER_FEATURE = 32
-"""The bytes of a feature of an entry, as it is read, kept and searched."""
+"""Bytes of one feature of an entry, including memory for reading and searching."""
 
 _BITS = 64
 
 _SPARE = 4
-"""Entries held for each wanted person: half of them go when profiles are halved."""
+"""Entries that are kept for each person that the plan asks for.
+
+If there are more, half of the profiles are dropped at a time; this leaves at least two.
+"""
 
 Hashes = NDArray[np.uint64]
 
 
 def most_entries(people: int | None, features: int) -> int:
-    """The number of entries to keep for the wanted people, at most as many as fit."""
+    """The number of entries to keep for this number of people, limited by memory."""
     most = most_people(features)
     return most if people is None else min(most, _SPARE * people)
 
 
 def most_people(features: int) -> int:
-    """The number of people with these features that fit into the budget."""
+    """The number of people with this number of features that fit into `BUDGET`."""
     return max(BUDGET - PROCESS, 0) // (_PER_PERSON + _PER_FEATURE * features)
 
 
 def is_below(profiles: Hashes, halvings: int) -> Marks:
-    """The profiles in the share that is left after `halvings`."""
+    """Marks the profiles that are left after the profiles were halved `halvings` times."""
     if not halvings:
         return np.ones(len(profiles), dtype=np.bool_)
     return np.asarray(profiles >> np.uint64(_BITS - halvings) == 0)
 
 
 def choose_halvings(profiles: Hashes, most: int, least: int = 0) -> int:
-    """How often the share of profiles is halved until no more than `most` entries are left."""
+    """The number of halvings (at least `least`) that leave at most `most` profiles."""
     halvings = least
     while halvings < _BITS - 1 and int(is_below(profiles, halvings).sum()) > most:
         halvings += 1
@@ -65,13 +68,14 @@ def choose_halvings(profiles: Hashes, most: int, least: int = 0) -> int:
 
 
 class RawRows(Frozen, eq=False):
-    """People by raw cell, features and scores: [N] entries of `n` people each.
+    """People by raw cell, features and scores: an entry [N] represents `n` equal people.
 
-    `cells` are the places of their raw cells, `numbers` the numbers of their first rows in the
-    data, from 1; `scores` are by column. `profiles` are hashes of the features, `contents` of all
-    values that distinguish entries. `complete` [C] counts the rows of a raw cell that have every
-    feature, `missing` [C] by feature the rows that lack it. The share of profiles that is kept was
-    halved `halvings` times; `most` is the number of people that the plan wants, if it has one.
+    `cells` are the indexes of their raw cells, `numbers` the numbers (from 1) of the first row of
+    each in the data, and `scores` their scores by column. `profiles` are hashes of the features,
+    `contents` hashes of all values that distinguish entries. `complete` [C] is the number of rows
+    of each raw cell that have every feature, `missing` [C] the number of rows without a feature, by
+    feature. The profiles were halved `halvings` times; `most` is the number of people that the plan
+    asks for, None without a limit.
     """
 
     cells: Ints
@@ -88,12 +92,12 @@ class RawRows(Frozen, eq=False):
 
     @property
     def capacity(self) -> int:
-        """The number of people that fit into memory, at most as many as the plan wants."""
+        """The number of people that fit into memory, limited by `most`."""
         most = most_people(len(self.features.names))
         return min(most, self.most or most)
 
     def limited(self) -> RawRows:
-        """The rows of no more profiles than the memory holds."""
+        """The rows of only the profiles that fit into memory."""
         _, first = np.unique(self.contents, return_index=True)
         halvings = choose_halvings(
             self.profiles[first], most_entries(self.most, len(self.features.names)), self.halvings
@@ -102,7 +106,7 @@ class RawRows(Frozen, eq=False):
         return replace(self.take(kept), halvings=halvings)
 
     def take(self, kept: Marks) -> RawRows:
-        """Some of the entries."""
+        """Only the entries that `kept` marks."""
         if kept.all():
             return self
         return replace(
@@ -117,7 +121,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The rows after raw cells are added `before` and `after` them, and `rows` rows before."""
+        """The rows, renumbered for additional raw cells and for `rows` additional rows before."""
         pad = (before, after)
         missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
         return replace(
@@ -129,7 +133,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def __add__(self, other: RawRows) -> RawRows:
-        """The people of both, whose raw cells have the same numbers."""
+        """The people of both; a cell number means the same raw cell in both."""
         nobody = np.zeros(len(self.complete), dtype=np.int64)
         first, second = self.features, other.features
         levels = tuple(

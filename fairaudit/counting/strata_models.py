@@ -1,6 +1,6 @@
-"""Fitted models of strata (propensity, clusters) as values: names of levels, decimals of scores.
+"""Fitted models that give each row a stratum: propensity models and clusters.
 
-Both are made of linear scores of the features, so that any engine can compute them row by row.
+Both compute linear scores of the features, so that any engine can apply them row by row.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import Frozen
 
 SCORE_DECIMALS = 6
-"""Decimals of propensity scores: equal people get equal scores by rounding."""
+"""Decimals of propensity scores. Rounding gives equal people equal scores in every engine."""
 
 
 class NumberScale(Frozen):
-    """A numeric feature, and the mean and deviation that standardise it."""
+    """A numeric feature, with the mean and standard deviation that standardise it."""
 
     column: str
     mean: float
@@ -31,14 +31,14 @@ class CategoryLevels(Frozen):
 
 
 class FeatureScale(Frozen):
-    """How a model reads the features; a row that lacks one, or has another level, has no score."""
+    """The features of a model. A row without one of them, or with another level, has no score."""
 
     numbers: tuple[NumberScale, ...]
     categories: tuple[CategoryLevels, ...]
 
 
 class LinearScore(Frozen):
-    """An intercept, a slope for each standardised number, and points for each level."""
+    """The score intercept + Σ slope · standardised number + Σ points of the row's levels."""
 
     intercept: float
     slopes: tuple[float, ...]
@@ -46,10 +46,11 @@ class LinearScore(Frozen):
 
 
 class PropensityModel(Frozen, tag=True):
-    """The probability of belonging to a group by the features, in bins that begin at `edges`.
+    """A logistic model of the probability (propensity score) that a person belongs to a group.
 
-    A person with a score outside `support`, the range that both sides have in common, has no
-    counterpart, and so no stratum.
+    The strata are bins of the propensity score; all bins except the first begin at an edge in
+    `edges`. `support` is the range of scores that the group and all other people share. A person
+    with a score outside it has no counterpart, and no stratum.
     """
 
     features: FeatureScale
@@ -59,7 +60,7 @@ class PropensityModel(Frozen, tag=True):
 
     @property
     def scores(self) -> tuple[LinearScore, ...]:
-        """Its only score."""
+        """The linear score as a tuple, as for clusters."""
         return (self.score,)
 
     @property
@@ -74,7 +75,7 @@ class PropensityModel(Frozen, tag=True):
 
 
 class ClusterModel(Frozen, tag=True):
-    """Centres of clusters; a row belongs to the one whose score, its distance, is least."""
+    """Clusters; a row belongs to the cluster with the smallest score (the nearest centre)."""
 
     features: FeatureScale
     scores: tuple[LinearScore, ...]
@@ -90,18 +91,18 @@ StrataModel: TypeAlias = PropensityModel | ClusterModel
 
 
 def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Names with their numbers from 1, as texts that sort as the numbers do."""
+    """The names with their numbers from 1; the numbers are texts with zeros before them."""
     width = len(str(len(names)))
     return [(f"{number:0{width}}", name) for number, name in enumerate(names, start=1)]
 
 
 @declare_subjects(never="stratum feature before after")
 class FeatureBalance(Frozen):
-    """How far apart both sides of a propensity are in a feature, in standard deviations.
+    """The difference in a feature between the two sides of a propensity model.
 
-    Among all people, and among people of the same strata. For a category, it is that of the level
-    at which the sides are farthest apart, which may be another level within strata. `stratum` is
-    the name of these strata.
+    In standard deviations, `before` is the difference among all people, and `after` the difference
+    within the strata of the model. For a category, each is the largest difference in the share of a
+    level. `stratum` is the name of these strata.
     """
 
     stratum: str
@@ -111,9 +112,9 @@ class FeatureBalance(Frozen):
 
 
 class FittedStrata(Frozen):
-    """A stratum's model as it was fitted, and the facts about it that a reader needs.
+    """The fitted model of strata, with a `report` on the fit.
 
-    Without a model no person has a stratum; the `report` says why.
+    Without a model, no person has a stratum, and the `report` says why.
     """
 
     model: StrataModel | None

@@ -1,8 +1,8 @@
-"""`Cube`: counts by the intersections of audited columns, and the group tables cut from it.
+"""`Cube`: the people in each combination of levels, and the group tables made from it.
 
-A `Cube` holds one row (a cell) for every combination that occurs. All counts are integers, so the
-order in which they are added does not change a sum. A coarser grouping is a sum of finer cells: the
-data is not read again. `Cube.table` makes what a metric reads: a `GroupTable`.
+A `Cube` has one cell for each combination of levels of the audited columns that occurs. All counts
+are integers, so the order of addition does not change a sum. The counts of a coarser grouping are
+sums of cells, so the data is not read again. `Cube.table` makes a `GroupTable`, which metrics read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from fairaudit.cube.keys import (
 from fairaudit.cube.rows import NOWHERE, Rows, RowTable
 
 _MOST_WEIGHTED = 10_000
-"""People count as weightless if their mean weight is this many times below that of all people."""
+"""People are weightless if their mean weight, times this number, is at most that of all people."""
 
 
 def mark_weightless(people: Ints, weight: Sum) -> Marks:
@@ -58,12 +58,12 @@ def mark_weightless(people: Ints, weight: Sum) -> Marks:
 
 
 class Cube(Frozen, eq=False, dict=True):
-    """People (and rows, weights, amounts) in every combination of levels that occurs.
+    """The people, rows, weights and sums of numbers in each cell.
 
-    `codes` is [C cells, K columns]; `NO_LEVEL` marks a value that is set aside. The `possible`
-    people may belong to the cube or not, or may not exist; tables count them apart. `masked`:
-    masked counts hide people or their outcomes. `weightless` are the people of weight 0 or of
-    a negligible weight.
+    `codes` [C cells, K columns] are the codes of levels; `NO_LEVEL` marks a value that is left out.
+    It is not known whether the `possible` people belong to the cube, or exist; tables count them
+    separately. `masked` says whether masked counts (such as `<5`) hide people or their outcomes.
+    `weightless` [C] are the people with the weight 0 or a negligible weight.
     """
 
     keys: tuple[KeyColumn, ...]
@@ -98,10 +98,10 @@ class Cube(Frozen, eq=False, dict=True):
         strata: SampleStrata | None = None,
         masked: bool = False,  # noqa: FBT001, FBT002  # a column as the others
     ) -> Cube:
-        """A cube in canonical form: equal combinations joined, cells in ascending order.
+        """A cube with one cell for each distinct row of `codes`, in ascending order.
 
-        `cluster` numbers the cluster that the people of each given combination belong to. `strata`
-        are the strata of the sample from which the clusters were drawn.
+        All other arrays have an entry for each row of `codes`. `cluster` is the number of the
+        cluster of its people. `strata` are the strata of the sample of clusters.
         """
         cells, index = distinct_rows(codes)
         size = len(cells)
@@ -144,11 +144,11 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
     def key(self, name: str) -> KeyColumn:
-        """The key column of that name."""
+        """The key column with this name."""
         return self.keys[self._places[name]]
 
     def places(self, names: Sequence[str]) -> list[int]:
-        """The places of some columns in `keys`."""
+        """The index in `keys` of each of these columns."""
         return [self._places[name] for name in names]
 
     def outcome(self, name: str) -> KeyColumn | None:
@@ -157,13 +157,13 @@ class Cube(Frozen, eq=False, dict=True):
         return key if key is not None and key.role in {Role.LABEL, Role.PREDICTION} else None
 
     def mark_applicable(self, outcomes: Sequence[str]) -> Marks:
-        """The cells of people to whom these outcomes apply."""
+        """Marks the cells of people to whom all of these outcomes apply."""
         places = self.places([name for name in outcomes if self.outcome(name) is not None])
         return np.asarray(np.all(self.codes[:, places] != OUTSIDE, axis=1))
 
     @property
     def protected(self) -> Grouping:
-        """All protected attributes."""
+        """The names of the protected attributes."""
         return tuple(key.name for key in self.keys if key.role is Role.PROTECTED)
 
     def subsets(self) -> list[Grouping]:
@@ -173,11 +173,12 @@ class Cube(Frozen, eq=False, dict=True):
     def table(
         self, by: Grouping, given: Grouping, of: str, against: str | None = None
     ) -> GroupTable:
-        """The counts of one grouping in the strata of `given`, for the outcome `of`.
+        """The counts of the groups by the columns `by` in the strata by `given`, for outcome `of`.
 
-        Rows that are set aside in one of these columns are left out, and groups without people are
-        not listed. The counts of a group are 0 if the outcome applies to none of its people. If
-        `against` names a second outcome, people who lack either have an unknown outcome.
+        People with `NO_LEVEL` in one of these columns are left out, and groups without people are
+        not listed. If the outcome applies to no person of a group, the counts of the group are 0.
+        If `against` names a second outcome, people without one of the two outcomes count as people
+        with an unknown outcome.
         """
         layout = _TableLayout.of_columns(self, by, given, of, against)
         label, audited = self.outcome("label"), self.outcome(of)
@@ -215,7 +216,7 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
     def count_people(self, by: Grouping) -> tuple[tuple[Group, ...], Ints, Marks]:
-        """The groups of a grouping, the people of each with any outcome, and which are known."""
+        """The groups by the columns `by`, their people with any outcome, and which are known."""
         columns = self.places(by)
         inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
         codes, index = distinct_rows(self.codes[inside][:, columns])
@@ -224,7 +225,7 @@ class Cube(Frozen, eq=False, dict=True):
         return name_groups(keys, codes), people, known_groups(keys, codes)
 
     def place_rows(self, table: GroupTable, rows: Rows, score: str | None) -> RowTable:
-        """The stratum, group and outcome of each person of `rows` in a table, and their `score`."""
+        """The people in `rows` with their stratum, group and outcome in a table, and a score."""
         layout = _TableLayout.of_columns(self, table.by, table.given, table.of, None)
         group = np.full(len(self.codes), NOWHERE, dtype=np.int64)
         group[layout.inside.marks] = layout.inside.place % max(len(layout.groups), 1)
@@ -249,16 +250,18 @@ class Cube(Frozen, eq=False, dict=True):
 
 
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
-    """The groups of a grouping that are smaller than a share of the people.
+    """The groups by the columns `by` that are smaller than the share of people in a rule.
 
-    The share is of the people with known levels, or of all people if the rule says so. All strata
-    and outcomes count, and survey weights are ignored.
+    The rule says whether the share is of the people whose group is known, or of all people. People
+    of all strata and outcomes count, without survey weights.
     """
-    if cube.possible is not None and not cube.masked:
-        # People behind masked counts may not exist; all other `possible` people do.
-        parts = (cube, cube.possible)
-        codes, n = ([getattr(part, name) for part in parts] for name in ("codes", "people"))
-        cube = replace(cube, codes=np.concatenate(codes), people=np.concatenate(n))
+    wide = cube.possible
+    if wide is not None and not cube.masked:  # masked people may not exist: they do not count
+        cube = replace(
+            cube,
+            codes=np.concatenate([cube.codes, wide.codes]),
+            people=np.concatenate([cube.people, wide.people]),
+        )
     groups, people, known = cube.count_people(by)
     of_all = rule.of is ShareOf.ALL
     everybody = int(cube.people.sum() if of_all else people[known].sum())
@@ -268,7 +271,7 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
 
 
 class _Selection(Frozen, eq=False):
-    """Some cells of a cube, and the place of each in a table of the shape [Z, Y, P, G]."""
+    """Some cells of a cube, and their flat index in a table of the shape [Z, Y, P, G]."""
 
     marks: Marks
     place: Ints
@@ -283,9 +286,9 @@ class _Selection(Frozen, eq=False):
         axes: tuple[Ints, Ints],
         sizes: tuple[int, int],
     ) -> _Selection:
-        """The marked cells, by their stratum and group and by their label and first outcome."""
+        """The marked cells; `axes` are their strata and groups, `sizes` the numbers of both."""
         codes, (z, g), (strata, groups) = cube.codes[marks], axes, sizes
-        # The class of each cell for an outcome, unknown ones last.
+        # The class of each cell for the label and each outcome; "not known" is the last class.
         keys = [cube.outcome(name) for name in ("label", *outcomes)]
         slots = [
             key.slots(codes[:, cube.places([key.name])[0]]) if key else np.zeros_like(z)
@@ -300,7 +303,7 @@ class _Selection(Frozen, eq=False):
         return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
 
     def add(self, values: Ints) -> Ints:
-        """The sums of the values of the cells, in the shape of the table."""
+        """The sums of the cells' values, in the shape of the table."""
         return add_up(values[self.marks], self.place, int(np.prod(self.shape))).reshape(self.shape)
 
     def add_sum(self, total: Sum) -> Sum:
@@ -308,9 +311,9 @@ class _Selection(Frozen, eq=False):
 
 
 class _TableLayout(Frozen, eq=False):
-    """The groups and strata of a table, and the cells of the cube that it counts.
+    """The groups and strata of a table, and the cells that it counts (`inside`).
 
-    `columns` are the places of the columns of groups and of strata.
+    `columns` are the indexes of the group columns and of the stratum columns in `cube.keys`.
     """
 
     cube: Cube
@@ -324,7 +327,7 @@ class _TableLayout(Frozen, eq=False):
     def of_columns(
         cls, cube: Cube, by: Grouping, given: Grouping, of: str, against: str | None
     ) -> _TableLayout:
-        """The cells of people whose group and stratum are known."""
+        """The layout of a table, without cells that lack a level in one of its columns."""
         columns, conditions = cube.places(by), cube.places(given)
         outcomes = [of] if against is None else [of, against]
         needed = cube.codes[:, [*columns, *conditions]]
@@ -349,7 +352,7 @@ class _TableLayout(Frozen, eq=False):
         return [self.cube.keys[column] for column in self.columns[1]]
 
     def count_outside(self, cube: Cube, marks: Marks) -> Ungrouped | None:
-        """The marked people of a cube in the strata, who are in no group of the table."""
+        """The marked people of a cube by stratum; they are not in the groups of the table."""
         columns, conditions = self.columns
         marks = marks & cube.mark_applicable(self.outcomes) & (cube.people > 0)
         marks &= np.all(cube.codes[:, conditions] != NO_LEVEL, axis=1)
@@ -368,21 +371,21 @@ class _TableLayout(Frozen, eq=False):
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
 
     def find_strata(self, codes: NDArray[np.int32]) -> Ints:
-        """The number of the stratum of each row; `NO_LEVEL` if it is not in the table."""
+        """The number of the stratum of each row of codes; `NO_LEVEL` if it is not in the table."""
         _, index = distinct_rows(np.concatenate([self.strata, codes]))
         numbers = np.full(index.max() + 1, NO_LEVEL)
         numbers[index[: len(self.strata)]] = np.arange(len(self.strata))
         return np.asarray(numbers[index[len(self.strata) :]])
 
     def count_pairs(self, against: str | None) -> Pairs | None:
-        """The counts divided by the classes of a second outcome; None without positive classes."""
+        """The counts by the classes of a second outcome; None if it has no positive classes."""
         other = None if against is None else self.cube.outcome(against)
         positive = None if other is None else other.positive_classes(len(other.levels))
         marks = self.inside.marks
         if other is None or positive is None or not marks.any():
             return None
         (column,), classes = self.cube.places([other.name]), len(other.levels)
-        # People who lack the second outcome are unknown in the first.
+        # People without the second outcome count as unknown in the first: any class will do.
         q = np.maximum(self.cube.codes[marks, column].astype(np.int64), 0)
         mass = (self.cube.weight.values if self.cube.weight else self.cube.people)[marks]
         size = int(np.prod(self.inside.shape)) * classes
@@ -390,7 +393,7 @@ class _TableLayout(Frozen, eq=False):
         return Pairs(np.moveaxis(counts.reshape(*self.inside.shape, classes), -1, 3), positive)
 
     def place_clusters(self) -> ClusteredTable | None:
-        """The clusters, and the place of each cell in the table (-1: not counted)."""
+        """The clusters of the cube for this table; None if the cube has no clusters."""
         if self.cube.clusters is None:
             return None
         place = np.full(len(self.cube.codes), -1, dtype=np.int64)

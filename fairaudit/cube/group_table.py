@@ -1,4 +1,4 @@
-"""`GroupTable`, the counts that every metric reads: sums, clusters, pairs, people of no group."""
+"""`GroupTable`, the counts that metrics read: sums, clusters, pairs, people of unknown group."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from fairaudit.cube.keys import ExcludedGroups
 from fairaudit.cube.rows import RowTable
 
 AmountName: TypeAlias = tuple[str, str]
-"""An outcome, and what is added up for it: `score`, `value`, `label`, `predicted`, `residual`."""
+"""An outcome, and the number that is added up: `score`, `value`, `label`, `predicted`, `residual`.
+"""
 
 MOST_COUNTS = 20_000_000
-"""The largest number of counts of groups by strata, labels and classes.
+"""Maximum number of counts in a table: strata × label classes × outcome classes × groups.
 
 A count takes about 70 bytes of memory, or 200 if metrics are evaluated at thresholds of the score.
 """
@@ -28,29 +29,30 @@ _SAFE = 2**62
 
 
 def add_up(values: Ints, index: Ints, size: int) -> Ints:
-    """Sums by index in 64-bit integers (`bincount` would go through floats)."""
+    """The sums of the values with the same index, [size] (`np.bincount` would round to floats)."""
     total = np.zeros(size, dtype=values.dtype)
     np.add.at(total, index, values)
     return total
 
 
 class Sum(Frozen):
-    """A sum per cell in fixed point: the number meant is `values / scale`."""
+    """A sum for each cell, as integers: the sum is `values / scale`."""
 
     values: Ints
     scale: int = 1
 
     @classmethod
     def exact(cls, values: Sequence[int], scale: int) -> Sum:
-        """The sums as Python integers, for cells that will be joined later."""
+        """The sums as Python integers, which are added up later without overflow."""
         return cls(np.array(values, dtype=object), scale)
 
     @classmethod
     def reduced(cls, exact: Sequence[int], scale: int) -> Sum:
-        """The sums in 64 bits, at the smallest power of ten that keeps them exact.
+        """The sums as 64-bit integers, at the smallest power of ten that keeps them exact.
 
-        If the total needs more than 62 bits, the last decimal digits are rounded. If whole numbers
-        still need more (such as squares of large weights), the values stay Python's integers.
+        If the total needs more than 62 bits, the last decimal digits are rounded. If the total
+        still needs more as a whole number (squares of large weights), the values stay Python
+        integers.
         """
         common, power = math.gcd(*exact), 1
         while scale > 1 and common % (10 * power) == 0:
@@ -63,9 +65,9 @@ class Sum(Frozen):
 
     @classmethod
     def lowest(cls, exact: Sequence[int], scale: int) -> Sum:
-        """The sums in lowest terms: in 64 bits if they fit, otherwise as Python integers.
+        """The sums as reduced fractions: 64-bit integers if they fit, otherwise Python integers.
 
-        Equal sums then have the same `values` and `scale`. Nothing is rounded.
+        Equal sums then have the same `values` and `scale`. The sums are exact.
         """
         common = math.gcd(scale, *exact)
         values = [value // common for value in exact]
@@ -73,23 +75,23 @@ class Sum(Frozen):
         return cls(np.array(values, dtype=np.int64 if fits else object), scale // common)
 
     def plain(self) -> Ints | Floats:
-        """The values as they are, or as floats where 64 bits do not hold them."""
+        """The values: integers, or floats if they do not fit into 64 bits."""
         return self.values.astype(np.float64) if self.values.dtype == object else self.values
 
     def gather(self, index: Ints, size: int) -> Sum:
-        """The sums of joined cells in 64 bits; `index` is the new cell of each."""
+        """`reduced` sums of cells that are joined; `index` is the new cell of each cell."""
         return Sum.reduced(add_up(self.values, index, size).tolist(), self.scale)
 
     def gather_lowest(self, index: Ints, size: int) -> Sum:
-        """The sums of joined cells in lowest terms; `index` is the new cell of each."""
+        """`lowest` sums of cells that are joined; `index` is the new cell of each cell."""
         return Sum.lowest(add_up(self.values.astype(object), index, size).tolist(), self.scale)
 
 
 class Amount(Frozen, eq=False):
-    """A number of each cell: the people who have it, its exact sum and the exact sum of its square.
+    """A number of the people in each cell: how many people have it, its sum, the sum of its square.
 
-    `magnitude` is the sum of its absolute value, where a metric needs that. A product of two
-    numbers has no squares: they are 0.
+    `magnitude` is the sum of its absolute value, if a metric needs it. All sums are exact. For a
+    product of two numbers the squares are not computed: they are 0.
     """
 
     n: Ints
@@ -98,21 +100,21 @@ class Amount(Frozen, eq=False):
     magnitude: Sum | None = None
 
     def transform(self, counts: Callable[[Ints], Ints], sums: Callable[[Sum], Sum]) -> Amount:
-        """The amount for other cells: applies `counts` to `n`, and `sums` to each sum."""
+        """The amount for other cells: `counts` converts `n`, and `sums` converts each sum."""
         magnitude = self.magnitude and sums(self.magnitude)
         return Amount(counts(self.n), sums(self.total), sums(self.squares), magnitude)
 
     def sums(self) -> tuple[Sum, ...]:
-        """All sums there are."""
+        """The total, the squares, and the magnitude if it was computed."""
         sums = (self.total, self.squares, self.magnitude)
         return tuple(total for total in sums if total is not None)
 
 
 class SampleStrata(Frozen, eq=False):
-    """The declared strata of a sample: the stratum of each cluster, and the `units` [H].
+    """The declared strata of a sample of clusters.
 
-    `units` is the number of clusters that were drawn in each stratum, with clusters that have no
-    people in the audit.
+    `of_cluster` is the stratum of each cluster. `units` [H] is the number of clusters that were
+    drawn in each stratum, including clusters without people in the audit.
     """
 
     of_cluster: Ints
@@ -120,10 +122,11 @@ class SampleStrata(Frozen, eq=False):
 
 
 class Clusters(Frozen, eq=False):
-    """The rows that belong together: an entry [E] for each cluster that occurs in a cell.
+    """Clusters of rows that belong together, such as all rows of a household.
 
-    `cell` is the place of the cell in the cube, `code` the number of the cluster below `count`,
-    `mass` the people of the cluster in that cell, or their survey weight.
+    There is an entry [E] for each cell and each cluster in it. `cell` is the index of the cell in
+    the cube, `code` the number of the cluster (from 0, below `count`), and `mass` the number of
+    people of the cluster in that cell, or the sum of their survey weights.
     """
 
     count: int
@@ -136,7 +139,7 @@ class Clusters(Frozen, eq=False):
     def gather(
         cls, cell: Ints, code: Ints, mass: Floats, strata: SampleStrata | None = None
     ) -> Clusters:
-        """Entries in canonical form: each cluster once in a cell, in ascending order."""
+        """The clusters with one entry for each pair of cell and cluster, in ascending order."""
         known, code = np.unique(code, return_inverse=True)
         count = max(len(known), 1)
         entries, index = np.unique(cell * count + code, return_inverse=True)
@@ -146,10 +149,10 @@ class Clusters(Frozen, eq=False):
 
 
 class Ungrouped(Frozen, eq=False):
-    """People whose group is not known and who are set aside.
+    """People whose group is not completely known, and who are left out of all groups.
 
-    They count in no group, and not among the other people (`rest`) that a group is compared with.
-    `groups` [U] say what is known of them; `people` and `mass` are [Z, Y, P, U], as in the table.
+    They are also not among the other people (`rest`) that a group is compared with. `groups` [U]
+    are their known and unknown levels. `people` and `mass` are [Z, Y, P, U], as in `GroupTable`.
     """
 
     groups: tuple[Group, ...]
@@ -158,9 +161,10 @@ class Ungrouped(Frozen, eq=False):
 
 
 class ClusteredTable(Frozen, eq=False):
-    """The clusters of a table: `place` [C] is the place of each cell of the cube in it, or -1.
+    """The clusters of a table with the shape [Z, Y, P, G].
 
-    The table has the shape [Z, Y, P, G]; `kept` [Y] marks the label classes that count.
+    `place` [C] is the flat index in the table of each cell of the cube; -1 if the table does not
+    count the cell. `kept` [Y] marks the label classes that count.
     """
 
     clusters: Clusters
@@ -170,10 +174,10 @@ class ClusteredTable(Frozen, eq=False):
 
 
 class Pairs(Frozen, eq=False):
-    """The same people by two outcomes: `mass` is [Z, Y, P, Q, G], Q the classes of the other.
+    """The people of a table by two outcomes: `mass` is [Z, Y, P, Q, G].
 
-    `positive` [Q] marks the positive classes of the other outcome. Both outcomes of all people are
-    known.
+    P are the classes of the outcome of the table, and Q those of the second outcome. `positive` [Q]
+    marks the positive classes of the second outcome.
     """
 
     mass: Ints
@@ -181,22 +185,23 @@ class Pairs(Frozen, eq=False):
 
 
 class GroupTable(Frozen, eq=False, dict=True):
-    """The counts of one grouping, stratified, which every metric reads.
+    """The counts of the groups by some columns, in strata, which every metric reads.
 
-    `people` and `mass` have the axes [Z strata, Y label classes, P audited classes, G groups]; the
-    last class of Y and of P is "not known". Rates are shares of `mass`: people, or survey
-    weights in fixed point; `squares` (Σ count · weight², same axes, as floats) gives the effective
-    size of a weighted sample, `None` without weights. If `of` has no classes, P is "not
-    known" only. `amounts` (same axes) are sums for `of`; `histogram` is the histogram of its
-    score, by the same strata and groups, if a metric needs it. `excluded` groups are counted
-    among everybody, and never compared. `ungrouped` are the people whom
-    `missing: {protected: aside}` leaves out of this grouping, `possible` those who may exist by a
-    masked count. `pairs` also counts the same people by a second outcome. `clusters` are the
-    clusters of the rows, if the spec names them. `rows` are the people one by one, if a metric
-    needs them, `draws` [D, P, G] given probabilities of classes. `masked`: masked counts hide
-    outcomes of people, or whether people exist. `weightless` are the people of almost no weight, in
-    the axes of `people`; None without weights. `moving` is the number of people who lack a number,
-    if these numbers could move the quantiles that cut its columns.
+    `people` and `mass` have the axes [Z strata, Y label classes, P classes of the outcome `of`, G
+    groups]. The last class of Y and of P is "not known"; it is the only class of P if `of` has no
+    classes. Rates are shares of `mass`: the people, or their survey weights times `scale`.
+    `squares` (Σ count · weight², same axes, as floats) gives the effective size of a weighted
+    sample; None without weights. `weightless` (same axes) are the people with almost no weight;
+    None without weights. `amounts` (same axes) are sums of numbers for `of`. `histogram` is the
+    histogram of its score by the same strata and groups, if a metric needs it.
+
+    People of `excluded` groups are among all people, but these groups are never compared.
+    `ungrouped` are the people whom `missing: {protected: aside}` leaves out of all groups, and
+    `possible` those who may exist behind a masked count. `masked` says whether masked counts hide
+    people or their outcomes. `pairs` counts the same people by a second outcome as well. `clusters`
+    are the clusters of the rows, if the spec names them. `rows` are the people one by one, if a
+    metric needs them. `draws` [D, P, G] are given probabilities of classes. `moving` is the number
+    of people without a number, if their numbers could change the quantiles that cut the columns.
     """
 
     by: Grouping
@@ -230,14 +235,14 @@ class GroupTable(Frozen, eq=False, dict=True):
 
     @cached_property
     def eligible(self) -> Marks:
-        """Which groups may be compared at all, [G]: those that are known and not excluded."""
+        """Marks the groups that may be compared, [G]: groups that are known and not excluded."""
         if self.excluded is None:
             return self.known
         kept = [group not in self.excluded.people for group in self.groups]
         return self.known & np.array(kept, dtype=np.bool_)
 
     def admit(self, groups: Marks) -> GroupTable:
-        """The table in which the marked groups are not excluded."""
+        """The table with the marked groups no longer excluded."""
         if self.excluded is None:
             return self
         admitted = {self.groups[g] for g in np.flatnonzero(groups).tolist()}
@@ -246,7 +251,7 @@ class GroupTable(Frozen, eq=False, dict=True):
 
     @property
     def outsiders(self) -> tuple[Ungrouped, ...]:
-        """The people who may belong to its groups: of unknown group, and those who may exist."""
+        """The people who may belong to its groups: `ungrouped` and `possible`, if any."""
         return tuple(people for people in (self.ungrouped, self.possible) if people is not None)
 
     @cached_property
@@ -255,7 +260,7 @@ class GroupTable(Frozen, eq=False, dict=True):
         return np.asarray(self.people.sum(axis=(1, 2)))
 
     def with_empty(self, groups: tuple[Group, ...]) -> GroupTable:
-        """The counts with further groups without people, for functions that count people only."""
+        """The table with additional groups without people, for functions that only count people."""
         if not groups:
             return self
 

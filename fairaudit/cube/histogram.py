@@ -1,14 +1,15 @@
-"""`Histogram` of a score: widths of bins, AUC, quantiles, error bounds; scores too large to add.
+"""`Histogram` of a score: bins, AUC, quantiles, and the errors that the bins cause.
 
-A bin is a range of values, with the smallest and the largest value that occur in it. If both are
-equal, the bin holds one value, so a column of few distinct values is counted exactly, and every
-result below states its largest error.
+A bin is a range of scores, stored with the smallest and the largest score that occur in it. If both
+are equal, the bin holds a single value. So results are exact for a column with few distinct values;
+for other columns the functions also return the largest possible error.
 """
 
 from __future__ import annotations
 
 import math
 from fractions import Fraction
+from operator import add
 
 import numpy as np
 
@@ -22,21 +23,25 @@ from fairaudit.base.arrays import (
     Marks,
     map_blocks,
 )
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, astuple
 
 _INSIDE = 2**16
 """Number of bins from 0 to 1, the range of probabilities."""
 
 _OCTAVE = 40
-"""Low bits of a double that bins above 1 or below 0 ignore: 4,096 bins for each doubling."""
+"""Number of low bits of a double that bins above 1 and below 0 ignore.
+
+4,096 bins remain from each power of two to the next.
+"""
 
 TOO_SMALL = 1e-3
 TOO_LARGE = 2**31 / 10**6
-"""If all scores are smaller, or one is larger, the fixed point of their sums does not work."""
+"""If all scores are below `TOO_SMALL`, or one is above `TOO_LARGE`, fixed-point sums are not exact.
+"""
 
 
 def bins_of(scores: Floats) -> Ints:
-    """The finest bin of each score, an integer that grows with it; none may be NaN."""
+    """The number of the finest bin of each score, in the order of scores; NaN is not allowed."""
     inside = np.floor(np.clip(scores, 0.0, 1.0) * _INSIDE).astype(np.int64)
     beyond = np.maximum(scores, 1.0).view(np.int64) - np.float64(1.0).view(np.int64)
     below = np.maximum(-scores, 0.0).view(np.int64)
@@ -46,7 +51,7 @@ def bins_of(scores: Floats) -> Ints:
 
 
 class Bins(Frozen, eq=False):
-    """The bins that occur, in ascending order, with the range of what was seen in each, [B]."""
+    """The bins [B] that occur, in ascending order: number, smallest and largest score in it."""
 
     codes: Ints
     low: Floats
@@ -54,12 +59,12 @@ class Bins(Frozen, eq=False):
 
     @property
     def single(self) -> Marks:
-        """Which bins hold one value only."""
+        """Marks the bins that hold a single value."""
         return np.asarray(self.low == self.high)
 
     @classmethod
     def gather(cls, codes: Ints, low: Floats, high: Floats) -> Bins:
-        """Bins joined by their codes."""
+        """The bins after bins with the same code were joined."""
         distinct, index = np.unique(codes, return_inverse=True)
         lowest = np.full(len(distinct), np.inf)
         highest = np.full(len(distinct), -np.inf)
@@ -69,9 +74,10 @@ class Bins(Frozen, eq=False):
 
 
 class Moments(Frozen):
-    """How many people have a score, and exact sums in fixed point.
+    """The number of people with a score, and exact sums of their scores as integers.
 
-    `total` sums scores of nine decimals, `roots` scores of six, `squares` the squares of these.
+    `total` is the sum of scores · 10⁹, `roots` the sum of scores · 10⁶, and `squares` the sum of
+    the squares of scores · 10⁶; each product is rounded to an integer.
     """
 
     n: int
@@ -80,12 +86,7 @@ class Moments(Frozen):
     squares: int
 
     def __add__(self, other: Moments) -> Moments:
-        return Moments(
-            self.n + other.n,
-            self.total + other.total,
-            self.roots + other.roots,
-            self.squares + other.squares,
-        )
+        return Moments(*map(add, astuple(self), astuple(other)))
 
     @property
     def mean(self) -> Fraction | None:
@@ -102,12 +103,12 @@ class Moments(Frozen):
 
 
 class Histogram(Frozen, eq=False):
-    """People by stratum, group, label and bin of a score.
+    """People by stratum, label, group and bin of a score.
 
-    `people` is [Z, 3, G, B] by label: negative, positive and not known; `everybody` [B] are the
-    people of all groups with a score. `low` and `high` are the extreme scores of each stratum and
-    group, [Z, G], infinite if no person has a score; `moments` are [Z][G], None if the score has no
-    fixed point.
+    `people` is [Z strata, 3 labels, G groups, B bins]; the labels are negative, positive and not
+    known. `everybody` [B] are all people with a score. `low` and `high` [Z, G] are the smallest
+    and the largest score, infinite if no person has a score. `moments` are [Z][G]; None if the
+    scores are too large for fixed-point sums.
     """
 
     by: Grouping
@@ -124,11 +125,12 @@ class Histogram(Frozen, eq=False):
 
 
 def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | None:
-    """P(a positive's score is higher than a negative's) + ½ P(equal), and by how much it may err.
+    """The area under the ROC curve (AUC), and its largest error; None without pairs.
 
-    Counts are by ascending bins, [B]. Pairs within a bin of one value are ties. Pairs within any
-    other bin also count as ties, and each of them may be wrong by ½: |error| ≤ Σ pos·neg / (2·P·N)
-    over these bins. None without pairs.
+    AUC = P(the score of a positive is higher than that of a negative) + ½ P(equal). `positive` and
+    `negative` [B] are counts of people by ascending bins. Two people in one bin count as equal. In
+    a bin of several values such a pair may be wrong by ½, so the error is at most
+    Σ pos·neg / (2·P·N) over these bins.
 
     >>> auc(np.array([0, 1, 3]), np.array([2, 1, 0]), np.array([True, True, True]))
     (0.9583333333333334, 0.0)
@@ -137,7 +139,7 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
     if not p or not n:
         return None
     if 2 * p * n >= 2**62:
-        # Products of such counts may pass 64 bits: Python's integers never do.
+        # Products of such counts may need more than 64 bits: use Python integers.
         positive, negative = positive.astype(object), negative.astype(object)
     below = np.cumsum(negative) - negative
     wins = int((positive * (2 * below + negative)).sum())
@@ -146,7 +148,7 @@ def auc(positive: Ints, negative: Ints, single: Marks) -> tuple[float, float] | 
 
 
 def ranked(upper: Ints, lower: Ints) -> Floats:
-    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; those of one bin count as equal."""
+    """P(upper > lower) + ½ P(equal) of histograms [Z, B, G]; scores in one bin count as equal."""
 
     def rank(upper: Ints, lower: Ints) -> Floats:
         higher, other = upper.astype(np.float64), lower.astype(np.float64)
@@ -159,7 +161,7 @@ def ranked(upper: Ints, lower: Ints) -> Floats:
 
 
 def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
-    """The largest error of `ranked`, from pairs within bins of several values, [Z, G]."""
+    """The largest error of `ranked`, caused by pairs in one bin of several values, [Z, G]."""
 
     def find_error(upper: Ints, lower: Ints) -> Floats:
         pairs = upper.sum(axis=1).astype(np.float64) * lower.sum(axis=1)
@@ -170,14 +172,14 @@ def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
 
 
 def median_bin(people: Ints) -> int:
-    """The first bin with half of the people at or below it; 0 without people."""
+    """The first bin such that half of the people are in it or in lower bins; 0 without people."""
     return int(np.argmax(np.cumsum(people) * 2 >= people.sum())) if people.size else 0
 
 
 def quantile(people: Ints, bins: Bins, share: Fraction) -> tuple[float, float] | None:
-    """The range of the first bin with at least this share of people in it or in lower bins.
+    """The smallest and the largest score in the bin of a quantile; None without people.
 
-    Both ends are equal if the bin holds one value. None without people.
+    It is the first bin such that at least this share of the people is in it or in lower bins.
     """
     total = int(people.sum())
     if not total:

@@ -1,4 +1,4 @@
-"""Key columns of a cube: roles, `(unknown)`, `MOST_ATTRIBUTES`; `exclude_below` of small groups."""
+"""Key columns of a cube: roles, codes of levels, names of groups; the rule `exclude_below`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from fairaudit.base.arrays import Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen
 
 NO_LEVEL = -1
-"""The code of a row that is left out where its column is used; for an outcome: not known."""
+"""The code of a missing level: tables by this column leave the row out. An outcome is unknown."""
 
 OUTSIDE = -2
-"""The code of a row to which an outcome does not apply: no table of this outcome counts it."""
+"""The code of an outcome that does not apply to a row: tables of this outcome leave the row out."""
 
 UNKNOWN = "(unknown)"
 """The level of people whose protected value or stratum is not known."""
 
 NO_COUNTERPART = "(no counterpart)"
-"""The level of people for whom no propensity stratum holds people of both sides."""
+"""The level of people whose propensity score is outside the range that both sides share."""
 
 MOST_ATTRIBUTES = 12
 """Up to this number of attributes, every subset is audited (4,095 subsets)."""
@@ -43,11 +43,12 @@ class Role(StrEnum):
 
 
 class KeyColumn(Frozen):
-    """A key column of the cube: its levels, and which of them have a special meaning.
+    """A column of the cube: its levels, and which of them have a special meaning.
 
-    `unknown` holds the codes of "not known", which is listed and never compared. `positive` holds
-    the codes of an outcome's positive classes; None if the spec does not name them. `absent` are
-    levels that the spec declares and no row has.
+    The code of a level is its index in `levels`. `unknown` are the codes of levels for "not known",
+    which are listed but never compared. `positive` are the codes of the positive classes of an
+    outcome; None if the spec does not name them. `absent` are levels that the spec declares but no
+    row has.
     """
 
     name: str
@@ -59,34 +60,34 @@ class KeyColumn(Frozen):
     absent: tuple[str, ...] = ()
 
     def known_levels(self) -> tuple[str, ...]:
-        """The levels that do not stand for "not known"."""
+        """All levels except those for "not known"."""
         return tuple(level for code, level in enumerate(self.levels) if code not in self.unknown)
 
     def slots(self, codes: NDArray[np.int32]) -> Ints:
-        """The codes, with those that have no level last."""
+        """The codes; a code below 0 becomes the number of levels, so that it is the last."""
         return np.where(codes < 0, len(self.levels), codes).astype(np.int64)
 
     def positive_classes(self, size: int) -> Marks | None:
-        """The classes that are positive, as marks; None if the spec does not name them."""
+        """Marks the positive classes among `size` classes; None if the spec does not name them."""
         if self.positive is None:
             return None
         return np.isin(np.arange(size), list(self.positive))
 
 
 def name_groups(keys: Sequence[KeyColumn], codes: NDArray[np.int32]) -> tuple[Group, ...]:
-    """The groups that rows of codes stand for."""
+    """The group of each row of `codes`, which has a column for each key."""
     if not keys:
         return ((),) * len(codes)
     columns = []
     for column, key in enumerate(keys):
-        # `NO_LEVEL` is the last of them.
+        # `NO_LEVEL` is -1, the index of the last pair.
         pairs = [(key.name, level) for level in (*key.levels, UNKNOWN)]
         columns.append([pairs[code] for code in codes[:, column].tolist()])
     return tuple(zip(*columns, strict=True))
 
 
 def known_groups(keys: Sequence[KeyColumn], codes: NDArray[np.int32]) -> Marks:
-    """Which rows of codes have no unknown level."""
+    """Marks the rows of `codes` in which every level is known."""
     known = np.ones(len(codes), dtype=np.bool_)
     for column, key in enumerate(keys):
         known &= ~np.isin(codes[:, column], list(key.unknown))
@@ -94,20 +95,20 @@ def known_groups(keys: Sequence[KeyColumn], codes: NDArray[np.int32]) -> Marks:
 
 
 def every_subset(names: Sequence[str]) -> list[Grouping]:
-    """Every non-empty subset of the names, small ones first, each in the order given."""
+    """Every non-empty subset of the names, by size; names keep their order."""
     sizes = range(1, len(names) + 1)
     return [subset for size in sizes for subset in combinations(names, size)]
 
 
 def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
-    """The distinct rows of `codes` in ascending order, and for each row its number among them.
+    """The distinct rows of `codes` in ascending order, and the number of each row among them.
 
-    If there are no columns, all rows are equal; one distinct row is returned even for no rows.
+    Without columns there is always one distinct row, even if `codes` has no rows.
     """
     if not codes.shape[1]:
         return codes[:0].reshape(1, 0), np.zeros(len(codes), dtype=np.int64)
     if len(codes):
-        # Sorting one number for each row is several times as fast as sorting rows.
+        # One number for each row can be sorted several times as fast as the row.
         low = codes.min(axis=0)
         spans = (codes.max(axis=0) - low + 1).tolist()
         radix = [math.prod(spans[place + 1 :]) for place in range(len(spans))]
@@ -120,21 +121,21 @@ def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
 
 
 class ShareOf(StrEnum):
-    """The people that a group is a share of: those whose group is known, or all."""
+    """The people of whom the share of a group is taken: people of known group, or all people."""
 
     KNOWN = "known"
     ALL = "all"
 
     @property
     def words(self) -> str:
-        """The people that the share is of."""
+        """The people in words, for messages."""
         if self is ShareOf.KNOWN:
             return "the people whose group is known"
         return "all people, those whose group is not known included"
 
 
 class ExcludeBelow(Frozen):
-    """The rule that excludes groups of less than a share of the people, and its reason."""
+    """The rule that groups with less than a `share` of the people are excluded, and its reason."""
 
     share: Fraction
     reason: str
@@ -142,9 +143,9 @@ class ExcludeBelow(Frozen):
 
 
 class ExcludedGroups(Frozen):
-    """The groups of one grouping that a rule excludes, with their people.
+    """The groups that a rule excludes, with the number of people of each.
 
-    `everybody` are the people that the share is of, as the rule says.
+    `everybody` is the number of people of whom the rule takes the share.
     """
 
     rule: ExcludeBelow

@@ -1,4 +1,4 @@
-"""Row metrics: the audited people one by one, with their cells and their `Features`."""
+"""People one by one, for metrics of individuals: their `Features`, cells and places in tables."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from fairaudit.base.frozen import Frozen, field, replace
 
 
 class Features(Frozen, eq=False):
-    """The features of [N] people: numbers [N, P], and codes [N, Q] of the levels of categories.
+    """The features of [N] people: numbers [N, P], and codes [N, Q] of categories.
 
-    A missing number is NaN, a missing category -1.
+    `levels` are the levels of each category, in the order of their codes. A missing number is NaN,
+    and the code of a missing category is -1.
     """
 
     number_names: tuple[str, ...]
@@ -29,12 +30,12 @@ class Features(Frozen, eq=False):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns, numbers first."""
+        """The names of the features, numbers first."""
         return (*self.number_names, *self.category_names)
 
     @property
     def complete(self) -> Marks:
-        """Who has every feature."""
+        """Marks the people who have every feature."""
         known = np.isfinite(self.numbers).all(axis=1) & (self.codes >= 0).all(axis=1)
         return np.asarray(known)
 
@@ -46,37 +47,38 @@ class Features(Frozen, eq=False):
         return tuple(name for name, same in zip(self.names, alike, strict=True) if same)
 
     def take(self, rows: Ints | Marks) -> Features:
-        """The features of some rows."""
+        """The features of some people."""
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 
     def canonical_order(self, *first: Ints | Floats) -> Ints:
-        """An order of the rows that depends on their values alone, by `first` and the features.
+        """The order of the people by the arrays in `first`, and then by all features.
 
-        Rows that tie are equal, so a result that follows it does not depend on the file's order.
+        It does not depend on the order of the rows in the data: people who tie have equal values.
         """
         keys = [*first, *self.numbers.T, *self.codes.T]
         return np.lexsort(keys[::-1]).astype(np.int64)
 
 
 NOWHERE = -1
-"""The stratum or the group of a person who is in none of a table."""
+"""The code of the stratum or group of a person who is not in the table."""
 
 
 class Expansion(NamedTuple):
-    """The entry of each of the people one by one, and their features."""
+    """People one by one: for each person the number of the entry in `Rows`, and the features."""
 
     entries: Ints
     features: Features
 
 
 class Rows(Frozen, eq=False, dict=True):
-    """The people of a cube who have every feature, with equal people in one entry: [N] entries.
+    """The people of a cube who have every feature; an entry [N] represents `n` equal people.
 
-    Entries are in the order of their content, independent of the order of the rows. `cells` are the
-    places of their cells in the cube, `n` their people, `numbers` their first rows in the data,
-    from 1; `scores` are by column. This is the `share` of all profiles, and memory holds `capacity`
-    people one by one. `audited` people are in the cube; `missing` counts the people who lack each
-    feature, and `complete` the people who have all features.
+    Entries are ordered by their values, independent of the order of the rows in the data. `cells`
+    are the indexes of their cells in the cube, `numbers` the numbers (from 1) of the first row of
+    each in the data, and `scores` their scores by column. A profile is a combination of features:
+    `share` is the share of the profiles that were kept. Memory has room for `capacity` people one
+    by one. `audited` is the number of people in the cube, `complete` the number of people who have
+    every feature, and `missing` the number of people without each feature.
     """
 
     cells: Ints
@@ -92,7 +94,7 @@ class Rows(Frozen, eq=False, dict=True):
 
     @cached_property
     def people(self) -> Expansion:
-        """The people one by one: all, or a sample of them that depends on their content alone."""
+        """All people one by one, or a sample that depends only on their values."""
         total = int(self.n.sum())
         if total == len(self.n) and total <= self.capacity:
             return Expansion(np.arange(total), self.features)
@@ -102,16 +104,17 @@ class Rows(Frozen, eq=False, dict=True):
 
     @property
     def is_sample(self) -> bool:
-        """Whether there were more people one by one than the memory allows."""
+        """Whether `people` are fewer than all people with every feature."""
         return len(self.people.entries) < self.complete
 
 
 class RowTable(Frozen, eq=False, dict=True):
-    """The people of a table: arrays [N] of entries, each of `n` equal people.
+    """The people of a `GroupTable`: an entry [N] represents `n` equal people.
 
-    `stratum` and `group` are places in the table, `NOWHERE` for people outside it; `outcome` is
-    1 if positive, 0 if not, NaN if unknown; `score` is the score of the outcome. `shape` counts the
-    strata and groups. `rows` are the people one by one; None if each entry is one person.
+    `stratum` and `group` are indexes in the table, or `NOWHERE`. `outcome` is 1 if positive, 0 if
+    not, NaN if unknown; `score` is the score of the outcome. `shape` are the numbers of strata and
+    groups. `rows` are the people from which the entries were made; None if each entry is a single
+    person.
     """
 
     features: Features
@@ -126,7 +129,7 @@ class RowTable(Frozen, eq=False, dict=True):
 
     @cached_property
     def people(self) -> RowTable:
-        """The people one by one, as many as the memory holds."""
+        """The people one by one: all, or a sample that fits into memory."""
         if self.rows is None:
             return self
         entries, features = self.rows.people
@@ -144,30 +147,30 @@ class RowTable(Frozen, eq=False, dict=True):
 
     @property
     def share(self) -> float:
-        """The share of the profiles that is here."""
+        """The share of the profiles (combinations of features) that were kept."""
         return 1.0 if self.rows is None else self.rows.share
 
     @property
     def usable(self) -> Marks:
-        """Who is in a stratum and has a known outcome."""
+        """Marks the people who are in a stratum and have a known outcome."""
         return np.asarray((self.stratum != NOWHERE) & ~np.isnan(self.outcome))
 
     def count_usable(self) -> Ints:
-        """The people of each group with a known outcome and all features, [Z, G]."""
+        """The people with every feature and a known outcome, by stratum and group [Z, G]."""
         counted = np.zeros(self.shape, dtype=np.int64)
         there = self.usable & (self.group != NOWHERE)
         np.add.at(counted, (self.stratum[there], self.group[there]), self.n[there])
         return counted
 
     def members(self, z: int, g: int) -> Ints:
-        """The people of a group in a stratum, in the order of the rows."""
+        """The indexes of the usable people of group `g` in stratum `z`, in ascending order."""
         order, starts = self._by_group
         cell = z * self.shape[1] + g
         return order[starts[cell] : starts[cell + 1]]
 
     @cached_property
     def _by_group(self) -> tuple[Ints, Ints]:
-        """The people in the order of strata and groups, and where each group begins."""
+        """The indexes of the people, sorted by stratum and group, and where each group begins."""
         size = self.shape[0] * self.shape[1]
         there = self.usable & (self.group != NOWHERE)
         place = np.where(there, self.stratum * self.shape[1] + self.group, size)
@@ -175,14 +178,14 @@ class RowTable(Frozen, eq=False, dict=True):
         return order, np.searchsorted(place[order], np.arange(size + 1))
 
     def in_stratum(self, z: int) -> Ints:
-        """Everybody in a stratum, whether or not the group is known."""
+        """The indexes of all usable people in stratum `z`, whether or not the group is known."""
         return np.flatnonzero(self.usable & (self.stratum == z))
 
     @cached_property
     def places(self) -> Ints:
-        """The places of the people in the order of their values, independent of the order of rows.
+        """The rank of each person by values, independent of the order of the rows in the data.
 
-        Tied people are equal in all values, so a sample by these places is the same people.
+        People who tie are equal in all values. So a sample by rank always has the same values.
         """
         known = (self.stratum, self.group, self.outcome)
         scores = () if self.score is None else (self.score,)

@@ -1,7 +1,7 @@
-"""Evidence behind values: intervals, tests, families of tests, bounds of missing values.
+"""Evidence for values: their intervals and tests, and the families in which tests are corrected.
 
-By default, the tests of all gates of a spec are one family (`inference.family`): their p-values are
-adjusted for the number of different tests. Gates that only warn are a separate family.
+By default, the tests of all checks that can fail are one family (`inference.family`): their
+p-values are adjusted for the number of different tests. Checks that only warn are another family.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from fairaudit.metrics.terms import (
 
 
 class Evidence(Frozen, eq=False):
-    """The evidence for each value of an evaluation, [Z, W]; `adjusted` is NaN without a test."""
+    """The evidence for each value, [Z, W]; `adjusted` p-values are for `family` tests, or NaN."""
 
     intervals: Intervals
     tests: Tests
@@ -49,21 +49,20 @@ class Evidence(Frozen, eq=False):
         return bool(self.adjusted[z, w] < self.inference.alpha)
 
     def mark_significant_beyond(self, is_beyond: IsBeyond) -> Marks:
-        """Which values beyond a limit are significant, [Z, W].
+        """Marks the values that are significantly beyond a limit, [Z, W].
 
-        If the value is a maximum, all candidates beyond the limit count, not only the largest.
+        A maximum is marked if any of its candidates is beyond the limit and significant.
         """
         if self.tests.beyond is None:
             return np.asarray(self.adjusted < self.inference.alpha)
         p = self.tests.beyond(is_beyond)
         bonferroni = np.fmax(self.inference.correction.bound(p, self.family), self.adjusted)
-        # The largest candidate has the adjusted p-value; the other candidates are not in the
-        # family.
+        # Only the largest candidate is in the family, so the adjusted p-value is only for it.
         adjusted = np.where(p <= self.tests.p, self.adjusted, bonferroni)
         return np.asarray(~np.isnan(p) & (adjusted < self.inference.alpha))
 
     def side_test_leaves_open(self, z: int, w: int) -> bool:
-        """Whether the additional test of the value is significant and leaves its check open."""
+        """Whether the additional test of a value is significant and leaves its check undecided."""
         side_test = self.tests.side_test
         if side_test is None or not side_test.stays_open:
             return False
@@ -73,9 +72,9 @@ class Evidence(Frozen, eq=False):
 def correct_families(
     evaluations: Mapping[Hashable, tuple[Evaluation, bool]],
 ) -> dict[Hashable, Evidence]:
-    """The evidence for each evaluation, adjusted within its family.
+    """The evidence for each evaluation, with p-values adjusted within its family.
 
-    Each comes with whether its limit fails a check, or only warns.
+    `evaluations` are by a name, each with a mark of whether its check can fail or only warns.
     """
     families: dict[Hashable, _Family] = {}
     tested: dict[Hashable, tuple[Hashable, Tests, TestKey]] = {}
@@ -100,8 +99,8 @@ def correct_families(
         p = np.where(_mark_tested(evaluation, tests), adjusted[family][key], np.nan)
         size, inference = sizes[family], evaluation.terms.inference
         if tests.joint:
-            # The smallest is in the family; the others get Bonferroni's p, an upper bound for every
-            # available correction.
+            # Only the smallest p-value is in the family. The others get Bonferroni's p-value, which
+            # is an upper bound for every available correction.
             raw, smallest = tests.p, np.fmax.reduce(p, axis=1, keepdims=True)
             bonferroni = np.maximum(inference.correction.bound(raw, size), smallest)
             known = evaluation.judged & ~np.isnan(raw) & ~np.isnan(smallest)
@@ -111,16 +110,16 @@ def correct_families(
 
 
 class _Family(Frozen, eq=False):
-    """The different tests of a family: the marks of the tested values, and their p-values."""
+    """The different tests of a family, by key: marks of the tested values, and the p-values."""
 
     correction: Correction
     counted: dict[TestKey, Marks] = field(default_factory=dict)
     p: dict[TestKey, Floats] = field(default_factory=dict)
 
     def add(self, evaluation: Evaluation, tests: Tests) -> TestKey:
-        """Adds the tests of an evaluation, known tests once; returns their key in this family.
+        """Adds the tests of an evaluation, and returns their key in this family.
 
-        A test with a known key and another p-value is another test: its key is extended.
+        Known tests are added once. Different p-values with a known key get a longer key.
         """
         test, places = _identify_test(evaluation, tests), _mark_tested(evaluation, tests)
         p = tests.p
@@ -130,7 +129,8 @@ class _Family(Frozen, eq=False):
         while not _agree(self.p.get(test, p), p):
             test = (*test, "another")
         self.counted[test] = self.counted.get(test, places) | places
-        # One test has equal p-values wherever it has any, since a ratio may be undefined.
+        # Evaluations with the same test may have p-values for different values: a ratio may be
+        # undefined where a difference is defined.
         known = self.p.get(test, p)
         self.p[test] = np.where(np.isnan(known), p, known)
         return test
@@ -160,17 +160,17 @@ def _agree(first: Floats, second: Floats) -> bool:
 
 
 def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
-    """Whether there are only two groups, which all comparisons test against each other."""
+    """Whether there are only two groups, so that all comparisons test the same pair."""
     table = evaluation.table
-    two = ((table.n > 0) & table.known).sum(axis=1) == 2  # a pair
+    two = ((table.n > 0) & table.known).sum(axis=1) == 2
     compared = isinstance(evaluation.metric, Disparity) and not tests.joint
     return compared and bool((two | ~table.known_strata).all())
 
 
 def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
-    """The tests of values that are judged in a known stratum, [Z, W].
+    """Marks the tests of judged values in known strata, [Z, W].
 
-    Joint tests count as one, with the smallest p-value.
+    Of the joint tests in a stratum, only the test with the smallest p-value is marked.
     """
     known = evaluation.table.known_strata[:, None]
     has_test = np.asarray(evaluation.judged & known & ~np.isnan(tests.p))
@@ -181,11 +181,12 @@ def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
 
 
 def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
-    """A key of the tested hypothesis and groups: tests of evaluations with equal keys are the same.
+    """The key of a tested hypothesis and its groups: evaluations with equal keys have one test.
 
-    A spread is tested by its groups, so a difference and a ratio of the same rates are one test,
-    while a rate with too few events in a group has other groups. A comparison with everybody is
-    tested against the rest. With two groups, all of these are one test.
+    The key of a spread depends on the groups, so a difference and a ratio of the same rates are one
+    test. Two rates have different tests if a group has too few events for only one of the rates. A
+    comparison with everybody has the same test as a comparison with the rest. If there are only two
+    groups, all these comparisons are one test.
     """
     table, terms = evaluation.table, evaluation.terms
     given = () if evaluation.strata is None else evaluation.strata.given
@@ -205,9 +206,9 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
 
 
 def find_significances(evaluation: Evaluation) -> SignificanceAt:
-    """The tests of each group against its reference; the tests of one table are a family.
+    """The test of each group against its reference; the tests of one stratum are a family.
 
-    Only shares, means, ranks and classes are tested here, because they have direct tests.
+    Only shares, means, ranks and classes are tested, because they have tests without an interval.
     """
     metric, alone = evaluation.metric, evaluation.spread or evaluation.subtracts
     if alone or not isinstance(metric, Disparity) or not has_direct_test(metric):
@@ -218,9 +219,9 @@ def find_significances(evaluation: Evaluation) -> SignificanceAt:
 
 
 def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
-    """The evidence if groups of a spread are excluded: one more test in its former family.
+    """The evidence for a spread that is judged again without excluded groups.
 
-    Its p-value is Bonferroni's for that family, an upper bound for every available correction.
+    Its p-value is Bonferroni's in the family of `before`, an upper bound for every correction.
     """
     alone = correct_families({"": (evaluation, True)})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)

@@ -41,7 +41,7 @@ from fairaudit.metrics.terms import Inference, MetricOptions
 from fairaudit.stats.proportions import gap_interval
 
 _CLOSE = 1e-9
-"""Differences this close to a limit are compared in whole numbers."""
+"""Differences that are closer to `LEAST_GAP` than this are compared as fractions."""
 
 
 class _People(Frozen, eq=False):
@@ -60,18 +60,18 @@ class _People(Frozen, eq=False):
         return Sample.of(self.values).at(0)
 
     def at(self, index: Ints | Marks) -> _People:
-        """The groups that an index or marks choose."""
+        """The groups at these indices or marks."""
         return self._recount(self.counts.changed(lambda cell: cell[..., index]))
 
     def without(self, part: _People) -> _People:
-        """The people of each group who are not in its `part`."""
+        """The people of each group without the people of `part`, which are its members."""
         whole, less = self.counts, part.counts
         squares = whole.squares and less.squares and whole.squares.minus(less.squares)
         people, weighted = whole.people.minus(less.people), whole.weighted.minus(less.weighted)
         return self._recount(replace(whole, people=people, weighted=weighted, squares=squares))
 
     def others(self) -> _People:
-        """For each group, all other groups together."""
+        """All other groups together, for each group."""
         return self._recount(self.counts.together(everywhere=False, others=True))
 
     def _recount(self, counts: GroupCounts) -> _People:
@@ -81,7 +81,7 @@ class _People(Frozen, eq=False):
 
 
 def _mark_wide_gaps(first: _People, second: _People) -> Marks:
-    """Marks of shares that differ by more than `LEAST_GAP`, exactly; False for empty groups."""
+    """Marks the pairs of shares that differ by more than `LEAST_GAP`; False for empty groups."""
     gap = np.abs(first.values.value[0] - second.values.value[0])
     with np.errstate(invalid="ignore"):
         exceeding = np.array(gap > float(LEAST_GAP))
@@ -95,9 +95,9 @@ def _mark_wide_gaps(first: _People, second: _People) -> Marks:
 
 @declare_subjects(row="other difference low high p test")
 class ShareGap(Frozen):
-    """The difference between a group and `other` people who are not in it, with its test.
+    """The difference between the rate of a group and the rate of `other` people, with its test.
 
-    `low` and `high` are Newcombe's bounds of this difference, not corrected for other differences.
+    `low` and `high` are Newcombe's bounds, which are not corrected for other differences.
     """
 
     other: Estimate
@@ -117,7 +117,7 @@ class ShareGap(Frozen):
         *,
         exact: bool,
     ) -> ShareGap:
-        """The gap of two groups, each an array of one, with the result of `compare_shares`."""
+        """The gap of two groups, given as arrays of length 1, with the result `p` of their test."""
         low, high = gap_interval(*first.sample[:2], *second.sample[:2], inference.alpha)
         return cls(
             other=build_estimate(second.values, 0, 0, inference.alpha),
@@ -130,14 +130,14 @@ class ShareGap(Frozen):
 
 
 LEAST_GAP = Fraction(1, 100)
-"""Shares that differ by at most one point have no gap."""
+"""Shares that differ by at most this (one percentage point) have no gap."""
 
 
 @declare_subjects(row="group estimate apart rest")
 class Parent(Frozen):
-    """A parent of an appearance.
+    """A parent of an appearance: a larger group that contains the group.
 
-    `apart` compares the parent with all other people, `rest` the group with the rest of the parent.
+    `apart` compares it with all other people, and `rest` compares the group with the rest of it.
     """
 
     group: Group
@@ -152,10 +152,10 @@ class Parent(Frozen):
     anybody="significance",
 )
 class Appearance(Frozen):
-    """A group where a gap first appears, with its parents, the smallest sets first.
+    """A group where a gap first appears, with its parents, those with few attributes first.
 
-    `worse_off`: the rate is worse for the group; None if neither direction is better. `p` of its
-    significance is the largest p-value of all its tests; a published report may omit it.
+    `worse_off` says whether the rate is worse for the group; None if neither direction is better.
+    `significance` has the largest p-value of all tests of the group.
     """
 
     metric: str
@@ -169,7 +169,7 @@ class Appearance(Frozen):
     significance: Significance | None
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Contradictions: fewer than two attributes, or fewer than two parents."""
+        """Yields contradictions: fewer than two attributes, or fewer than two parents."""
         if len(self.group) < 2:
             yield Unreadable("is of one attribute", "group")
         if len(self.parents) < 2:
@@ -182,7 +182,7 @@ class Appearance(Frozen):
 
 
 class RateInSubsets(Frozen):
-    """A rate to search in each subset: its tables by subset, and its terms."""
+    """A rate whose gaps are searched: its table for each subset of attributes, and its terms."""
 
     rate: Rate
     tables: Mapping[Grouping, GroupTable]
@@ -190,17 +190,17 @@ class RateInSubsets(Frozen):
 
 
 class Appearances(Frozen):
-    """The appearances in each subset, the worst first; the number of tested groups by outcome."""
+    """The appearances and the number of tested groups by outcome, in each subset of attributes."""
 
     appearances: Mapping[Grouping, tuple[Appearance, ...]]
     tested: Mapping[Grouping, Mapping[str, int]]
 
 
 class _SubsetGroups(Frozen, eq=False):
-    """The groups of one subset [G], each compared with all other people.
+    """The groups [G] of one subset of attributes, each compared with all other people.
 
-    `gap` is their difference, `wide` marks differences above `LEAST_GAP`, `p` are the p-values,
-    `exact` marks Fisher's test.
+    `gap` is the difference of the rates. `wide` marks differences above `LEAST_GAP`. `p` are the
+    p-values; `exact` marks the p-values of Fisher's test.
     """
 
     table: GroupTable
@@ -213,7 +213,7 @@ class _SubsetGroups(Frozen, eq=False):
     exact: Marks
 
     def compare_with_others(self, index: int, inference: Inference) -> ShareGap | None:
-        """A group compared with all other people; None without other people."""
+        """The gap between a group and all other people; None if there are no other people."""
         if np.isnan(self.p[index]):
             return None
         group, others = (people.at(np.array([index])) for people in (self.people, self.others))
@@ -223,11 +223,11 @@ class _SubsetGroups(Frozen, eq=False):
 
 
 class _TestedGroups(Frozen, eq=False):
-    """The groups of a subset that were tested, as indices [T], with their results.
+    """The tested groups of a subset, as indices [T], with their results.
 
-    `p` is the largest p-value of the tests of each group, 1 if the first test did not reject.
-    `is_first` marks groups whose gap no parent shows, and that differ from the rest of each parent
-    in the direction of the gap.
+    `p` is the largest p-value of the tests of each group, or 1 if the first test is not
+    significant. `is_first` marks the groups whose gap is in no parent, and that differ from the
+    rest of each parent in the direction of the gap.
     """
 
     searched: RateInSubsets
@@ -241,7 +241,7 @@ class _TestedGroups(Frozen, eq=False):
 def find_appearances(
     families: Mapping[str, Sequence[RateInSubsets]], subsets: Iterable[Grouping]
 ) -> Appearances:
-    """The groups where a gap first appears; the tests of one outcome are one family."""
+    """The groups where a gap first appears; the tests of each outcome are one family."""
     appearances: dict[Grouping, list[Appearance]] = {by: [] for by in subsets}
     tested: dict[Grouping, Counter[str]] = {by: Counter() for by in appearances}
     for of, family in families.items():
@@ -263,7 +263,7 @@ def find_appearances(
 
 
 def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...]:
-    """Appearances in order: worse-off groups first, then by the number of people concerned."""
+    """The appearances in order: worse-off groups first, then by the number of people concerned."""
 
     def place(appearance: Appearance) -> tuple[object, ...]:
         return not appearance.worse_off, -appearance.concerned, appearance.metric, appearance.group
@@ -272,9 +272,9 @@ def rank_appearances(appearances: Iterable[Appearance]) -> tuple[Appearance, ...
 
 
 def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
-    """The testable groups of each subset of two or more attributes, with p-values.
+    """Yields the tested groups of each subset of two or more attributes, with p-values.
 
-    A group with the same people as one of its parents, or as everybody, is not tested.
+    A group with the same people as one of its parents is not tested, nor a group of all people.
     """
     inference = searched.terms.inference
     subsets: dict[Grouping, _SubsetGroups] = {}
@@ -283,7 +283,7 @@ def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
         table = evaluation.table
         if not len(table.strata):
             continue
-        # Here all other people include those of unknown level.
+        # All other people include people with an unknown level.
         everybody = np.ones_like(table.known)
         plain = replace(count_groups(table), known_groups=everybody, scores=None, rows=None)
         people = _People.of(searched.rate, plain)
@@ -309,7 +309,7 @@ def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
             whole, part = parent.people.values.scaled_n, subset.people.values.scaled_n
             testable &= whole[0, index] > part[0]
         tested = np.flatnonzero(testable)
-        # The other groups keep a p-value of 1: they only count for the correction.
+        # All other groups have a p-value of 1. They count for the correction only.
         wide = tested[subset.wide[tested] & (subset.p[tested] < inference.alpha)]
         p, is_first = np.ones(len(subset.p)), np.zeros(len(subset.p), dtype=np.bool_)
         p[wide], is_first[wide] = subset.p[wide], True
@@ -321,7 +321,7 @@ def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
             p[wide] = np.maximum(p[wide], p_rest)
             on_its_side = np.sign(child.sample.share - rest.sample.share) == side
             is_first[wide] &= _mark_wide_gaps(child, rest) & on_its_side
-            # Parents that differ from all other people on that side, by an uncorrected test.
+            # A parent shows the gap if it differs from all other people in the same direction.
             shows = parent.wide[index] & (parent.p[index] < inference.alpha)
             is_first[wide] &= ~(shows & (np.sign(parent.gap[index]) == side))
         if len(tested):
@@ -329,7 +329,7 @@ def _test_subsets(searched: RateInSubsets) -> Iterator[_TestedGroups]:
 
 
 def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> list[_SubsetGroups]:
-    """The groups by each proper subset of a grouping that was searched, small subsets first."""
+    """The groups by each searched proper subset of a grouping, small subsets first."""
     sizes = range(1, len(by))
     every = (names for size in sizes for names in combinations(by, size))
     return [subsets[names] for names in every if names in subsets]
@@ -337,7 +337,7 @@ def _list_parents(by: Grouping, subsets: Mapping[Grouping, _SubsetGroups]) -> li
 
 @memoize
 def _find_parents(table: GroupTable, parents: GroupTable) -> Ints:
-    """The index of the parent of each group among `parents`; the same for all rates."""
+    """The index of the parent of each group in the table `parents`."""
     codes, numbers = _number_levels(table)
     codes_of_parents, numbers_of_parents = _number_levels(parents)
     columns = []
@@ -364,7 +364,6 @@ def _number_levels(table: GroupTable) -> tuple[NDArray[np.int32], list[dict[str,
 def _describe_appearance(
     groups: _TestedGroups, index: int, adjusted: float, family: int
 ) -> Appearance:
-    """The appearance of a group that was tested, compared with all others and in each parent."""
     group, terms = int(groups.indices[index]), groups.searched.terms
     subset, inference = groups.subsets[groups.by], terms.inference
     gap = subset.compare_with_others(group, inference)

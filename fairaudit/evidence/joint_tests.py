@@ -1,13 +1,14 @@
 """Tests of several groups or strata: χ², Welch, permutations, Mantel–Haenszel; sparse strata.
 
-If all groups are large, one joint test suffices: χ², G or Welch's F. A few groups of few people
-would have no influence on it, or dominate it. Then the large groups are tested together and each
-pair separately, and the smaller p-value counts: nine tenths of α belong to the first test, one
-tenth to the second (weighted Bonferroni; Genovese, Roeder & Wasserman 2006, Biometrika 93:509).
+If all groups are large, one joint test is enough: χ², G or Welch's F. Small groups would have no
+influence on this test, or too much. So if there are small groups, the large groups are tested
+jointly, all pairs are tested separately, and the smaller p-value counts. The joint test gets nine
+tenths of α, the tests of pairs get one tenth (weighted Bonferroni; Genovese, Roeder & Wasserman
+2006, Biometrika 93:509).
 
-In many strata of few people, such as matched sets, the interval of a single stratum is very wide,
-and the sum of these intervals is far too wide on one side. With many strata, variances that add up
-over all strata are used instead.
+In a stratum of few people, such as a matched set, the interval is very wide, and the sum of the
+intervals of many such strata is far too wide on one side. Sparse strata therefore use variances
+that add up over all strata.
 """
 
 from __future__ import annotations
@@ -77,16 +78,16 @@ from fairaudit.stats import strata as stratified
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 
 MOST_PERMUTED = 300
-"""For more groups, χ² is compared with its exact moments instead of permutations."""
+"""With more groups than this, the exact moments of χ² are used instead of permutations."""
 
 FOR_ALL, FOR_PAIRS = 0.9, 0.1
-"""The parts of α for the joint test and for the pairs."""
+"""The shares of α for the joint test and for the tests of pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""Below `_FAR`, χ² and G check each other: the larger p counts if it is `_OFF` times as large."""
+"""If one p of χ² and G is below `_FAR`, the other counts if it is over `_OFF` times as large."""
 
 _WHOLE = 1e-6
-"""An effective number of people this close to a whole number counts as this number."""
+"""Effective numbers of people that differ from whole numbers by less than this count as whole."""
 
 
 def compare_classes(
@@ -100,7 +101,7 @@ def compare_classes(
 ) -> JointTest:
     """The test that classes are independent of groups, in a table [K, G] of (effective) people.
 
-    `limited` are the values that limits apply to, if they are not the shares.
+    If `information` is set, G replaces χ². Limits apply to `limited`, or to the shares.
     """
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)
@@ -112,7 +113,7 @@ def compare_classes(
         return JointTest(1.0, "χ²")
     few = contingency.expected_counts(kept) < LEAST_EXPECTED
     if classes == groups == 2 and (few.any() or not information):
-        # A single pair is tested as two shares.
+        # Two groups and two classes are tested as two shares.
         pair = _sample(kept, 0, weighted=weighted)
         p, exact = make_share_test(pair, inference)(np.array([0]), np.array([1]))
         name = name_share_test(exact=bool(exact[0]), inference=inference, weighted=weighted)
@@ -130,7 +131,7 @@ def compare_classes(
     else:
         core = np.ones_like(core)
         if not weighted:
-            # Draws depend on the order of groups, so the order must not depend on their names.
+            # Draws depend on the order of groups. Sort by counts, so that names have no influence.
             whole = np.rint(kept[:, np.lexsort(kept)]).astype(np.int64)
             joint, name = _compare_few(whole, inference, information=information)
     samples = [_sample(kept, y, weighted=weighted) for y in range(classes)]
@@ -146,10 +147,10 @@ def compare_classes(
 
 
 def _compare_large_groups(counts: Floats, *, information: bool) -> JointTest:
-    """χ² or G of groups with enough expected people.
+    """χ², or G with `information`, of groups with enough expected people.
 
-    If p is very small, χ² is too large if a class is rare, and G is too large if a cell is nearly
-    empty. If the p-value of the other test is then more than twice as large, it counts.
+    Far in the tail, χ² is too large if a class is rare, and G is too large if a cell is nearly
+    empty. So a very small p-value does not count if the other test has over twice this p-value.
     """
     tests = (("χ²", contingency.chi_square), ("G", contingency.g_test))
     found = []
@@ -171,7 +172,7 @@ def _sample(counts: Floats, y: int, *, weighted: bool) -> Sample:
 
 
 class _AllPairs(Frozen):
-    """All pairs of groups. For each class: a test, the shares [G], and the `values` [G].
+    """All pairs of groups, with a test, the shares [G] and the `values` [G] for each class.
 
     Limits apply to `values`. `precision` is larger for groups that are known more precisely.
     """
@@ -189,18 +190,18 @@ class _AllPairs(Frozen):
             find_smallest_p_of_pairs(test, value, self.precision, among, pair_filter)
             for test, value in zip(self.tests, values, strict=True)
         ]
-        # The second of two classes mirrors the first.
+        # Two classes have the same differences, with opposite signs.
         distinct = 1 if len(self.tests) == 2 else len(self.tests)
         return float(multiplicity.sidak(float(np.fmin.reduce(p)), distinct))
 
     def may_decide(self, core: Marks, pair_filter: PairFilter) -> bool:
-        """Whether the filter keeps the highest and the lowest value among large groups (`core`)."""
+        """Whether the filter keeps the highest and the lowest value of the large groups `core`."""
         ends = [(value[core].max(), value[core].min()) for value in self.values]
         return any(bool(pair_filter(*map(np.atleast_1d, pair)).any()) for pair in ends)
 
 
 def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> JointTest:
-    """A joint test of the large groups, combined with all pairs."""
+    """The joint test of the large groups `core`, combined with the tests of all pairs."""
     if np.isnan(joint):
         return JointTest(pairs.smallest(), "pairs", beyond=pairs.smallest)
     joint = min(joint / FOR_ALL, 1.0)
@@ -218,12 +219,12 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
 def _compare_few(counts: Ints, inference: Inference, *, information: bool) -> tuple[float, str]:
     """The p-value of a table [K, G] with small expected counts, and the name of its test."""
     if counts.sum() >= MOST_DEALT:
-        # The share of a class in a group is compared with its share in all other groups together.
+        # Compare the share of each class in each group with its share in all other groups.
         of_group, of_class = counts.sum(axis=0, keepdims=True), counts.sum(axis=1, keepdims=True)
         group = Sample.of_counts(counts, of_group)
         others = Sample.of_counts(of_class - counts, of_group.sum() - of_group)
         p, _ = compare_shares(group, others, inference)
-        # The second of two classes mirrors the first.
+        # Two classes, or two groups, have the same differences, with opposite signs.
         tests = np.prod([1 if number == 2 else number for number in counts.shape])
         smallest = float(np.minimum(np.nanmin(p, initial=1.0) * tests, 1.0))
         return smallest, "each against the rest, Bonferroni"
@@ -282,7 +283,7 @@ def run_joint_tests(evaluation: Evaluation, values: GroupValues) -> list[JointTe
 
 
 def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """Tests shares in clusters: two groups by z, more groups jointly with effective sizes."""
+    """The tests of shares in clusters: z for two groups, joint tests for more groups."""
     robust = clusters.adjust_for_pairs(values, evaluation.takes_part)
     joint_tests = run_joint_tests(evaluation, robust)
     tests = _stack_spread_tests(evaluation, values, joint_tests)
@@ -308,7 +309,6 @@ def _run_clustered_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
 def _stack_spread_tests(
     evaluation: Evaluation, values: GroupValues, joint_tests: Sequence[JointTest]
 ) -> Tests:
-    """The joint tests of a spread, and the p-values of pairs beyond a limit."""
     key = find_test_key(values, evaluation)
     return stack_strata(joint_tests, key, lambda is_beyond: make_pair_filter(evaluation, is_beyond))
 
@@ -323,7 +323,7 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
         return replace(_run_clustered_tests(gap, gap.group_values), beyond=None)
 
     def filter_log_ratios(is_beyond: IsBeyond) -> PairFilter:
-        """Marks the pairs of probabilities whose log-ratio is beyond a limit."""
+        """A filter that marks the pairs of probabilities whose log-ratio is beyond a limit."""
 
         def is_pair_beyond(high: Floats, low: Floats) -> Marks:
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -335,7 +335,7 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
     for counts in metric.independence(table, terms):
         limited = None
         if metric.of_log_ratios:
-            # The probabilities whose log-ratios a limit on ε applies to.
+            # A limit on ε applies to the log-ratios of these probabilities.
             smoothed = counts + terms.parameters.pseudo_counts(find_overall_shares(counts, among))
             limited = np.asarray(smoothed / smoothed.sum(axis=1, keepdims=True))
         joint_tests = [
@@ -360,13 +360,13 @@ def run_table_tests(metric: TableMetric, evaluation: Evaluation) -> Tests:
 
 
 _FEW = 20
-"""A stratum is sparse if a side has fewer people."""
+"""A stratum is sparse if a side has fewer people than this."""
 
 _MANY = 10
-"""The number of strata of equal weight from which their sum is approximately normal."""
+"""The sum over this number of strata of equal weight, or more, is approximately normal."""
 
 _MOST_STANDARDIZED = 300
-"""Averages of more groups are not tested: the variances of all pairs would be needed."""
+"""Averages of more groups than this are not tested, because all pairs would need variances."""
 
 _ALIKE_IN_STRATA = "equal in every stratum"
 
@@ -374,7 +374,7 @@ _ALIKE_IN_STRATA = "equal in every stratum"
 def find_sparse_interval(
     evaluation: Evaluation, comparison: Comparison, alpha: Alpha
 ) -> Interval | None:
-    """The intervals of averages over mostly sparse strata, against a reference; None if none is."""
+    """The intervals of averages over mostly sparse strata, and NaN for others; may be None."""
     table, averaged = evaluation.strata, evaluation.averaged
     if table is None or averaged is None or table.squares is not None:
         return None
@@ -393,7 +393,7 @@ def find_sparse_interval(
     if not np.array_equal(weights, averaged.second_weights, equal_nan=True):
         return None
     n, m = (np.where(averaged.support, side.effective_n, 0.0) for side in sides)
-    # Most of the weight is in sparse strata, of which there are many.
+    # Strata count as mostly sparse if they are many and sparse strata have most of the weight.
     mix = np.nan_to_num(weights)
     is_many = mix.sum(axis=0) ** 2 / np.square(mix).sum(axis=0) >= _MANY
     few = np.where(np.minimum(n, m) < _FEW, mix, 0.0).sum(axis=0)
@@ -413,7 +413,7 @@ def find_sparse_interval(
 def _compute_reference(
     evaluation: Evaluation, metric: GroupMetric, policy: ReferencePolicy
 ) -> GroupValues:
-    """The values of the reference in all strata: of a group, or of the people of the policy."""
+    """The values of the reference in all strata: a group, or the people of the policy."""
     table, index = evaluation.strata, None
     assert table is not None
     if (evaluation.second != NO_GROUP).any():
@@ -437,7 +437,7 @@ def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> 
 def run_common_odds_tests(
     evaluation: Evaluation, values: GroupValues, in_strata: GroupValues
 ) -> Tests:
-    """Cochran–Mantel–Haenszel tests of a common odds ratio of the strata."""
+    """Cochran–Mantel–Haenszel tests of the common odds ratio over all strata."""
     policy, table = evaluation.terms.policy, evaluation.strata
     reference = evaluation.reference_values
     others = None if reference is None else reference.strata
@@ -463,7 +463,7 @@ def run_common_odds_tests(
 
 
 def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTest | None:
-    """The test that groups are equal in each stratum, in addition to the test of an average."""
+    """An additional test of an average: groups are equal in each stratum. None if impossible."""
     table, policy, disparity = evaluation.strata, evaluation.terms.policy, evaluation.metric
     assert isinstance(disparity, Disparity)
     if table is None:
@@ -475,7 +475,7 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
     if not values.metric.is_proportion:
         if in_strata.deviation is None:
             return None
-        # Equality of means in each stratum: the smallest p-value of all strata (Šidák).
+        # Test means in each stratum, and correct the smallest p-value for all strata (Šidák).
         known = (in_strata.effective_n > 0) & ~np.isnan(in_strata.value)
         present, inference = evaluation.takes_part[0] & known, evaluation.terms.inference
         each = np.array([
@@ -504,6 +504,6 @@ def run_strata_side_test(evaluation: Evaluation, values: GroupValues) -> SideTes
 
 
 def _count_hits(values: GroupValues, strata: Marks) -> tuple[Floats, Floats]:
-    """Hits and people of some strata; 0 without a share."""
+    """The numerators (hits) and the people of some strata; 0 if the share is undefined."""
     people = np.where(np.isnan(values.value), 0.0, values.effective_n)[strata]
     return np.nan_to_num(values.value)[strata] * people, people

@@ -1,8 +1,8 @@
 """Names of the interval and the test of each metric; the glossary of methods for `explain`.
 
-The name of the interval of a metric comes from evaluating its worked example. To explain a new
-name, add an entry to `METHODS`. `fairaudit explain NAME` prints it, and the page of each metric
-shows the entries of its interval and its test.
+The name of the interval of a metric is the method that its worked example uses. To explain a new
+name, add an entry to `METHODS`. `fairaudit explain NAME` prints the entry, and the page of each
+metric shows the entries of its interval and its test.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ FROM_INTERVAL = "its interval (significant if the interval does not include the 
 
 
 def has_direct_test(disparity: Disparity) -> bool:
-    """Whether its values can be tested without their intervals."""
-    return all(PAIR_METHODS.keys() >= {*part.kinds} for part, _ in disparity.parts)
+    """Whether the values of a disparity can be tested without their intervals, for some data."""
+    return all(PAIR_METHODS.keys() & {*part.kinds} for part, _ in disparity.parts)
 
 
 @cache
 def _find_intervals(metric: Metric) -> list[Intervals]:
-    """The intervals of the worked example; two if numbers or scores differ from decisions."""
+    """The intervals of the worked example; with scores and with decisions, if these differ."""
     if isinstance(metric, Disparity) and metric.per_class is not None:
         return _find_intervals(metric.per_class)
     parts = metric.parts if isinstance(metric, Disparity) else ()
@@ -44,7 +44,7 @@ def _find_intervals(metric: Metric) -> list[Intervals]:
 
 
 def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
-    """Why a metric has no interval (`scored`: of a score or number); None if it has one."""
+    """Why a metric has no interval (`scored`: for scores, not decisions); None if it has one."""
     if isinstance(metric, TableMetric) and metric.interval is None:
         return f"none: {metric.no_interval}"
     found = _find_intervals(metric)[0 if scored else -1]
@@ -52,7 +52,7 @@ def explain_no_interval(metric: Metric, *, scored: bool = False) -> str | None:
 
 
 def name_interval(metric: Metric) -> str:
-    """The names of the interval of a metric, or why it has none."""
+    """The names of the interval of a metric, or the reason why it has no interval."""
     why = explain_no_interval(metric)
     if why and isinstance(metric, TableMetric) and metric.method:
         return f"if there are two outcomes, {metric.method}; otherwise {why}"
@@ -61,9 +61,9 @@ def name_interval(metric: Metric) -> str:
 
 
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
-    """Why a metric has no test of disparity for any data; None if it has one.
+    """Why a metric has no test of disparity for any data; None if it has a test.
 
-    The policy is that of its reference: the group to which others are compared.
+    `policy` is the policy of the reference, the group that others are compared with.
     """
     if isinstance(metric, GroupMetric):
         gate = ": `conclusive` compares its interval with the limit"
@@ -84,7 +84,7 @@ def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
 
 
 def name_test(metric: Metric) -> str:
-    """The name of the test of disparity, or why it has none."""
+    """The name of the test of disparity of a metric, or the reason why it has no test."""
     if isinstance(metric, GroupMetric):
         return metric.test or f"none: {ONE_GROUP}"
     why = explain_no_test(metric)
@@ -111,11 +111,13 @@ def _name_disparity_test(metric: Disparity) -> str:
         return f"its interval{_SIDE_TEST.format('a test of both rates (Šidák)')}"
     if metric.fitted:
         return "least squares t"
-    methods = [PAIR_METHODS[kind] for kind in part.kinds]
+    methods = [PAIR_METHODS[kind] for kind in part.kinds if kind in PAIR_METHODS]
     tests = dict.fromkeys(
         method.of_all if comparison.is_max_min else method.in_general for method in methods
     )
     test = reduce(lambda first, second: _add(first, f"For shares: {second}"), tests)
+    if not PAIR_METHODS.keys() >= {*part.kinds}:
+        test = _add(test, "For decisions: its interval.")
     if metric.reference in EXTREME_REFERENCES:
         return _add(test, _TO_EXTREME)
     return _add(test, _CORRECTED.format("two rates")) if len(metric.parts) > 1 else test
@@ -135,7 +137,7 @@ def _add(test: str, sentence: str) -> str:
 
 
 class Method(Frozen):
-    """An interval, a test or a correction: its name in reports, and what it does.
+    """An interval, a test or a correction: its name in reports, and its explanation.
 
     `also` are other names that `explain` accepts and that reports may print.
     """
@@ -531,13 +533,13 @@ METHODS = (
         ("BH", "FDR correction"),
     ),
 )
-"""All entries, each once; names in reports come first."""
+"""All entries of the glossary."""
 
 _BY_NAME = {word: method for method in METHODS for word in (method.name, *method.also)}
 
 
 def find_method(name: str) -> Method | None:
-    """The entry of a name, without regard to case and punctuation: `chi-square`, `sidak`."""
+    """The entry of a name; case, accents and punctuation do not matter (`chi-square`, `sidak`)."""
     return {_plain(word): method for word, method in _BY_NAME.items()}.get(_plain(name))
 
 
@@ -547,7 +549,7 @@ def suggest_method(name: str) -> str:
 
 
 def find_methods(text: str) -> Iterator[Method]:
-    """The entries that a text names, in order; the longest matching name at each position."""
+    """The entries whose names a text contains, in order; the longest name counts at a position."""
     longest = sorted(_BY_NAME, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
     found = (_BY_NAME[match.group()] for match in re.finditer(pattern, text))

@@ -1,7 +1,7 @@
-"""Missing values: placements of people of unknown group, and bounds of metrics.
+"""Missing values: possible groups of people of unknown group, and the bounds of metrics.
 
-Cells are [Z, 3, 3, G]: label and outcome, each positive, negative, or unknown. Bounds of
-comparisons, folds and ε are derived from bounds of rates.
+Cells are [Z, 3, 3, G]: counts by label and outcome, which are positive, negative, or unknown. The
+bounds of comparisons, of combinations of rates and of ε are derived from bounds of rates.
 """
 
 from __future__ import annotations
@@ -16,14 +16,7 @@ import numpy as np
 from fairaudit.base.arrays import Ends
 from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
-from fairaudit.metrics import (
-    Disparity,
-    Evaluation,
-    GroupMetric,
-    Mean,
-    Rate,
-    TableMetric,
-)
+from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Mean, Rate, TableMetric
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.disparities import (
@@ -47,7 +40,7 @@ class NoBounds(Exception):
 
 
 class Placement(Enum):
-    """The placement of people of unknown group: anywhere, nowhere, or in proportion to size."""
+    """Possible groups of people of unknown group: any group, no group, or in proportion to size."""
 
     ANYWHERE = "anywhere"
     APART = "apart"
@@ -55,19 +48,20 @@ class Placement(Enum):
 
 
 class People(NamedTuple):
-    """The people on one side of a comparison, [Z, ..., G]: certain and possible ones."""
+    """The people on one side of a comparison, [Z, ..., G]: `possible` people may be absent."""
 
     certain: Floats
     possible: Floats
 
 
 class IncompleteCells(Frozen):
-    """The mass of a table (under weights: times its scale) by known values, [Z, ..., G].
+    """The people of a table by known values, [Z, ..., G]; with weights, weights times their scale.
 
-    `own` are the people of each column of the table, `total` [Z, ..., 1] those of all known groups.
-    `visitors` are people of unknown group who may belong to a column, `share` their part in
-    proportion to its size, and `unknown` [Z, ..., 1] all of them; they do not belong to any rest.
-    `settled` are the visitors of one column alone, who cannot be in its rest.
+    The last axis is the groups of the table, called columns. `own` are the people of each column,
+    and `total` [Z, ..., 1] the people of all known groups. `visitors` are the people of unknown
+    group who may belong to a column, and `share` are those who belong to it in proportion to its
+    size. `unknown` [Z, ..., 1] are all people of unknown group. `settled` are the visitors who
+    cannot belong to another column, and so not to the rest of the column.
     """
 
     own: Floats
@@ -78,7 +72,7 @@ class IncompleteCells(Frozen):
     settled: Floats
 
     def place(self, placement: Placement) -> tuple[People, People, People]:
-        """The people in each group, in its rest, and in the whole stratum, [Z, ..., 1]."""
+        """The people in each group, in its rest (all other groups), and in the stratum."""
         own, total, nobody = self.own, self.total, np.zeros_like(self.own)
         # A column of an unknown group has no rest, because it is not compared.
         rest = np.maximum(total - own, 0.0)
@@ -94,20 +88,20 @@ class IncompleteCells(Frozen):
             case Placement.PROPORTIONAL:
                 total = total + self.unknown
                 group, rest = own + self.share, total - own - self.share
-                # Shares are fractions: rounding can leave a remainder that is not a person.
+                # Rounding of the shares can leave a small remainder without people.
                 rest = np.where(rest > _ROUNDING * total, rest, 0.0)
         return People(group, nobody), People(rest, nobody), People(total, nobody[..., :1])
 
 
 @memoize
 def count_incomplete(table: GroupTable) -> IncompleteCells:
-    """The people of a table by known and unknown label and outcome; computed once."""
+    """The people of a table by known and unknown label and outcome."""
     outside = [count_by_knowledge(table, people.mass) for people in table.outsiders]
     return add_visitors(table, count_by_knowledge(table, table.mass), outside)
 
 
 def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
-    """The cells [Z, Y, P, G] by known and unknown values, [Z, 3, 3, G]."""
+    """Counts [Z, Y, P, G] by label and outcome, added up by positive, negative and unknown."""
     label = _classify_slots(table.positive_label, len(table.labels), joint.shape[1])
     outcome = _classify_slots(table.positive, len(table.classes), joint.shape[2])
     cells = np.einsum("zypg,ya,pb->zabg", joint.astype(np.float64), label, outcome)
@@ -115,7 +109,7 @@ def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
 
 
 def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
-    """The slots of an axis that are positive, negative or unknown: [slots, 3]."""
+    """Which places of an axis are positive, negative or unknown, as 0 and 1: [places, 3]."""
     slots = np.arange(size)
     is_known = (slots < known) & (positive is not None)
     plus = np.zeros(size, dtype=np.bool_) if positive is None else positive
@@ -124,9 +118,10 @@ def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
 
 
 def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> IncompleteCells:
-    """People by group, [Z, ..., G], with those `outside` the groups who may belong to each.
+    """The people by group, [Z, ..., G], with the people of unknown group who may belong to each.
 
-    People who lack one of several values can only be in groups with their other values.
+    `outside` are the people of unknown group who are not in the table. If only some of the
+    attributes of a person are unknown, the person can only belong to groups with the known levels.
     """
     visitors_of, share, settled = (np.zeros_like(own) for _ in range(3))
     shown = np.flatnonzero(~table.known)
@@ -153,31 +148,32 @@ def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> I
 
 
 def _find_pattern(group: Group) -> tuple[bool, ...]:
-    """Marks of the known levels of a group."""
+    """Whether each level of a group is known."""
     return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
 
 
 def _number_groups(
     groups: Sequence[Group], pattern: tuple[bool, ...], keys: dict[Group, int]
 ) -> Ints:
-    """A number for each group, equal for groups with the same marked levels."""
+    """A number for each group, equal for groups with equal levels at `pattern`; extends `keys`."""
     numbers = [keys.setdefault(tuple(compress(group, pattern)), len(keys)) for group in groups]
     return np.array(numbers, dtype=np.int64)
 
 
 def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
-    """The sums of the last axis by key."""
     total = np.zeros((size, *cells.shape[:-1]))
     np.add.at(total, keys, np.moveaxis(cells, -1, 0))
     return np.moveaxis(total, 0, -1)
 
 
 class Contributions(Frozen):
-    """The contribution of each kind of person to a rate, [lowest or highest, over or under, 3, 3].
+    """The contribution of each kind of person to a rate, by known label and outcome [3, 3].
 
-    People who are only `possible` may also be absent. `open` marks the kinds whose contribution is
-    uncertain, `matters` those that may contribute at all. `under` is the least and the greatest
-    part of the denominator, [2, 3, 3].
+    `certain` is what a person adds to the numerator and to the denominator, for the lowest and for
+    the highest rate: [lowest or highest, numerator or denominator, 3, 3]. `possible` is the same
+    for people who may also be absent. `under` is the smallest and the largest addition to the
+    denominator, [2, 3, 3]. `open` marks the kinds whose contribution is uncertain, and `matters`
+    the kinds that may contribute.
     """
 
     certain: Floats
@@ -187,9 +183,9 @@ class Contributions(Frozen):
     matters: Marks
 
     def sum(self, people: People) -> Floats:
-        """Numerators and denominators, [lowest or highest, over or under, Z, G]."""
+        """The sums of all people, [lowest or highest, numerator or denominator, Z, G]."""
         sums = np.zeros((2, 2, len(people.certain), people.certain.shape[-1]))
-        # Term by term: the order of a sum must not depend on the machine.
+        # A loop fixes the order of the additions, which must not depend on the machine.
         for y, p in np.argwhere(self.matters).tolist():
             sums += self.certain[..., y, p, None, None] * people.certain[:, y, p]
             sums += self.possible[..., y, p, None, None] * people.possible[:, y, p]
@@ -197,7 +193,7 @@ class Contributions(Frozen):
 
 
 def find_contributions(rate: GroupMetric) -> Contributions | None:
-    """The contributions; None for other metrics than rates, or with denominators of everybody."""
+    """The contributions to a rate; None for other metrics and for rates that count everybody."""
     if not isinstance(rate, Rate) or rate.cells & {"all_selected", "all_rejected"}:
         return None
     certain, possible = np.zeros((2, 2, 2, 3, 3))
@@ -205,7 +201,7 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
     ends = np.zeros((2, 3, 3))
 
     def add_person(label: int, outcome: int) -> tuple[int, int]:
-        """How often a person with these values is in the numerator and the denominator."""
+        """The number of times that the numerator and the denominator count such a person."""
         is_selected, is_true = outcome == _POSITIVE, label == outcome
         cells = (
             ("t" if is_true else "f") + ("p" if is_selected else "n"),
@@ -229,7 +225,7 @@ def find_contributions(rate: GroupMetric) -> Contributions | None:
 
 
 def _rank_effect(added: tuple[int, int]) -> int:
-    """The effect of a person on a rate: in the numerator only, in both, or in the denominator."""
+    """The effect of a person on a rate as a number; a larger number means a higher rate."""
     over, under = added
     if over:
         return 2 + (not under)
@@ -237,14 +233,14 @@ def _rank_effect(added: tuple[int, int]) -> int:
 
 
 def divide(sums: Floats, empty: float) -> Floats:
-    """The rate; with an empty denominator its largest or smallest possible value."""
+    """The rate of numerators and denominators; `empty` if both are 0."""
     over, under = sums
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(np.where((under == 0) & (over == 0), empty, over / under))
 
 
 def bound_rate(metric: GroupMetric, people: People) -> Ends:
-    """The lowest and the highest value of a rate of some people, [Z, G], or of a mean of rates."""
+    """The lowest and highest value of a rate or mean of rates, [Z, G]; may raise `NoBounds`."""
     if isinstance(metric, Mean):
         low, high = np.mean([bound_rate(part, people) for part in metric.parts], axis=0)
         return low, high
@@ -257,9 +253,9 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
 
 @memoize
 def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
-    """The ranges of a rate of the groups of a table, of its numerator and of its denominator.
+    """The ranges of a rate, of its numerator and of its denominator, in each group of a table.
 
-    A mean of rates, or a rate of weighted people, has only the first; a metric without bounds none.
+    Means of rates and rates of weighted people have only the first range, other metrics none.
     """
     people, _, _ = count_incomplete(table).place(Placement.ANYWHERE)
     try:
@@ -276,7 +272,7 @@ def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
 
 
 def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
-    """The people of unknown group who may belong to one of some groups."""
+    """Marks the groups with `unknown` levels whose people may belong to one of `groups`."""
     patterns = list(map(_find_pattern, unknown))
     allowed = {p: {tuple(compress(group, p)) for group in groups} for p in set(patterns)}
     possible = [
@@ -296,7 +292,7 @@ def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
 @memoize
 @np.errstate(all="ignore")  # undefined is NaN
 def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
-    """The bounds of each value. Raises `NoBounds` with the reason if it has none."""
+    """The bounds of each value. Raises `NoBounds` with the reason if the metric has no bounds."""
     metric = evaluation.metric
     if evaluation.averaged is not None:
         raise NoBounds("the rates are averaged over strata")
@@ -317,7 +313,7 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
         ends = _bound_classes(metric, evaluation, placement)
     else:
         ends = _bound_comparison(metric, evaluation, placement)
-    # An undefined bound (0/0) is replaced by the current value.
+    # The value replaces an undefined bound (0/0).
     first, second = (np.where(np.isnan(end), evaluation.value, end) for end in ends)
     return np.fmin(first, second), np.fmax(first, second)
 
@@ -325,7 +321,6 @@ def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
 def _bound_comparison(
     metric: GroupMetric | Disparity, evaluation: Evaluation, placement: Placement
 ) -> Ends:
-    """The bounds of a rate, or of one comparison of a rate."""
     values = evaluation.group_values
     if values is None:
         raise NoBounds("the value is not a rate of people")
@@ -342,7 +337,8 @@ def _bound_comparison(
         return apply(low)[:, None], apply(high)[:, None]
     if comparison.contrast is not None:
         raise NoBounds(f"no method exists for a comparison by {comparison.id.replace('_', ' ')}")
-    # The reference is at its lowest when the group is at its highest, and vice versa.
+    # A comparison has its bounds if the group has its lowest rate and the reference its highest
+    # rate, or the opposite.
     policy, (group, rest, _) = find_policy(evaluation), sides
     match policy:
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
@@ -354,15 +350,15 @@ def _bound_comparison(
             is_fixed = adds is not None and (adds.under[0] == adds.under[1]).all()
             is_fixed = is_fixed and policy is ReferencePolicy.OVERALL
             if adds is not None and is_fixed and not rest.possible.any():
-                # The people counted are fixed, so everybody is the group and its rest, at opposite
-                # bounds.
+                # The denominator is known. If the group has one bound, everybody has the rate of
+                # the group at its other bound and of the rest.
                 low, high = adds.sum(group)[::-1] + adds.sum(rest)
                 reference = divide(low, 0.0), divide(high, 1.0)
         case _:
             index = np.maximum(evaluation.second, 0)
             low, high = (np.take_along_axis(end, index, axis=1) for end in own)
             reference = low, high
-    # All comparisons are monotonic: in one direction in the group, in the other in the reference.
+    # All comparisons are monotonic, and the directions of group and reference are opposite.
     return (
         compare_values(values.metric, comparison, own[0], reference[1]),
         compare_values(values.metric, comparison, own[1], reference[0]),
@@ -383,7 +379,7 @@ def _bound_crowd(metric: GroupMetric, evaluation: Evaluation, sides: Sequence[Pe
 
 
 def find_crowd_range(metric: GroupMetric, evaluation: Evaluation) -> Ends | None:
-    """The range of the rate of the people that each group is compared with; None without bounds."""
+    """The range of the rate of a pooled reference, for each group; None without bounds."""
     if evaluation.averaged is not None or evaluation.strata is not None:
         return None
     try:
@@ -394,7 +390,7 @@ def find_crowd_range(metric: GroupMetric, evaluation: Evaluation) -> Ends | None
 
 
 def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
-    """The extreme of all groups for each group: the bounds of the others, and its bounds."""
+    """The extreme rate if a group has its high and all others their low bound, and if reversed."""
     low, high = own
     if not highest:
         at_low, at_high = _bound_extreme((-high, -low), takes_part, highest=True)
@@ -406,7 +402,7 @@ def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
 
 
 def _find_largest_other(value: Floats, among: Marks) -> Floats:
-    """The largest value of all other marked groups, [Z, G]; -∞ without any."""
+    """The largest value among all other marked groups, for each group [Z, G]; -∞ without others."""
     marked = np.where(among, value, -np.inf)
     largest = marked.argmax(axis=1)[:, None]
     others = np.arange(marked.shape[1]) != largest
@@ -415,15 +411,15 @@ def _find_largest_other(value: Floats, among: Marks) -> Floats:
 
 
 def _bound_spread(own: Ends, among: Marks, *, is_ratio: bool = False) -> Ends:
-    """The smallest and the largest gap between the highest group and the lowest, [Z].
+    """The smallest and the largest possible gap between the highest and the lowest group, [Z].
 
-    For ratios, the smallest and the largest ratio of the lowest to the highest.
+    If `is_ratio`, the smallest and the largest ratio of the lowest to the highest group.
     """
     low_bottom, low_top = (np.where(among, own[0], fill) for fill in (np.inf, -np.inf))
     high_bottom, high_top = (np.where(among, own[1], fill) for fill in (np.inf, -np.inf))
-    # The closest possible groups: the largest lower bound and the smallest upper bound.
+    # The gap is smallest between the largest lower bound and the smallest upper bound.
     highest, lowest = low_top.max(axis=1), high_bottom.min(axis=1)
-    # Two candidates for the farthest bounds of two different groups.
+    # The gap is largest between the bounds of two different groups: there are two candidates.
     top, bottom = high_top.argmax(axis=1)[:, None], low_bottom.argmin(axis=1)[:, None]
     columns = np.arange(among.shape[1])
     widest = (
@@ -438,10 +434,10 @@ def _bound_spread(own: Ends, among: Marks, *, is_ratio: bool = False) -> Ends:
 
 
 def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
-    """The bounds of a combination of parts, by the bounds of each part along the first axis."""
+    """The bounds of a combination of parts, from the bounds of each part (the first axis)."""
     if fold is REMAINDER:
         low, high = lows[0] - highs[1], highs[0] - lows[1]
-        # ∞ - ∞ may be any number.
+        # The difference of two infinite bounds may be any number.
         return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)
     if fold in {MAX, MIN}:
         pick = np.max if fold is MAX else np.min
@@ -462,7 +458,7 @@ def bound_fold(fold: PartCombination, lows: Floats, highs: Floats) -> Ends:
 def find_class_ranges(
     table: GroupTable, chosen: Sequence[int], placement: Placement, smoothing: float = 0.0
 ) -> tuple[Ends, Ends, Ends]:
-    """The ranges of the share of some classes in each group, and of the counts that it is of."""
+    """The ranges of the share of some classes, its numerator and its denominator, [Z, G]."""
     own = table.mass.sum(axis=1) / table.scale
     outside = [people.mass.sum(axis=1) / table.scale for people in table.outsiders]
     (required, free), _, _ = add_visitors(table, own, outside).place(placement)
@@ -476,7 +472,7 @@ def find_class_ranges(
 
 
 def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Placement) -> Ends:
-    """The bounds of ε, over all outcomes, and of the total variation, over all sets of outcomes."""
+    """The bounds of ε (the largest gap of a class) or total variation (of a set of classes)."""
     table, parameters = evaluation.table, evaluation.terms.parameters
     is_epsilon, outcomes = metric is DIFFERENTIAL_FAIRNESS, len(table.classes)
     if not is_epsilon and metric is not TOTAL_VARIATION:
@@ -490,6 +486,6 @@ def _bound_classes(metric: TableMetric, evaluation: Evaluation, placement: Place
         lower, upper = find_class_ranges(table, chosen, placement, smoothing)[0]
         ends = (np.log(lower), np.log(upper)) if is_epsilon else (lower, upper)
         gaps.append(_bound_spread(ends, evaluation.takes_part))
-    # An outcome that no group can have has no gap.
+    # A class without people in any group has no gap.
     low, high = (np.nan_to_num(end, posinf=np.inf) for end in zip(*gaps, strict=True))
     return low.max(axis=0, initial=0.0)[:, None], high.max(axis=0, initial=0.0)[:, None]

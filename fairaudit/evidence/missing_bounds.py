@@ -1,8 +1,8 @@
-"""Missing values: the worst and the best case of a value, and whether its verdict could change.
+"""Missing values: the range of a value if no value were missing, and whether its status may change.
 
-Each person has an outcome and a group, known or not. A completion assigns the missing ones, and
-bounds hold for each completion. People of unknown group may belong to any group that their known
-values allow, or to none of the compared groups.
+Each person has an outcome and a group, which may be unknown. A completion replaces all unknown
+outcomes and groups by possible ones. Bounds hold for each completion. People of unknown group may
+belong to any group that their known values allow, or to a group that is not compared.
 """
 
 from __future__ import annotations
@@ -42,26 +42,24 @@ from fairaudit.metrics.evaluate import evaluate_again
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-12
-"""Bounds are floats: values this close to a limit (per unit above 1) do not cross it."""
+"""A bound that is at most this far beyond a limit (relative to limits above 1) is within it."""
 
 _ALL = np.ones((3, 3), dtype=np.bool_)
 
 
 class _Limited(Protocol):
-    """The possible range of a value, for a limit."""
+    """The bounds of a limit: a value crosses it if it is less than `below` or more than `above`."""
 
     @property
-    def below(self) -> Decimal | None:
-        """A limit below which values cross it."""
+    def below(self) -> Decimal | None: ...
 
     @property
-    def above(self) -> Decimal | None:
-        """A limit above which values cross it."""
+    def above(self) -> Decimal | None: ...
 
 
 @declare_subjects(row="group stratum low high")
 class UncertainValue(Frozen):
-    """A value within a limit that might be beyond it, with its group and stratum."""
+    """A value within a limit that could be beyond it, with its group, stratum and bounds."""
 
     group: Group
     stratum: Group = field(name="given")
@@ -76,12 +74,14 @@ class UncertainValue(Frozen):
 class MissingBounds(Frozen):
     """The possible range of a value if no value were missing.
 
-    `low` and `high` hold for all placements of people of unknown group. The `apart` bounds leave
-    these people out, the `proportional` ones spread them over the groups by size. Without bounds
-    they are missing, and `reason` says why. `missing_outcome` is the number of people whose outcome
-    or label is unknown and matters. `missing_group` is the number of people of unknown group who
-    could matter. `possible` is the number of people that masked counts, such as `<5`, may hide.
-    `turns`: the verdict could change. `others` are values within a limit that might be beyond it.
+    `low` and `high` hold for any groups of the people of unknown group. `apart_low` and
+    `apart_high` leave these people out. `proportional_low` and `proportional_high` spread these
+    people over the groups in proportion to size. All bounds are None if the metric has no bounds,
+    and then `reason` says why. `missing_outcome` is the number of people whose outcome or label is
+    unknown and could change the value. `missing_group` is the number of people of unknown group who
+    could change the value. `possible` is the number of people that masked counts, such as `<5`, may
+    hide. `turns` is set if the status could change. `others` are other values within a limit that
+    could be beyond it.
     """
 
     missing_outcome: int = field(name="outcome")
@@ -99,15 +99,15 @@ class MissingBounds(Frozen):
 
     @property
     def may_turn(self) -> bool:
-        """Whether the verdict could change; without bounds that is not excluded."""
+        """Whether the status could change; without bounds the answer is yes."""
         return self.turns or self.low is None or self.high is None
 
 
 def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds | None:
-    """The bounds of a value over all completions, without a verdict; None if no value is missing.
+    """The bounds of a value over all completions, without a status; None if no value is missing.
 
-    Manski's worst case: all missing outcomes are against the group, or for it. A rate over all
-    people, with s of n selected and m unknown, is between s / (n + m) and (s + m) / (n + m).
+    They are Manski's worst cases: all missing outcomes are negative, or positive. If s of n people
+    are selected and m are unknown, the rate is between s / (n + m) and (s + m) / (n + m).
     """
     table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
     unknown_outcomes = count_unknown_outcomes(evaluation)
@@ -137,7 +137,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
         cells = count_by_knowledge(table, people)[strata][..., could]
         return int(cells.sum(axis=(0, 3))[matters].sum())
 
-    # People of unknown group, shown or set aside: their known values, and their number.
+    # The people of unknown group are columns of the table, or `ungrouped`.
     unknown = np.flatnonzero(~table.known).tolist()
     shown = count([table.groups[g] for g in unknown], np.asarray(table.people[..., unknown]))
     aside, possible = (
@@ -155,7 +155,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
 def judge_missing(
     evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
 ) -> MissingBounds | None:
-    """The bounds of the value that decides, and whether a verdict by these limits could change."""
+    """The bounds of the deciding value, and whether its status may change; None if not needed."""
     bounds = find_missing_bounds(evaluation, z, w)
     if bounds is None:
         return None
@@ -187,7 +187,7 @@ def judge_missing(
 
 
 def find_possible_ends(evaluation: Evaluation) -> Ends | None:
-    """The least and the greatest value over all completions; None without bounds."""
+    """The smallest and the largest value over all completions; None without bounds."""
     try:
         return find_bounds(evaluation, Placement.ANYWHERE)
     except NoBounds:
@@ -211,12 +211,12 @@ def _list_uncertain(evaluation: Evaluation, ends: Ends, places: Marks) -> Iterat
 
 
 def may_take_part(evaluation: Evaluation) -> bool:
-    """Whether people of unknown group or outcome could enlarge a group that is too small now."""
+    """Whether people of unknown group or outcome could make a small group large enough."""
     return any(_mark_joining(leaf).any() for leaf in evaluation.leaves)
 
 
 def _mark_joining(leaf: Evaluation) -> Marks:
-    """Marks of the groups that are too small now, and that missing people could enlarge, [Z, G]."""
+    """Marks the groups that are too small, and that missing people could enlarge, [Z, G]."""
     table = leaf.strata or leaf.table
     own = count_by_knowledge(table, table.people)
     outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
@@ -232,9 +232,9 @@ def _mark_joining(leaf: Evaluation) -> Marks:
 
 
 def _find_joined_ends(evaluation: Evaluation) -> Ends:
-    """The ends of values if groups take part that missing people could enlarge, [Z, W].
+    """The bounds of values if groups that missing people could enlarge also take part, [Z, W].
 
-    They are of these groups, and of all groups if one of them may be an extreme; others are NaN.
+    Values of other groups are NaN, unless an enlarged group could be the highest or lowest group.
     """
     joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
     if not joining.any():
@@ -255,7 +255,7 @@ def _find_joined_ends(evaluation: Evaluation) -> Ends:
 
 
 def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
-    """Whether a value between two bounds may cross a limit; with swapped bounds: must cross it."""
+    """Marks values that may cross a limit; if `low` and `high` are exchanged, that surely do."""
     beyond = np.zeros(low.shape, dtype=np.bool_)
     if limit is not None and limit.below is not None:
         beyond |= low < float(limit.below) - _NEAR * max(1, abs(float(limit.below)))
@@ -265,10 +265,10 @@ def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
 
 
 def _find_entries(evaluation: Evaluation) -> Marks:
-    """The judged values, [Z, W]; also of the highest group, which may not be the highest."""
+    """Marks the judged values, [Z, W], and extreme groups, which another group may replace."""
     judged = evaluation.judged
     if not evaluation.spread and find_policy(evaluation) in EXTREME_REFERENCES:
-        # Waived values, which are not judged either, have another group as their reference.
+        # A waived value is not judged, and its reference is another group.
         is_reference = evaluation.second == np.arange(judged.shape[1])
         judged = judged | (evaluation.takes_part & is_reference)
     known = evaluation.table.known_strata[:, None]
@@ -276,13 +276,13 @@ def _find_entries(evaluation: Evaluation) -> Marks:
 
 
 def mark_in_question(evaluation: Evaluation) -> Marks:
-    """The kinds of people in an evaluation, [3, 3]; all of them unless it is of rates."""
+    """Marks the kinds of people, [3, 3], who may change a rate; all kinds if there is no rate."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 
 
 def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
-    """The people of each group whose outcome is unknown and matters, [Z, G]."""
+    """The number of people of each group whose unknown outcome may change the value, [Z, G]."""
     table = evaluation.strata or evaluation.table
     contributions = _list_contributions(evaluation)
     if contributions:
@@ -297,7 +297,7 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if Requirement.FEATURES in needs and table.rows is not None:
         return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        # People who lack one of the added numbers, the score, or its label, by either outcome.
+        # People without one of the added numbers, a score, or a label, for any of two outcomes.
         needs_label, known = Requirement.LABEL in needs, list[Ints]()
         for part in evaluation.parts if evaluation.subtracts else (evaluation,):
             side = part.strata or part.table
@@ -314,10 +314,10 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
 
 
 def mark_masked(evaluation: Evaluation) -> Marks:
-    """The values that people behind masked counts could change, [Z, W].
+    """Marks the values that people in masked counts could change, [Z, W].
 
-    Small counts are masked because they are small: the people whose outcome is hidden are not like
-    the others, so neither an interval nor a test of the others holds for the group.
+    Counts are masked because they are small. So people with a hidden outcome differ from the
+    others, and an interval or test of the others is not valid for the group.
     """
     ends = find_possible_ends(evaluation) if evaluation.table.masked else None
     if ends is None:
@@ -326,9 +326,9 @@ def mark_masked(evaluation: Evaluation) -> Marks:
 
 
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:
-    """The contributions of people to the rates behind an evaluation; empty without rates.
+    """The contributions of people to the rates of an evaluation; empty without rates.
 
-    A mean over classes has none: each person is in question in one of its classes.
+    A mean over classes has none, because each person counts in one of its classes.
     """
     metric = evaluation.metric
     if isinstance(metric, TableMetric) or is_over_classes(metric):

@@ -1,9 +1,9 @@
 """Tests of the difference of two groups, and of all pairs: z, Fisher, t, Mann–Whitney.
 
-Two shares are tested by z, and by Fisher's test if expected counts are small or z is inexact far in
-the tail. Groups of a few people have extreme shares by chance. They must neither decide that groups
-differ nor hide differences between the others: for a maximum over pairs each pair is tested
-separately, and the smallest p-value is corrected for the number of pairs.
+Two shares are tested by z, or by Fisher's test if expected counts are small or z is inexact far in
+the tail. Groups of few people often have extreme shares by chance. They must not decide alone that
+groups differ, and they must not hide differences between other groups. So for a maximum over pairs,
+each pair is tested separately, and the smallest p-value is corrected for the number of pairs.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.distributions import normal_two_sided
 
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
-"""A test of pairs of groups, by two arrays of indices: the p-values, and marks of exact ones.
+"""A function that tests pairs of groups, given as two arrays of indices.
 
-Among pairs with the same first group, only the smallest p-value is used; the others may be NaN.
+It returns the p-values and marks of exact p-values. Of all pairs with the same first group, only
+the smallest p-value is used; the others may be NaN.
 """
 
 LARGE_GROUP = 10
-"""The group size from which Welch's F has reliable means and variances."""
+"""The minimum size of a group for which Welch's F is reliable."""
 
 FEW_EXPECTED = (
     f"if an expected count is below {LEAST_EXPECTED}, or if the p-value of z is below .025 "
@@ -43,10 +44,10 @@ FEW_GROUPS = (
 )
 
 _TEST_ALL_PAIRS = 64
-"""Up to this number of groups, all pairs are tested; with more, the pairs that may differ most."""
+"""With more groups than this, only the pairs that may differ most are tested."""
 
 _NEAR = 0.25
-"""A pair whose root of G is at most this far below the largest may have the smallest exact p."""
+"""Pairs whose root of G is at most this far below the largest may have the smallest exact p."""
 
 
 def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
@@ -65,7 +66,7 @@ def make_pair_filter(evaluation: Evaluation, is_beyond: IsBeyond) -> PairFilter:
 
 
 def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
-    """Corrects p for the number of pairs, because the extreme group is chosen from the data."""
+    """Corrects p-values for the number of pairs, because the data decide which group is extreme."""
     groups = np.maximum(evaluation.takes_part.sum(axis=1, keepdims=True), 2)
     if (groups == 2).all():
         return tests
@@ -76,7 +77,7 @@ def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
 
 
 class Sample(NamedTuple):
-    """Shares and the sample size of each, with counts if there are no weights and no clusters."""
+    """Shares with their sample sizes; with counts, too, if there are no weights and no clusters."""
 
     share: Floats
     size: Floats
@@ -97,9 +98,9 @@ class Sample(NamedTuple):
             return cls(over / under, under.astype(np.float64), over, under)
 
     def round_counts(self) -> tuple[Ints, Ints]:
-        """Positives and people; with survey weights effective numbers, each outcome rounded.
+        """The numbers of positives and of people; without counts, rounded effective numbers.
 
-        A group of less than half a person of each outcome counts as one person of the commoner.
+        If both outcomes round to 0, the group counts as one person with the more frequent one.
         """
         if self.over is not None and self.under is not None:
             return self.over, self.under
@@ -118,20 +119,21 @@ class Sample(NamedTuple):
 def compare_shares(
     first: Sample, second: Sample, inference: Inference, owner: Ints | None = None
 ) -> tuple[Floats, Marks]:
-    """The p-values of tests that two shares are equal, broadcast, and marks of Fisher's test.
+    """The p-values of tests that two shares are equal, and marks of Fisher's test.
 
-    Fisher's test replaces z if an expected count is below 5, or if z is off by a tenth far in the
-    tail. With survey weights its tables hold effective numbers of people, rounded: an
-    approximation. If `owner` numbers the group that each pair belongs to, only the smallest p-value
-    of each group must be right; others may be NaN.
+    The arrays of both samples are broadcast. Fisher's test replaces z if an expected count is below
+    5, or if the p-value of z is off by a tenth far in the tail. With survey weights, Fisher's test
+    uses rounded effective numbers of people, which is an approximation. `owner` is the number of
+    the group that each pair belongs to. If it is given, only the smallest p-value of each group is
+    needed, and other p-values may be NaN.
     """
     shares = (first.share, first.size, second.share, second.size)
     z = contingency.find_z(*shares, pooled=inference.z is ZTest.POOLED, yates=inference.yates)
     a, n, c, m = counts = np.broadcast_arrays(*first.round_counts(), *second.round_counts())
-    # In integers, because in floats an expected count of 5 could be less than 5.
+    # Integers are used because an expected count of 5 could be less than 5 in floats.
     fewer = np.minimum(a + c, n + m - a - c).astype(np.float64)
     exact = (fewer * np.minimum(n, m) < float(LEAST_EXPECTED) * (n + m)) & ~np.isnan(z)
-    # Yates' correction makes z seem inexact in the tail, so the tail is measured without it.
+    # With Yates' correction, z would seem inexact in the tail, so this z has no correction.
     tail = contingency.find_z(*shares) if inference.yates else z
     roots = contingency.find_far_roots(*shares, np.where(exact, np.nan, tail))
     far = ~np.isnan(roots)
@@ -150,7 +152,7 @@ def compare_shares(
 
 
 def _mark_farthest(z: Floats, owner: Ints, near: float = 0.0) -> Marks:
-    """Marks of the z of each owner farthest from 0, and of those up to `near` closer to 0."""
+    """Marks the z of each owner that is farthest from 0, and z that are at most `near` closer."""
     size = np.nan_to_num(np.abs(z), nan=-1.0)
     farthest = np.zeros(int(owner.max(initial=0)) + 1)
     np.maximum.at(farthest, owner, size)
@@ -166,17 +168,17 @@ def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False
     return f"{name}, effective counts" if weighted else name
 
 
-class Side(NamedTuple):
+class Counts(NamedTuple):
     """Counts by value or by class, [Z, K, G]."""
 
     counts: Floats | Ints
 
 
-AnySide: TypeAlias = Sample | means.Summary | Side
+AnySide: TypeAlias = Sample | means.Summary | Counts
 
 
 class PairResult(NamedTuple):
-    """P-values, the number of the test behind each (`PairMethod.names`), the statistic: [Z, W]."""
+    """The p-values and statistics of tests, [Z, W]; `exact` are the numbers of the tests' names."""
 
     p: Floats
     exact: Marks | Ints | None = None
@@ -184,11 +186,12 @@ class PairResult(NamedTuple):
 
 
 class PairMethod(Frozen, eq=False):
-    """A test of two sides: its input, its computation, and its names.
+    """A test of two sides of a comparison: its input, its computation, and its names.
 
-    `side` returns the input, or None for values that the test does not apply to. `names` are the
-    names of the tests that `PairResult.exact` numbers. `in_general` is the name for any data,
-    `of_all` the name of the test of all groups.
+    `side` returns the input of one side, or None if the test does not apply to its values. `run`
+    computes the test. `names` returns the names of the tests, in the order of the numbers in
+    `PairResult.exact`. `in_general` is the name for any data, `of_all` the name of the test of all
+    groups.
     """
 
     side: Callable[[GroupValues], AnySide | None]
@@ -198,7 +201,7 @@ class PairMethod(Frozen, eq=False):
     of_all: str
 
     def name(self, values: GroupValues, inference: Inference) -> tuple[str, ...]:
-        """The names of a result, for values with or without survey weights."""
+        """The names of the tests of these values, with or without survey weights."""
         return self.names(inference, values.weight_sum is not None)
 
 
@@ -216,8 +219,8 @@ def _compare_means(first: means.Summary, second: means.Summary, inference: Infer
     return PairResult(p, None, Statistic("t", t, (df,)))
 
 
-def _compare_classes(first: Side, second: Side, inference: Inference) -> PairResult:
-    """G; with small expected counts Fisher's test of two classes, permutations of more classes."""
+def _compare_classes(first: Counts, second: Counts, inference: Inference) -> PairResult:
+    """G; if counts are small, Fisher's test for two classes, or permutations for more classes."""
     tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2).astype(np.float64)
     value, df, p = contingency.g_test(tables)
     expected = contingency.expected_counts(tables)
@@ -257,7 +260,7 @@ PAIR_METHODS = {
         "pair is tested as well (Welch).",
     ),
     ValueKind.RANKS: PairMethod(
-        lambda values: None if values.scores is None else Side(values.scores),
+        lambda values: None if values.scores is None else Counts(values.scores),
         lambda first, second, _: PairResult(
             score_statistics.mann_whitney(first.counts, second.counts)[2]
         ),
@@ -267,7 +270,7 @@ PAIR_METHODS = {
     ),
     ValueKind.CLASSES: PairMethod(
         lambda values: (
-            None if values.shares is None else Side(values.shares * values.effective_n[:, None])
+            None if values.shares is None else Counts(values.shares * values.effective_n[:, None])
         ),
         _compare_classes,
         lambda inference, weighted: (
@@ -280,11 +283,12 @@ PAIR_METHODS = {
         "G (χ² if p is very small)",
     ),
 }
-"""All tests of two sides. The first that applies runs; if none does, an interval is inverted."""
+"""All tests of two sides. The first test that applies is used; without one, intervals are inverted.
+"""
 
 
 def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> PairMethod | None:
-    """The test of two sides; None if only intervals are available."""
+    """The test that applies to two sides; None if only intervals are available."""
     sides = (first,) if second is None else (first, second)
     fitting = (
         method
@@ -325,9 +329,8 @@ def find_smallest_p_of_pairs(
 ) -> float:
     """The smallest p-value over all pairs of groups, corrected for their number.
 
-    If there are many groups, only the pairs that may differ most are tested.
-
-    `pair_filter` marks the pairs that count, by their higher and lower value; NaN if no pair does.
+    If there are many groups, only the pairs that may differ most are tested. `pair_filter` marks
+    the pairs that count, by their higher and lower value. The result is NaN if no pair counts.
     `precision` [G] is larger for groups that are known more precisely.
     """
     groups = np.flatnonzero(among)
@@ -360,9 +363,9 @@ def find_smallest_p_to_extreme(
     *,
     lowest: bool,
 ) -> tuple[Floats, Marks]:
-    """The smallest corrected p-value of each group [G] to a more extreme group, and if it is exact.
+    """The smallest p-value of each group [G] against more extreme groups, and marks of exact ones.
 
-    `pair_filter` marks, by the values of the group and of the other, the pairs that may decide.
+    The p-values are corrected for all pairs. `pair_filter` marks the pairs that count.
     """
     groups, corrected = np.flatnonzero(among), np.full(len(value), np.nan)
     is_exact = np.zeros(len(value), dtype=np.bool_)

@@ -27,16 +27,17 @@ from fairaudit.stats.sample_sizes import POWER, smallest_detectable
     row="shortfall to_limit limit ratio below flips large deviations burden limit_of to_parity"
 )
 class PeopleAffected(Frozen):
-    """Two rates in people: `lower` and `higher` are the sides of the comparison.
+    """The gap between two rates as a number of people.
 
     `shortfall` is the number of additional selections in the group with the lower rate if both
-    groups had their common rate. `to_parity` is the number until it has the rate of the other
-    group, which does not change. `limit` is the limit of the check, a ratio or a difference
-    (`limit_of`), or None if it sets neither; `to_limit` is the number until that limit is reached,
-    or None if it is reached: never more than `to_parity`. `flips`: moving one selection from the
-    other group to this one would reverse the gap. `large`: five or more people are expected in each
-    cell. `below`: the limit is not reached. `deviations` is the difference of the rates in standard
-    errors. If the rate is a `burden`, the people are those who are burdened in excess.
+    groups had their common rate. `to_parity` is the number of additional selections that give this
+    group the rate of the other group. `limit` is the limit of the check, which is a ratio or a
+    difference (`limit_of`); None if the check has no such limit. `to_limit` is the number of
+    additional selections until the limit is met; None if it is met. `below` is set if it is not
+    met. `flips` is set if moving one selection from the other group to this group would reverse the
+    gap. `large` is set if at least five people are expected in each count of the two groups.
+    `deviations` is the difference of the rates in standard errors. If the rate is a `burden`, the
+    numbers are people who bear the burden in excess.
     """
 
     shortfall: float
@@ -53,22 +54,17 @@ class PeopleAffected(Frozen):
 
 
 class AllowedGap(Frozen):
-    """The gap that a limit allows: the smallest ratio, or the largest difference."""
+    """The gap that a limit allows: a smallest ratio or a largest difference."""
 
     size: Fraction
     is_ratio: bool
 
-    @property
-    def of(self) -> str:
-        """The kind of its size."""
-        return "ratio" if self.is_ratio else "difference"
-
     def least(self, higher: Fraction) -> Fraction:
-        """The smallest allowed lower rate for a higher one."""
+        """The smallest allowed lower rate for a given higher rate."""
         return self.size * higher if self.is_ratio else higher - self.size
 
     def most(self, lower: Fraction) -> Fraction | None:
-        """The largest allowed higher rate for a lower one; None without a bound."""
+        """The largest allowed higher rate for a given lower rate; None without a bound."""
         if not self.is_ratio:
             return lower + self.size
         return lower / self.size if self.size else None
@@ -77,15 +73,15 @@ class AllowedGap(Frozen):
 def count_people_affected(
     part: ComparisonPart, allowed: AllowedGap | None = None, *, burden: bool = False
 ) -> PeopleAffected | None:
-    """Two rates in people; None if a side has no counts of people.
+    """The gap of a comparison as a number of people; None if a side has no counts of people.
 
-    `allowed` is the gap that the check's limit allows, None for a value within it. If the rate is a
-    `burden`, both sides count the people who are spared.
+    `allowed` is the gap that the limit of the check allows; None for a value within the limit. If
+    the rate is a `burden`, the counts are the people without the burden.
     """
     counts = []
     for side in part.sides:
         share = side.estimate
-        # Only shares of whole people are counts: no other values, and no survey weights.
+        # Only shares without survey weights have counts of people.
         if share.numerator is None or not share.denominator or share.scale != 1:
             return None
         if share.numerator > share.denominator:
@@ -98,8 +94,7 @@ def count_people_affected(
     pooled = Fraction(a + c, n + m)
     to_limit = None
     if allowed is not None:
-        # For a burden both sides count people who are spared, but the limit is on those who are
-        # not.
+        # For a burden, `counts` are people without the burden, but the limit is on the burden.
         if not burden:
             missing = math.ceil(n * allowed.least(Fraction(c, m))) - a
         else:
@@ -118,7 +113,7 @@ def count_people_affected(
         large=bool(contingency.smallest_expected(*shares) >= LEAST_EXPECTED),
         deviations=abs(float(apart)),
         burden=burden,
-        limit_of=None if allowed is None else allowed.of,
+        limit_of=None if allowed is None else "ratio" if allowed.is_ratio else "difference",
         to_parity=math.ceil(n * Fraction(c, m)) - a,
     )
 
@@ -126,9 +121,9 @@ def count_people_affected(
 def adjust_for_clusters(
     people: PeopleAffected, significance: Significance | None
 ) -> PeopleAffected | None:
-    """Rates of clustered rows in people, with the standard errors of their test.
+    """The gap as a number of people, with the standard errors of a test of rows in clusters.
 
-    None if that test is of more than the two groups, or missing.
+    The result is None if the test is missing or compares more than the two groups.
     """
     if significance is None or not significance.test.startswith("z"):
         return None
@@ -136,16 +131,18 @@ def adjust_for_clusters(
 
 
 _NEAR = 1e-12
+"""A detectable gap that exceeds the allowed gap by less than this is as wide as the allowed gap."""
 
 
 @declare_subjects(row="group stratum down up n m power level")
 class DetectableGap(Frozen):
-    """The smallest gaps to a reference that a test detects in four of five samples, as shares.
+    """The smallest gaps between a group and its reference that a test detects, as shares.
 
-    They are those of the group with the widest undetected gap; NaN if no gap in that direction
-    would be detected. `n` are its people, `m` those of its reference. `level` is that of the test
-    of these two groups: the level of the smallest p-value of the family, times the part of one
-    pair.
+    The test detects them in four of five samples. `group` is the group with the widest undetected
+    gap. `down` and `up` are the gaps below and above the reference; NaN if no gap in that direction
+    would be detected. `n` is the number of people in the group, `m` the number of people in the
+    reference. `level` is the level of the test of these two groups: the level of the smallest
+    p-value of the family, times the share of one pair.
     """
 
     group: Group
@@ -163,26 +160,26 @@ def find_detectable_gap(
 ) -> DetectableGap | None:
     """The gap that a pass may have missed; None if a gap as wide as the limit would be detected.
 
-    It is that of a comparison of two rates, whose test belongs to a `family` of that size. The
-    allowed difference or ratio starts from the highest group.
+    The evaluation must compare two rates. `family` is the number of tests in the family of its
+    test. The limit is a difference or ratio to the reference, or in a spread to the highest group.
     """
     seen = _DetectableGaps.of(evaluation, family)
     if seen is None:
         return None
     comparison = seen.comparison
     if evaluation.spread:
-        # Here, the limit only concerns how far the lowest group may be below.
+        # The limit only says how far the lowest group may be below the highest group.
         is_least = comparison.scale is Scale.RATIO and comparison.rescaling.is_increasing
         below, above = below if is_least else above, None
     elif not comparison.rises_with_rate:
         below, above = above, below
 
     def exceed(gap: Floats, bound: Decimal | None) -> Floats:
-        """By how much a detectable gap exceeds an allowed one; -∞ without a bound."""
+        """How much wider the detectable gap is than the allowed gap; -∞ without a bound."""
         if bound is None:
             return np.full_like(gap, -np.inf)
         allowed = comparison.gap_at(float(bound), seen.share)
-        # If no gap in a direction would be detected, the evidence for it is the weakest.
+        # If no gap in a direction would be detected, the detectable gap is infinite.
         unseen = np.where(np.isnan(gap), np.inf, abs(gap) - abs(allowed))
         return np.where(np.isnan(allowed), -np.inf, unseen)
 
@@ -193,9 +190,9 @@ def find_detectable_gap(
 
 
 def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap | None:
-    """The smallest detectable gaps of the smallest compared group, for any limit.
+    """The smallest detectable gaps of the compared group with the fewest people, for any limit.
 
-    If the highest group of a stratum is the smallest, its gap is to the smallest other group.
+    In a spread, the highest group may be the smallest. Then the gap is to the smallest other group.
     """
     seen = _DetectableGaps.of(evaluation, family)
     if seen is None or not seen.known.any():
@@ -208,10 +205,10 @@ def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap |
 
 
 class _DetectableGaps(Frozen):
-    """The smallest detectable gaps of each group, with the samples behind them, all [Z, G].
+    """The smallest detectable gaps of each group, with sizes and levels, all [Z, G].
 
-    `share` is the rate of the reference, `known` marks the judged groups. The test of a group and
-    its reference has a `level` and degrees of `freedom`.
+    `share` is the rate of the reference, and `known` marks the judged groups. The test of a group
+    against the reference has samples of `n` and `m`, a `level` and degrees of `freedom`.
     """
 
     evaluation: Evaluation
@@ -227,11 +224,11 @@ class _DetectableGaps(Frozen):
 
     @classmethod
     def of(cls, evaluation: Evaluation, family: int) -> _DetectableGaps | None:
-        """The detectable gaps; None if no rates of groups are compared.
+        """The detectable gaps; None if the evaluation does not compare rates of groups.
 
-        The level is that of the smallest p-value of the family, which each test must pass first.
-        Groups of a spread are tested jointly; with small expected counts, and for an extreme group,
-        in pairs.
+        The level is the level of the smallest p-value of the family, because any test may have the
+        smallest p-value. Groups of a spread are tested jointly. If expected counts are small, or
+        the reference is an extreme group, they are tested in pairs.
         """
         disparity, values = evaluation.metric, evaluation.group_values
         reference, judged = evaluation.reference_values, evaluation.judged
@@ -244,7 +241,7 @@ class _DetectableGaps(Frozen):
         groups, freedom = among.sum(axis=1, keepdims=True), np.ones(among.shape)
         by_pairs = level / np.maximum(groups * (groups - 1) / 2, 1)
         if evaluation.spread or reference is None:
-            # Each other group is compared with the highest of its stratum.
+            # Each group is compared with the highest group of its stratum.
             highest = np.maximum(evaluation.first, 0)
             share, m = (
                 np.take_along_axis(numbers, highest, axis=1)
@@ -270,13 +267,13 @@ class _DetectableGaps(Frozen):
         n = values.effective_n
         share, n, m, level, freedom = np.broadcast_arrays(share, n, m, level, freedom)
         down, up = smallest_detectable(share, n, m, level, freedom)
-        # A group without people has no rate; with too few clusters the size is unknown.
+        # A group without people has no rate, and a group with few clusters has no effective size.
         known = judged & (n > 0) & (m > 0) & ~np.isnan(share)
         compared = evaluation, disparity.comparison
         return cls(*compared, share, n, m, level, freedom, down, up, known)
 
     def at(self, index: int, *, smallest: bool = False) -> DetectableGap:
-        """The gaps of one group, or of the `smallest` side, perhaps the highest of a spread."""
+        """The gaps of one group; with `smallest`, of the smaller group of the pair."""
         z, g = np.unravel_index(index, self.known.shape)
         table, values, group = self.evaluation.table, self.evaluation.group_values, g
         n, m, level = (numbers[z, g] for numbers in (self.n, self.m, self.level))
@@ -285,7 +282,7 @@ class _DetectableGaps(Frozen):
             assert values is not None
             n, m, group = m, n, self.evaluation.first[z, 0]
             down, up = smallest_detectable(values.value[z, g], n, m, level, self.freedom[z, g])
-        # One object for all NaN, so that equal results compare as equal.
+        # Use one object for all NaN, so that equal results compare as equal.
         down, up = (math.nan if np.isnan(side) else float(side) for side in (down, up))
         place = table.groups[group], table.strata[z]
         n, m = (max(int(np.rint(size)), 1) for size in (n, m))  # effective, with weights

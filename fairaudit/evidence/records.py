@@ -1,6 +1,6 @@
-"""Records of evidence: `Tests`, `SideTest` and `JointTest`; `ComparisonPart` with its two `Side`s.
+"""Records of evidence: tests (`Tests`, `JointTest`) and the compared groups (`ComparisonPart`).
 
-Also the reasons why a value has no interval or no test, such as few people or clusters.
+The module also has the reasons why a value has no interval or no test, such as few people.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ ONE_GROUP = "a test compares two groups, and this is the value of one group"
 
 
 class NoInterval(Exception):
-    """A value has no interval; the message is the reason."""
+    """Raised if a value has no interval; the message is the reason."""
 
 
 def explain_group_without_interval(values: GroupValues, place: tuple[int, int]) -> str:
-    """Why the value of a group has no interval."""
+    """The reason why the value of a group has no interval."""
     if values.n[place] < values.metric.min_people:
         return f"none: fewer than {values.metric.min_people} people"
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
@@ -62,19 +62,19 @@ def explain_group_without_interval(values: GroupValues, place: tuple[int, int]) 
 
 
 TestKey: TypeAlias = tuple[object, ...]
-"""A key of a test: equal for the same counts, compared in the same way."""
+"""A key of a test. Two tests of the same counts with the same method have equal keys."""
 
 IsBeyond: TypeAlias = Callable[[Floats], Marks]
 """A function that marks the values of a metric beyond a limit."""
 
 PairFilter: TypeAlias = Callable[[Floats, Floats], Marks]
-"""A function that marks the pairs of values that may decide: those beyond a limit."""
+"""A function that marks the pairs of values whose difference or ratio is beyond a limit."""
 
 SignificanceAt: TypeAlias = Callable[[int, int], Significance | None]
-"""Returns the test of the value at a stratum and a place; None without a test."""
+"""A function that returns the test of the value at a stratum and a column; None without a test."""
 
 StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
-"""A test statistic: its letter, its value, its degrees of freedom."""
+"""A test statistic of one stratum: its letter, its value, its degrees of freedom."""
 
 
 class Statistic(Frozen, eq=False):
@@ -86,10 +86,10 @@ class Statistic(Frozen, eq=False):
 
 
 class SideTest(Frozen, eq=False):
-    """A second test, of another hypothesis than the test of the printed number.
+    """An additional test, whose hypothesis is not about the printed number.
 
-    For example, that groups are equal in each stratum, in addition to an average over strata. With
-    `stays_open`, a check is inconclusive if this test is significant and only the first one is not.
+    For example, groups are equal in each stratum, while the number is an average over strata. If
+    `stays_open`, a check is inconclusive if this test is significant and the other is not.
     """
 
     name: str
@@ -99,12 +99,14 @@ class SideTest(Frozen, eq=False):
 
 
 class Tests(Frozen, eq=False):
-    """The p-value of each value, [Z, W], and its test; NaN, and the reason `why`, without one.
+    """The p-value and the test of each value of an evaluation, [Z, W].
 
-    `index` is the place in `names` of each test. `key` identifies the hypothesis: tests with the
-    same key and groups are the same. `joint` tests already account for each other: a family counts
-    them as one test, with the smallest p-value. If a value is the largest of several, `beyond`
-    computes the p-values of those of them that are beyond a limit.
+    A p-value is NaN without a test, and `why` is the reason. `names` are the names of all tests
+    that are used, and `index` is the number of the name of each test. `key` identifies the
+    hypothesis: tests with the same key and the same groups are one test. `joint` is set if the
+    tests of a stratum already account for each other: a family counts them as one test, with the
+    smallest p-value. If a value is the largest of several candidates, `beyond` computes the p-value
+    of the candidates that are beyond a limit.
     """
 
     p: Floats
@@ -119,24 +121,18 @@ class Tests(Frozen, eq=False):
 
     @classmethod
     def none(cls, evaluation: Evaluation, why: str) -> Tests:
-        """No test of any value, and why."""
+        """The record of an evaluation without tests, for the reason `why`."""
         return cls(np.full_like(evaluation.value, np.nan), why=why)
 
     @property
     def name_index(self) -> Ints:
-        """The place in `names` of the test of each value."""
+        """The number of the name of each test, also if all tests have one name."""
         return np.zeros(self.p.shape, dtype=np.int64) if self.index is None else self.index
-
-    def p_beyond(self, value: Floats, is_beyond: IsBeyond) -> Floats:
-        """The p-values of the candidates beyond a limit; NaN without any."""
-        if self.beyond is not None:
-            return self.beyond(is_beyond)
-        return np.where(is_beyond(value), self.p, np.nan)
 
     def significance_at(
         self, z: int, w: int, adjusted: float, family: int, correction: str
     ) -> Significance:
-        """The test of one value, with its statistic if it has one."""
+        """The test of one value, with its statistic and its additional test, if they exist."""
         letter, value = "", None
         freedom: tuple[float, ...] = ()
         if self.statistic is not None and math.isfinite(self.statistic.value[z, w]):
@@ -145,14 +141,14 @@ class Tests(Frozen, eq=False):
         side, beside = self.side_test, None
         if side is not None and not math.isnan(side.p[z, w]):
             beside = SecondTest(side.name, side.hypothesis, float(side.p[z, w]))
-        name = self.names[0 if self.index is None else int(self.index[z, w])]
+        name = self.names[int(self.name_index[z, w])]
         return Significance(
             name, float(self.p[z, w]), adjusted, family,
             correction, letter, value, freedom, beside,
         )  # fmt: skip
 
     def correct_strata(self, among: Marks, correction: Correction) -> SignificanceAt:
-        """Returns the tests of the values `among`; those of a stratum are one family."""
+        """A function that returns the tests of the values `among`, corrected in each stratum."""
         p = np.where(among, self.p, np.nan)
         adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
         families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
@@ -169,9 +165,9 @@ class Tests(Frozen, eq=False):
 class JointTest(Frozen):
     """The test of one stratum that all groups are equal.
 
-    `beyond` computes the p-value of the pairs of groups that are beyond a limit; the joint test of
-    the large groups counts if their extremes are such a pair. It is None if one joint test covers
-    all groups.
+    `beyond` computes the p-value of the pairs of groups that are beyond a limit. It includes the
+    joint test of the large groups if their highest and lowest group are such a pair. It is None if
+    the test covers all groups jointly.
     """
 
     p: float
@@ -185,7 +181,7 @@ def stack_strata(
     key: TestKey,
     make_filter: Callable[[IsBeyond], PairFilter] | None = None,
 ) -> Tests:
-    """The joint tests of all strata as a column."""
+    """The joint tests of all strata as arrays [Z, 1]; `make_filter` makes a filter for a limit."""
     names = tuple(dict.fromkeys(test.name for test in joint_tests)) or ("χ²",)
 
     def beyond(is_beyond: IsBeyond) -> Floats:
@@ -195,7 +191,7 @@ def stack_strata(
             test.p if test.beyond is None else test.beyond(pair_filter) for test in joint_tests
         ])  # fmt: skip
 
-    # NaN for strata with another test.
+    # Strata whose test has another statistic get NaN.
     known = next((test.statistic for test in joint_tests if test.statistic is not None), None)
     statistic = None
     if known is not None:
@@ -216,7 +212,7 @@ def stack_strata(
 
 
 def take_smallest(tests: Sequence[Tests]) -> Tests:
-    """The smallest p-value of several tests, corrected for their number (Šidák), with its test."""
+    """For each value, the test with the smallest p-value, corrected for their number (Šidák)."""
 
     def smallest(p: Sequence[Floats]) -> Floats:
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))
@@ -241,7 +237,7 @@ def _column(values: Sequence[float]) -> Floats:
 
 
 def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
-    """The key of a test: shares of the same cells, such as TPR and FNR, have the same test."""
+    """The key of a test. Shares of the same counts, such as TPR and FNR, have the same key."""
     metric = values.metric
     if values.binomial:
         return (frozenset(getattr(metric, "cells", ())),)
@@ -250,7 +246,7 @@ def find_test_key(values: GroupValues, evaluation: Evaluation) -> TestKey:
 
 @declare_subjects(row="group estimate crowd")
 class Side(Frozen):
-    """A group, or pooled people (`rest`, `overall`), with its value."""
+    """One side of a comparison with its value: a group, or pooled people (`rest`, `overall`)."""
 
     group: Group
     estimate: Estimate = field(name="*estimate")
@@ -259,7 +255,7 @@ class Side(Frozen):
 
 @declare_subjects(row="metric value first second outcome", nobody="of")
 class ComparisonPart(Frozen):
-    """One comparison behind a value: its rate or outcome, its value, and both sides.
+    """One of the comparisons that a value is computed from, with its rate or outcome and sides.
 
     `of` is the model of the comparison, if two models are compared.
     """
@@ -273,7 +269,7 @@ class ComparisonPart(Frozen):
 
     @property
     def sides(self) -> list[Side]:
-        """The sides that it has, in their order."""
+        """The sides that exist, the first side first."""
         return [side for side in (self.first, self.second) if side is not None]
 
 
@@ -302,7 +298,7 @@ def build_estimate(values: GroupValues, z: int, g: int, alpha: float) -> Estimat
 
 
 def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Estimate:
-    """The value of a group of an evaluation with its interval, or its range over masked counts."""
+    """The value of a group with its interval; with masked counts, with its possible range."""
     estimate = build_estimate(values, z, g, evaluation.terms.inference.alpha)
     if not evaluation.table.masked:
         return estimate
@@ -312,16 +308,15 @@ def estimate_group(evaluation: Evaluation, values: GroupValues, z: int, g: int) 
 
 
 def _write_all_ranges(estimate: Estimate, ranges: Sequence[Ends], z: int, g: int) -> Estimate:
-    """The estimate with the ranges of its value, its numerator and its denominator."""
     estimate = write_masked_range(estimate, ranges[0] if ranges else None, z, g)
     counts = ((int(low[z, g]), int(high[z, g])) for low, high in ranges[1:])
     return replace(estimate, **dict(zip(("numerators", "denominators"), counts, strict=False)))
 
 
 def write_masked_range(estimate: Estimate, ends: Ends | None, z: int, w: int) -> Estimate:
-    """The estimate with its range over masked counts in place of its interval.
+    """The estimate, in which the range over masked counts replaces the interval.
 
-    A value that no masked count changes keeps its interval.
+    A value that masked counts cannot change keeps its interval.
     """
     if math.isnan(estimate.value):
         return estimate
@@ -335,7 +330,7 @@ def write_masked_range(estimate: Estimate, ends: Ends | None, z: int, w: int) ->
 
 
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
-    """The comparisons behind one value, both sides of each."""
+    """The comparisons that one value is computed from, with both sides."""
     if evaluation.parts:
         parts: list[Sequence[ComparisonPart]] = [
             find_parts(part, z, w) for part in evaluation.parts
@@ -362,7 +357,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
     first, second = int(evaluation.first[z, w]), int(evaluation.second[z, w])
     if evaluation.metric.comparison.sides_of is not None and first != NO_GROUP:
         return (_find_row_part(evaluation, evaluation.metric, (z, w)),)
-    # The rate as the catalogue lists it: `values.metric` may be a variant for this data.
+    # The id in the catalogue, because `values.metric` may be a variant for this data.
     listed = evaluation.metric.parts[0][0]
     return (
         ComparisonPart(
@@ -377,7 +372,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
 def _find_row_part(
     evaluation: Evaluation, disparity: Disparity, place: tuple[int, int]
 ) -> ComparisonPart:
-    """A comparison of single people: the two sides are the compared groups of people."""
+    """The comparison of a metric of single people, whose sides are groups of people."""
     values, reference = evaluation.group_values, evaluation.reference_values
     value, second = float(evaluation.value[place]), int(evaluation.second[place])
     if values is None or reference is None or math.isnan(value):
@@ -393,7 +388,7 @@ def _find_row_part(
 
 
 def group_at(table: GroupTable, index: int) -> Group:
-    """The group of an index; empty for pooled people."""
+    """The group at an index; () for pooled people, whose index is negative."""
     return table.groups[int(index)] if index >= 0 else ()
 
 
@@ -401,7 +396,7 @@ def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) ->
     metric, values = evaluation.metric, evaluation.reference_values
     if isinstance(metric, Disparity) and not metric.has_other_side:
         return None
-    # An average is over the strata that both sides have, so it differs for each group.
+    # An average uses the strata of both sides, so the value of a reference differs by group.
     beside_each = values is not None and evaluation.averaged is not None
     if second != NO_GROUP and evaluation.group_values is not None and not beside_each:
         return _make_side(evaluation, evaluation.group_values, z, second)
@@ -421,7 +416,7 @@ def _make_side(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> S
 
 
 def _find_outcome_parts(evaluation: Evaluation, z: int) -> tuple[ComparisonPart, ...]:
-    """The pair and outcome that attain ε; for a difference of two ε, those of both."""
+    """The pair of groups and the outcome with the value ε; for a difference of two ε, of both."""
     whole = evaluation.table_value
     assert whole is not None
     parts = []

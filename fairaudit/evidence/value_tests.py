@@ -1,10 +1,11 @@
 """Selection and computation of the significance test of each value.
 
-Two shares: a z test, or Fisher's if an expected count is below 5 or z is inexact far in the tail.
-Several shares: chi-square, and each pair if some groups are small (`joint_tests`). Means: Welch.
-Ranks: Mann–Whitney. Coefficients: Student's t. Values combined from several numbers, such as
-averages over strata, are tested by inverting their interval: p is the level at which the interval
-reaches parity, so the test is about the printed number.
+Two shares have a z test, or Fisher's test if an expected count is below 5 or z is inexact far in
+the tail. Several shares have a χ² test, and tests of each pair if some groups are small
+(`joint_tests`). Means have Welch's test, ranks have Mann–Whitney's test, and coefficients have
+Student's t test. Values that combine several numbers, such as averages over strata, are tested by
+inverting their interval: p is the level at which the interval reaches parity. So the test is about
+the printed number.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES, INCLUDING_GROUP, Inferen
 from fairaudit.stats import contingency, distributions, multiplicity
 
 EQUAL_CHANGES = "McNemar over pairs"
-"""The test that the rates of all groups change equally from one outcome to another."""
+"""The name of the test that the rates of all groups change equally between two outcomes."""
 
 
 @np.errstate(all="ignore")  # undefined is NaN
@@ -75,7 +76,7 @@ def run_tests(evaluation: Evaluation) -> Tests:
 def _choose_tests(evaluation: Evaluation) -> Tests:
     metric = evaluation.metric
     if evaluation.subtracts:
-        # Test that both outcomes have the same value, from people whose outcomes differ.
+        # The test of equal values of both outcomes uses the people whose outcomes differ.
         rates, of_ratio = list_paired_rates(evaluation)
         found = [count_pairs(rate, evaluation.table) for rate in rates]
         pairs = [one for one in found if one is not None]
@@ -100,13 +101,13 @@ def _choose_tests(evaluation: Evaluation) -> Tests:
 
 
 def _read_own_test(metric: GroupMetric | TableMetric, test: OwnTest) -> Tests:
-    """The test that a metric defines; if the metric is a test statistic, its title is the name."""
+    """The test that a metric defines. If the metric is a test statistic, its title is the name."""
     statistic = None
     if test.statistic is not None:
         statistic = Statistic(test.letter, test.statistic, test.freedom)
     name = metric.title if metric.test == IS_TEST else metric.test
     if isinstance(metric, TableMetric):
-        # A slope and a correlation have one test.
+        # A slope and a correlation have the same test, so the key is the function that tests them.
         return Tests(test.p, (name,), key=(metric.p_of,), why=metric.no_test, statistic=statistic)
     return Tests(test.p, (name,), key=(metric.id,), statistic=statistic)
 
@@ -131,20 +132,25 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
         return replace(invert_intervals(evaluation), side_test=side_test)
     if disparity.to_reference:
         return _compare_to_reference(disparity, evaluation, values)
-    is_tested = values.binomial or values.deviation is not None
+    is_tested = values.binomial or values.summary is not None
     return run_spread_tests(evaluation, values) if is_tested else invert_intervals(evaluation)
 
 
 def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
-    """The test of a value that is the largest of several: their smallest p-value, corrected.
+    """The test of a value that is the largest of several: the smallest p-value, corrected.
 
-    For a mean of differences, which may cancel each other, it is only the `side_test`.
+    Differences in a mean may cancel each other, so for a mean this is only the `side_test`.
     """
     parts, size = [_choose_tests(part) for part in evaluation.parts], disparity.fold.size
 
     def beyond(is_beyond: IsBeyond) -> Floats:
+        def is_size_beyond(values: Floats) -> Marks:
+            return is_beyond(size(values))
+
         p = [
-            tests.p_beyond(part.value, lambda values: is_beyond(size(values)))
+            np.where(is_size_beyond(part.value), tests.p, np.nan)
+            if tests.beyond is None
+            else tests.beyond(is_size_beyond)
             for tests, part in zip(parts, evaluation.parts, strict=True)
         ]
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(parts)))
@@ -160,7 +166,7 @@ def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
 def _compare_to_reference(
     disparity: Disparity, evaluation: Evaluation, values: GroupValues
 ) -> Tests:
-    """The tests of each group against its reference; against everybody means against the rest."""
+    """The tests of each group against its reference; everybody is replaced by the rest."""
     policy, reference = evaluation.terms.policy, evaluation.reference_values
     to_extreme = policy in EXTREME_REFERENCES
     if to_extreme and disparity.comparison.contrast is None:
@@ -173,9 +179,9 @@ def _compare_to_reference(
     tests = _compare_two_sides(evaluation, values, reference)
     if not to_extreme:
         return tests
-    # Such a metric has no values of other pairs, so a side test compares all groups.
+    # A contrast has no values for other pairs, so the side test compares all groups.
     side_test = None
-    if values.binomial or values.deviation is not None:
+    if values.binomial or values.summary is not None:
         joint = run_joint_tests(evaluation, values)
         p = np.array([test.p for test in joint], dtype=np.float64).reshape(-1, 1)
         p = np.broadcast_to(p, evaluation.value.shape)
@@ -184,10 +190,10 @@ def _compare_to_reference(
 
 
 def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """Tests each group against all with a more extreme rate: the most extreme may be tiny."""
+    """Tests each group against all more extreme groups, because the most extreme may be tiny."""
     among, policy = evaluation.takes_part, evaluation.terms.policy
     if clusters.is_clustered_pair(evaluation) and evaluation.reference_values is not None:
-        # Two groups are one pair, whose shared clusters can be taken into account.
+        # For a single pair, the test can use the clusters that both groups share.
         return _compare_two_sides(evaluation, values, evaluation.reference_values)
     values = clusters.adjust_for_pairs(values, among)
     inference = evaluation.terms.inference
@@ -210,7 +216,7 @@ def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
     p, exact = smallest(None)
     method, robust = find_pair_method(values), clusters.is_clustered(evaluation)
     assert method is not None
-    # Fisher's test uses the effective sizes, at which people of a cluster are independent.
+    # Fisher's test uses effective sizes, which account for the dependence within clusters.
     names = method.names(inference, robust or values.weight_sum is not None)
     names = tuple(f"{name}, {CLUSTER_ROBUST}" for name in names) if robust else names
     return Tests(
@@ -238,7 +244,7 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
         return invert_intervals(evaluation)
     p, exact, statistic = _run_pair_method(first, second, method, inference)
     if statistic is not None and statistic.letter == "t":
-        # If a value falls with the group's mean, t has the sign of that value.
+        # t gets the sign of the value, because some values fall if the mean of the group rises.
         ideal = float(evaluation.metric.ideal) if isinstance(evaluation.metric, Disparity) else 0.0
         statistic = replace(statistic, value=np.copysign(statistic.value, evaluation.value - ideal))
     index = None if exact is None else exact.astype(np.int64)
@@ -249,12 +255,12 @@ def _compare_two_sides(evaluation: Evaluation, first: GroupValues, second: Group
 def _run_pair_method(
     first: GroupValues, second: GroupValues, method: PairMethod, inference: Inference
 ) -> PairResult:
-    """The result of a test of two sides, cached: a difference and a ratio have the same."""
+    """The result of a test of two sides, cached because a difference and a ratio have one test."""
     return method.run(method.side(first), method.side(second), inference)
 
 
 def run_mcnemar(pairs: PairedCounts, key: TestKey) -> Tests:
-    """McNemar's test of equal numbers of changes in both directions, for each group."""
+    """McNemar's test for each group: equal numbers of people change in both directions."""
     if pairs.weighted:
         with np.errstate(divide="ignore", invalid="ignore"):
             z = (pairs.first - pairs.second) / np.sqrt(pairs.first + pairs.second)
@@ -274,14 +280,14 @@ def _test_equal_changes(
 ) -> Tests:
     """The test that rates change equally in all groups, so that gaps do not change: [Z, 1].
 
-    It is the z test of the two groups whose changes differ most, corrected over all pairs and rates
-    (Šidák). The variance of a change, or of its logarithm, is McNemar's: from the people who are
-    hits by one outcome only. If an outcome has no hits, the logarithm would be infinite: one hit is
-    assumed.
+    It is the z test of the two groups whose changes differ most, corrected for all pairs and rates
+    (Šidák). The variance of a change, or of its logarithm, is McNemar's variance: it uses the
+    people who are counted (hits) by only one outcome. Without hits the logarithm would be infinite,
+    so an outcome without hits gets one hit.
     """
 
     def find_gaps(rate: Floats) -> Floats:
-        """The distance of each two groups, [G, G], on the scale of the metric."""
+        """The gap between any two groups, [G, G], on the scale of the metric."""
         high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
         if of_ratio is None:
             return high - low
@@ -300,7 +306,8 @@ def _test_equal_changes(
             moved = one - first + other - second
             variance = (pairs.first + pairs.second - moved) / (one * other)
             change = np.log(one / other)
-            # An infinite increase is never the smaller of two changes, a decrease never the larger.
+            # An infinite increase is never the smaller of two changes, and an infinite decrease is
+            # never the larger.
             high = np.where(one_of_none & (first < second), -np.inf, change)
             low = np.where(one_of_none & (first > second), np.inf, change)
         for stratum, row in enumerate(takes_part & (n > 0)):
@@ -326,18 +333,18 @@ def _test_equal_changes(
 
 
 _MOST_EXTREME = 100
-"""More groups are not tested against an extreme one: each group needs a separate search."""
+"""With more groups than this, there is no test against an extreme group: each needs a search."""
 
 _NEAR = 1e-12
 _ROUNDING = 2e-16
 _FARTHEST = 37.5
-"""Its p-value is the smallest with full precision."""
+"""The largest z that is tried; a larger z has a p-value without full precision."""
 _STEPS = 60
 _CLOSE = 1e-9
 
 
 def invert_intervals(evaluation: Evaluation) -> Tests:
-    """Tests by the interval: p is the level at which the interval just reaches parity."""
+    """Tests from intervals: p is the level at which the interval just reaches parity."""
     metric = evaluation.metric
     ideal = 0.0 if isinstance(metric, GroupMetric) or evaluation.subtracts else float(metric.ideal)
     intervals = find_intervals(evaluation)
@@ -350,12 +357,12 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     distance = evaluation.value - ideal
 
     def margin(z: Floats) -> Floats:
-        """How far parity is outside the interval at that z; negative inside."""
+        """The distance of parity from the interval at the level of z; negative if it is inside."""
         alpha = np.asarray(distributions.normal_two_sided(z))
         if isinstance(metric, TableMetric):
-            alpha = alpha[:, 0]  # one per stratum, since there is one value
+            alpha = alpha[:, 0]  # such a metric has one value for each stratum
         if to_extreme:
-            # One call has one level for all groups of a stratum, but each group needs its own.
+            # Each group needs its own level, but one call has one level for all groups.
             low, high = np.full_like(z, np.nan), np.full_like(z, np.nan)
             for group in judged:
                 ends = find_intervals(evaluation, alpha[:, group : group + 1])
@@ -365,12 +372,12 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
             low, high = ends.low, ends.high
         return np.where(distance > 0, low - ideal, ideal - high)
 
-    # An infinite distance has no scale on which a margin is near 0.
+    # Margins are compared with the distance, which must be finite.
     z = _find_root(margin, np.where(np.isinf(distance), 1.0, np.abs(distance)))
     # If the value is at parity, each interval contains it.
     p = np.where(np.abs(distance) < _NEAR, 1.0, distributions.normal_two_sided(z))
     p = np.where(np.isnan(intervals.low) | np.isnan(intervals.high), np.nan, p)
-    # The interval of a ratio differs from that of a difference.
+    # The key names the comparison, because a ratio and a difference have different intervals.
     comparison = metric.comparison.id if isinstance(metric, Disparity) else ""
     terms = evaluation.terms
     average = None if terms.average is None else str(terms.average)
@@ -380,7 +387,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
 
 
 def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
-    """The z at which a falling margin (`distance` at z = 0) is 0, by secants and halving."""
+    """The z at which a falling margin (`distance` at z = 0) is 0, found by secants and halving."""
     low, at_low = np.zeros_like(distance), np.array(distance)
     high, at_high = np.full_like(distance, _FARTHEST), np.full_like(distance, np.nan)
     z = np.full_like(distance, 2.0)
@@ -389,10 +396,10 @@ def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:
     for step in range(_STEPS):
         here = margin(z)
         outside = here > 0
-        # An interval that is cut off at parity has a margin of 0 from some z on: find the first.
+        # If the interval is cut off at parity, all larger z have a margin of 0: find the smallest.
         is_root = ~(np.abs(here) >= np.maximum(_NEAR * distance, _ROUNDING))
         settled |= is_root & ((here != 0) | (at_high < 0))
-        # If an end stays twice, its margin is halved, so that it also moves (Illinois method).
+        # If one end stays twice, its margin is halved, so that this end moves (Illinois method).
         stayed = np.where((outside == was_outside) & (step > 0), 0.5, 1.0)
         at_high = np.where(outside, at_high * stayed, here)
         at_low = np.where(outside, here, at_low * stayed)

@@ -1,4 +1,4 @@
-"""Verdicts: where a number becomes pass, warn or fail; checks on reversals and subgroups."""
+"""Judgement of checks on reversals and subgroups; reasons that leave a check open."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from fairaudit.judge.checks import (
     SubgroupCheck,
 )
 from fairaudit.judge.entries import exclude_group
-from fairaudit.judge.findings import Breach, Finding, NotEvaluated
+from fairaudit.judge.findings import MOST_EXACT, Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT
 from fairaudit.judge.simpson import ReversalKind, ScanResult
 from fairaudit.judge.subgroups import Discovery, TestedSubgroups
@@ -35,14 +35,11 @@ from fairaudit.stats.proportions import GAP_INTERVAL
 
 L = TypeVar("L", Limit, ReversalLimit)
 
-_MOST_EXACT = 1000
-"""Most subgroups beyond a limit that are listed as fractions."""
-
 
 def leave_open(
     finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
-    """The finding with reasons, inconclusive if one blocks and its status is not in `unless`."""
+    """Adds reasons; a finding that one blocks is inconclusive, unless its status is in `unless`."""
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
     blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
     if not blocking or finding.status in unless:
@@ -54,10 +51,11 @@ def leave_open(
 def judge_subgroups(
     check: SubgroupCheck, discovery: Discovery, waived: Collection[Group]
 ) -> Finding | None:
-    """The finding of a limit on subgroups, which fails if one diverges by more than the limit.
+    """The finding of a check on subgroups; None if all of them are waived.
 
-    If the limit requires significance, other subgroups only warn. `waived` subgroups are not
-    judged; None if no other is left. `list_unsearched` returns the reasons that block the check.
+    A subgroup crosses a limit if it diverges by more. If a limit requires significance and only
+    other subgroups cross it, a failure becomes a warning, and a warning becomes a pass.
+    `list_unsearched` returns the reasons that block the check.
     """
     tested, family = discovery.of(check.rate), discovery.reported.looked_at
     if not len(tested.p):
@@ -67,30 +65,26 @@ def judge_subgroups(
         assert limit.above is not None
         size, bound = np.abs(tested.divergence), float(limit.above)
         is_beyond = size > bound
-        # Floats cannot decide this close to the bound.
+        # Close to the bound, only fractions are precise enough.
         for number in np.flatnonzero(np.abs(size - bound) <= NEAR).tolist():
             fraction = abs(tested.exact_divergence(number))
             is_beyond[number] = limit.is_crossed(float(size[number]), fraction)
         beyond = _exclude_waived(tested, np.flatnonzero(is_beyond), waived)
-        proven = beyond
-        if limit.significant:
-            proven = beyond[tested.adjusted[beyond] < tested.inference.alpha]
         if not len(beyond):
             return None
-        status, backing = _weaken(status, is_proven=bool(len(proven)), asks=limit.significant)
+        is_proven = (tested.adjusted < tested.inference.alpha) | (not limit.significant)
+        proven = beyond[is_proven[beyond]]
         order = beyond[np.lexsort((beyond, -size[beyond]))].tolist()  # the farthest first
         breaches = []
-        for number in () if status is Status.PASS else order:
+        for number in order:
             group = tested.entries.group(number)
-            exact = abs(tested.exact_divergence(number)) if len(order) <= _MOST_EXACT else None
-            own = EvidenceStatus.UNASKED
-            if limit.significant:
-                is_proven = tested.adjusted[number] < tested.inference.alpha
-                own = EvidenceStatus.SUPPORTED if is_proven else EvidenceStatus.NOT_SIGNIFICANT
+            exact = abs(tested.exact_divergence(number)) if len(order) <= MOST_EXACT else None
+            _, own = _weaken(status, limit, is_proven=is_proven[number])
             is_lower = bool(tested.divergence[number] < 0)
             far = float(size[number])
             breaches.append(Breach(group, (), far, exact, (group,), own, is_lower))
-        crossed = tuple(breaches)
+        status, backing = _weaken(status, limit, is_proven=len(proven) > 0)
+        crossed = () if status is Status.PASS else tuple(breaches)
         finding = Finding(check, status, None, limit, "", crossed=crossed, backing=backing)
         deciding = _find_farthest(tested, proven if len(proven) else beyond)
         return _add_deciding_subgroup(finding, tested, deciding, family)
@@ -107,7 +101,7 @@ def judge_subgroups(
 
 
 def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotEvaluated]:
-    """The subgroups that a search does not cover, and the reasons that block its check."""
+    """The subgroups that a search does not cover, with the reasons; some block the check."""
     entries, search = discovery.of(check.rate).entries, discovery.reported
     least, total = f"min_size = {search.min_size:,}", entries.everybody.under
     if not len(entries.keys):
@@ -116,7 +110,7 @@ def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotE
         return
     sizes = range(1, min(search.depth, len(search.over)) + 1)
     if entries.too_small:
-        # Combinations without a large group are not counted.
+        # Combinations of columns that contain no large group are not counted.
         is_all = len(entries.slices) == sum(comb(len(search.over), size) for size in sizes)
         why = f"{'' if is_all else 'at least '}{entries.too_small:,} of "
         why += f"{entries.too_small + len(entries.keys):,} possible subgroups are too small to be "
@@ -134,7 +128,7 @@ def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotE
 
 
 def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[NotEvaluated]:
-    """The groups that are large enough, but have no known outcomes."""
+    """The groups with at least `least` people (if it is set) but without a known outcome."""
     table, values = evaluation.table, evaluation.group_values
     assert values is not None
     unknown = count_unknown_outcomes(evaluation).sum(axis=0)
@@ -144,17 +138,19 @@ def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[
         yield NotEvaluated(table.groups[g], (), why, blocks=True)
 
 
-def _weaken(status: Status, *, is_proven: bool, asks: bool) -> tuple[Status, EvidenceStatus]:
-    """The status of a crossed limit, and the evidence."""
+def _weaken(
+    status: Status, limit: Limit | ReversalLimit, *, is_proven: bool
+) -> tuple[Status, EvidenceStatus]:
+    """The status and the evidence of a crossed limit; a weaker status if it is not `is_proven`."""
     if is_proven:
-        return status, EvidenceStatus.SUPPORTED if asks else EvidenceStatus.UNASKED
+        return status, EvidenceStatus.SUPPORTED if limit.significant else EvidenceStatus.UNASKED
     return status.in_doubt, EvidenceStatus.NOT_SIGNIFICANT
 
 
 def _apply_limits(
     fail: L | None, warn: L | None, apply_limit: Callable[[L, Status], Finding | None]
 ) -> Finding | None:
-    """The finding of the worst limit that is crossed; None if neither is."""
+    """The finding of the worst limit that is crossed; None if no limit is crossed."""
     doubtful: Finding | None = None
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         finding = None if limit is None else apply_limit(limit, status)
@@ -177,7 +173,7 @@ def _exclude_waived(tested: TestedSubgroups, numbers: Ints, waived: Collection[G
 
 
 def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
-    """The subgroup that diverges most; ties: larger n, then the first."""
+    """The subgroup that diverges most; among equals the largest, then the first."""
     size = np.abs(tested.divergence[numbers])
     order = np.lexsort((numbers, -tested.entries.under[numbers], -size))
     return int(numbers[order[0]])
@@ -186,7 +182,7 @@ def _find_farthest(tested: TestedSubgroups, numbers: Ints) -> int:
 def _add_deciding_subgroup(
     finding: Finding, tested: TestedSubgroups, number: int, family: int
 ) -> Finding:
-    """The finding with the deciding subgroup; its value is the distance from everybody."""
+    """The finding with the deciding subgroup. Its value is the size of the divergence."""
     chosen = tested.describe(number)
     low, high = chosen.ends
     correction = tested.inference.correction.words
@@ -207,11 +203,11 @@ def _add_deciding_subgroup(
 def judge_reversals(
     check: ReversalCheck, scanned: ScanResult, failing: Collection[Status]
 ) -> Finding:
-    """The finding of a limit on reversals, crossed by a reversal of that kind or a stronger one.
+    """The finding of a check on reversals: a reversal of a limit's kind or a stronger crosses it.
 
-    If the limit requires significance, other reversals warn where they would fail, and are listed
-    where they would warn. The scope is that of the compared pairs. Columns without a compared pair
-    block the check, as do all other parts of the scope that were skipped.
+    If a limit requires significance and only reversals that are not significant cross it, the
+    status is a warning instead of a failure, or a pass instead of a warning. The check is blocked
+    if no pair of groups was compared for some columns, or if another part of the scope was skipped.
     """
     reversals = [
         reversal
@@ -242,13 +238,12 @@ def judge_reversals(
         reaching = [
             reversal for reversal in reversals if reversal.kind.strength >= limit.kind.strength
         ]
-        proven = reaching
-        if limit.significant:
-            alpha = check.inference.alpha
-            proven = [reversal for reversal in reaching if reversal.is_significant(alpha)]
         if not reaching:
             return None
-        status, backing = _weaken(status, is_proven=bool(proven), asks=limit.significant)
+        alpha, proven = check.inference.alpha, reaching
+        if limit.significant:
+            proven = [reversal for reversal in reaching if reversal.is_significant(alpha)]
+        status, backing = _weaken(status, limit, is_proven=bool(proven))
         return Finding(
             check, status, None, limit, "", reversals=tuple(proven or reaching), backing=backing
         )

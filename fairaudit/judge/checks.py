@@ -1,7 +1,7 @@
-"""Types of checks and of their limits: `Check`, `Limit` (`below 0.8`), `Status`; `match_ids`.
+"""Checks and their limits: `Check`, `Limit` (for example `below 0.8`), `Status`; `match_ids`.
 
-A limit is the decimal as written. Floats decide far from it and fractions within 1e-9 of it, so
-48/100 against 60/100 is not below 0.8.
+A bound is stored as the decimal number in the spec. A value within 1e-9 of a bound is compared with
+it as a fraction, any other value as a float. So the ratio of 48/100 to 60/100 is not below 0.8.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from fairaudit.metrics.evaluation_record import MetricRecord
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference, MetricOptions, ReferencePolicy
 
 NEAR = 1e-9
-"""Distance from a bound below which fractions decide instead of floats."""
+"""A value that is at most this far from a bound is compared with it as a fraction."""
 
 
 class Limit(Frozen, tag=True):
-    """The bounds of a value: `below` and `above` are strict, both together mean outside.
+    """The bounds of a value: it crosses the limit if it is less than `below` or more than `above`.
 
-    With `significant` a value crosses the limit only if its test is significant, with `conclusive`
-    only if its whole interval is beyond the limit; to pass, the whole interval must be within.
+    If `significant` is set, a value crosses the limit only if its test is significant. If
+    `conclusive` is set, a value crosses the limit only if its whole interval is beyond the limit,
+    and passes only if its whole interval is within the limit.
     """
 
     below: Annotated[Decimal | None, RARE] = None
@@ -62,21 +63,21 @@ class Limit(Frozen, tag=True):
         return tuple(bound for bound in (self.below, self.above) if bound is not None)
 
     def excess(self, value: float) -> float:
-        """How far beyond the nearer bound a value is; negative within."""
+        """The distance by which a value is beyond the limit; negative if it is within."""
         return float(self.find_excess(value))
 
     def find_excess(self, values: Floats | float) -> Floats:
-        """How far beyond the nearer bound each of many values is; negative within."""
+        """The distance by which each value is beyond the limit; negative if it is within."""
         below = -np.inf if self.below is None else float(self.below) - values
         above = -np.inf if self.above is None else values - float(self.above)
         return np.asarray(np.maximum(below, above))
 
     def mark_reached(self, values: Floats) -> Marks:
-        """Marks values beyond a bound, or equal to it within the precision of floats."""
+        """Marks the values that are beyond a bound or at most `NEAR` from it."""
         return np.asarray(self.find_excess(values) > -NEAR)
 
     def is_crossed(self, value: float, exact: Fraction | None) -> bool:
-        """Whether the value is beyond a bound; `exact` decides where floats cannot."""
+        """Whether the value is beyond a bound; near the bound, the fraction `exact` decides."""
         excess = self.excess(value)
         if exact is None or abs(excess) > NEAR:
             return excess > 0
@@ -85,11 +86,11 @@ class Limit(Frozen, tag=True):
 
     @property
     def asks(self) -> bool:
-        """Whether it asks for evidence."""
+        """Whether the limit requires evidence: a significant test or a conclusive interval."""
         return self.significant or self.conclusive
 
     def covers(self, other: Limit) -> bool:
-        """Whether every value beyond another limit is beyond this one, with no more evidence."""
+        """Whether each value that crosses the other limit also crosses this limit."""
         is_below = other.below is None or (self.below is not None and self.below >= other.below)
         is_above = other.above is None or (self.above is not None and self.above <= other.above)
         asks_more = self.significant > other.significant or self.conclusive > other.conclusive
@@ -101,7 +102,7 @@ class Limit(Frozen, tag=True):
         return too_low or (self.above is not None and low > self.above)
 
     def includes(self, low: float, high: float) -> bool:
-        """Whether no part of an interval lies beyond a bound."""
+        """Whether a whole interval is within the bounds."""
         high_enough = self.below is None or low >= self.below
         return high_enough and (self.above is None or high <= self.above)
 
@@ -141,11 +142,8 @@ class EvidenceStatus(StrEnum):
     ONLY_TOGETHER = "only_together"
 
 
-_MOST_LISTED = 8
-
-
 class Status(StrEnum):
-    """The result of a check, the worst last."""
+    """The statuses of a check, from the best to the worst."""
 
     PASS = "pass"
     SKIPPED = "skipped"
@@ -177,13 +175,14 @@ class About(Frozen):
 
 
 AcceptedShare: TypeAlias = Annotated[Fraction | None, RARE]
-"""The share of the people and of the groups that may be left out of a check."""
+"""The largest share of the people, and of the groups, that a check may leave out."""
 
 
 class Check(Frozen, tag=True):
-    """One question with a limit: a measure, one grouping, one conditioning, one outcome.
+    """A metric with a limit, for the outcome `of`, between the groups `by` within strata `given`.
 
-    The positive of its outcome may be a `burden`.
+    If `against` names a second outcome, the check is about the change from `of` to `against`.
+    `burden` is set if the positive class of the outcome is a burden, such as an alarm.
     """
 
     id: str
@@ -203,28 +202,28 @@ class Check(Frozen, tag=True):
     burden: Annotated[bool, RARE] = False
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickled with the names of its metric, whose record holds functions."""
+        """Replaces the metric by its names, because records of metrics contain functions."""
         values = {name: getattr(self, name) for name in field_names(self)}
         return Check.of_names, (values | {"metric": name_record(self.metric)},)
 
     @classmethod
     def of_names(cls, values: dict[str, Any]) -> Check:
-        """The check that was pickled as these values."""
+        """The check with these values, in which `__reduce__` replaced the metric by its names."""
         return cls(**values | {"metric": find_record(values["metric"])})
 
     @property
     def metric_id(self) -> Annotated[str, "metric"]:
-        """The id of its measure."""
+        """The id of the metric."""
         return self.metric.id
 
     @property
     def strata(self) -> Grouping:
-        """The columns by which its table is stratified: what it is given, and its controls."""
+        """The columns that define the strata: the columns `given` and the controls."""
         return (*self.given, *self.terms.parameters.controls)
 
     @property
     def hypothesis(self) -> str:
-        """The hypothesis of its test, in words after "p of"."""
+        """The null hypothesis of the test, as words that follow "p of"."""
         if self.against is None:
             return self.metric.hypothesis
         return f"no difference between {names.name(self.of)} and {names.name(self.against)}"
@@ -236,12 +235,12 @@ class Check(Frozen, tag=True):
 
     @property
     def fails(self) -> bool:
-        """Whether it can fail, not only warn; its family depends on it (`evidence/__init__.py`)."""
+        """Whether the check can fail; checks that only warn are a separate family of tests."""
         return self.fail is not None
 
 
 def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | None) -> Bounds:
-    """The values that a metric can take; for two outcomes the values of the difference."""
+    """The lowest and highest value of a metric, or of its change if `against` is an outcome."""
     low, high = metric.bounds
     if isinstance(metric, Disparity) and metric.reference is None and policy is not None:
         low, high = metric.bounds_to(policy)
@@ -252,7 +251,7 @@ def find_bounds(metric: Metric, policy: ReferencePolicy | None, against: str | N
 
 
 class SearchCheck(Frozen):
-    """A limit on what a search finds for a rate; columns and strata belong to the search."""
+    """A limit on the results of a search by one rate. Only the search names columns."""
 
     id: str
     rate: str
@@ -265,19 +264,19 @@ class SearchCheck(Frozen):
 
     @property
     def by(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns."""
+        """Always empty: the search names the columns of groups."""
         return ()
 
     @property
     def given(self) -> Annotated[Grouping, WRITTEN]:
-        """No columns."""
+        """Always empty: the search names the columns of strata."""
         return ()
 
 
 class ReversalCheck(SearchCheck, tag=True):
-    """A limit on Simpson's reversals: the weakest kind that must not occur.
+    """A limit on Simpson's reversals: reversals of its kind or of a stronger kind cross the limit.
 
-    `scope` is the scope of the scan; None in documents without it.
+    `scope` is the scope of the scan; None in reports that do not contain it.
     """
 
     warn: ReversalLimit | None = None
@@ -286,14 +285,14 @@ class ReversalCheck(SearchCheck, tag=True):
 
     @property
     def metric_id(self) -> Annotated[str, "metric"]:
-        """The name in place of a metric's id."""
+        """The name that reports print instead of the id of a metric."""
         return "simpson_reversal"
 
 
 class SubgroupCheck(SearchCheck, tag=True):
-    """A limit on the divergence of any subgroup from everybody.
+    """A limit on the difference between the rate of any subgroup and the rate of everybody.
 
-    `scope` is the scope of the search; None in documents without it.
+    `scope` is the scope of the search; None in reports that do not contain it.
     """
 
     warn: Limit | None = None
@@ -302,18 +301,21 @@ class SubgroupCheck(SearchCheck, tag=True):
 
     @property
     def metric_id(self) -> Annotated[str, "metric"]:
-        """The name in place of a metric's id."""
+        """The name that reports print instead of the id of a metric."""
         return "subgroup_divergence"
 
 
 AnyCheck: TypeAlias = Check | ReversalCheck | SubgroupCheck
-"""All kinds of checks with a limit."""
+"""Any kind of check."""
+
+_MOST_LISTED = 8
+"""Maximum number of ids that an error message lists."""
 
 
 def match_ids(text: str, ids: Sequence[str]) -> list[str]:
-    """The ids that match a text: an id, the beginning or a part of one id, or a glob.
+    """The ids that match a text, which is an id, a glob, or the beginning or a part of one id.
 
-    Raises `UsageError` if no id matches, or if several do and the text is not a glob.
+    Raises `UsageError` if no id matches, or if several ids match and the text is not a glob.
     """
     if text in ids:
         return [text]

@@ -1,11 +1,10 @@
-"""Departures: how far each group is over the limit of a check that the farthest groups decide.
+"""Departures: all groups over the limit of a check, although only the farthest group decides it.
 
-With them a baseline and `compare` find groups that are newly or farther over the limit.
+A baseline and `compare` use them to find groups that are newly or farther over the limit.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -22,19 +21,19 @@ from fairaudit.metrics.group_metrics import TableValue
 
 Levels: TypeAlias = frozenset[tuple[str, str]]
 _Key: TypeAlias = tuple[str, Levels, Levels, bool]
-"""The part, the group, the stratum, and whether the group is compared with the lowest one."""
+"""The part, the group, the stratum, and whether the group is compared with the lowest group."""
 _Values: TypeAlias = dict[tuple[str, bool], Floats]
-"""The values of groups [Z, G], by part and whether groups are compared with the lowest one."""
+"""The values of groups [Z, G], by part and whether groups are compared with the lowest group."""
 
 _ENDS = {Better.HIGHER: (False,), Better.LOWER: (True,), Better.NEITHER: (False, True)}
 _ROUNDING = 1e-12
 
 
 def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ...] | None:
-    """The groups over a limit by each part of a metric; None if they are not known one by one.
+    """The groups over a limit by each part of a metric; None if the metric has no value per group.
 
-    In a spread each group is compared with the best one, or with both ends if no direction is
-    better.
+    A part is a rate or a class of the metric. In a spread each group is compared with the best
+    group, or with both the highest and the lowest group if neither direction is better.
     """
     with np.errstate(all="ignore"):
         values = _measure(evaluation)
@@ -51,7 +50,7 @@ def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ..
 
 
 def _list_signed(side: Evaluation) -> _Values | None:
-    """The signed values of one of two outcomes; of each rate if the metric is their mean."""
+    """The signed values of one outcome of two; for a mean of rates, the values of each rate."""
     metric, parts = side.metric, side.averaged_parts
     if side.by_group is None or not isinstance(metric, Disparity):
         return _measure(side)
@@ -66,7 +65,7 @@ def _list_ends(value: TableValue) -> _Values:
 
 
 def _measure(evaluation: Evaluation) -> _Values | None:
-    """The value of each group by each part of a metric, and by each end of a spread."""
+    """The value of each group by each part of a metric; in a spread, by each end that it uses."""
     metric, whole, values = evaluation.metric, evaluation.table_value, evaluation.group_values
     if evaluation.by_group is not None:
         assert isinstance(metric, Disparity)
@@ -84,8 +83,7 @@ def _measure(evaluation: Evaluation) -> _Values | None:
     if whole is not None:
         return _list_ends(whole) or None
     if evaluation.parts:
-        # By each class, or by each rate.
-        found = {}
+        found = {}  # by each class, or by each rate
         for name, part in zip(evaluation.names, evaluation.parts, strict=True):
             for (inner, end), of_part in (_measure(part) or {}).items():
                 found[name if name == inner else f"{name} {inner}", end] = of_part
@@ -106,7 +104,7 @@ def _measure(evaluation: Evaluation) -> _Values | None:
 
 
 def index_departures(finding: Finding) -> dict[_Key, Departure]:
-    """The groups over the limit of a check that no waiver covers."""
+    """The groups over the limit of a check, except groups that a waiver covers."""
     waived = [frozenset(waiver.group) for waiver in finding.waived if waiver.group]
     return {
         (row.part, frozenset(row.group), frozenset(row.stratum), row.ahead): row
@@ -118,9 +116,9 @@ def index_departures(finding: Finding) -> dict[_Key, Departure]:
 def find_fallen(
     before: Finding, now: Finding, tolerance: float
 ) -> dict[Departure, float | None] | None:
-    """The groups newly or farther over the limit of a check, with their earlier values.
+    """The groups that are newly or farther over the limit of a check, with their earlier values.
 
-    None if a result does not have them. Groups that a waiver covered before are new.
+    The result is None if a finding has no departures. Groups that a waiver covered before are new.
     """
     limit = now.check.fail
     if before.departures is None or now.departures is None or not isinstance(limit, Limit):
@@ -131,9 +129,6 @@ def find_fallen(
         was = known.get(key)
         if was is None:
             fallen[row] = None
-        elif math.isinf(was.value) or math.isinf(row.value):
-            if math.isinf(row.value) and not math.isinf(was.value):
-                fallen[row] = was.value
         elif limit.excess(row.value) - limit.excess(was.value) > tolerance + _ROUNDING:
             fallen[row] = was.value
     return fallen

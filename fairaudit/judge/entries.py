@@ -1,4 +1,4 @@
-"""The values that a check judges, and those that it cannot judge, with the reason."""
+"""Values that a check judges; values, groups and strata that it cannot judge, with the reasons."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ from fairaudit.stats.contingency import LEAST_EXPECTED
 from fairaudit.stats.strata import gail_simon, pooled_variance_of_means
 
 _MOST_UNDERWEIGHTED = 1000
-"""A stratum is not judged if its share of the weight is this many times below that of people."""
+"""A stratum is not judged if its share of the people is this many times its share of the weight."""
 
 _MOST_OFF = 0.5
-"""Maximum share of people who are not compared. Above it a value cannot be judged."""
+"""A value cannot be judged if a larger share of the people than this is not compared."""
 
 _ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
-"""The α of an interval that reaches one standard error to either side."""
+"""The α of an interval that extends by one standard error on each side."""
 
 
 class JudgedValue(Frozen):
-    """One value to judge, at its place in the evaluation."""
+    """One value to judge, with its stratum `z` and its column `w` in the evaluation."""
 
     z: int
     w: int
@@ -72,7 +72,7 @@ class JudgedValue(Frozen):
 def collect_entries(
     check: Check, evaluation: Evaluation
 ) -> tuple[list[JudgedValue], list[NotEvaluated]]:
-    """The values that can be judged, and the reasons why others cannot, over strata and groups."""
+    """The values that can be judged, and the reasons why other values cannot be judged."""
     table = evaluation.table
     entries: list[JudgedValue] = []
     missing = list(_list_groups_left_out(check, evaluation))
@@ -131,7 +131,7 @@ def collect_entries(
 
 
 def _list_groups_left_out(check: Check, evaluation: Evaluation) -> Iterator[NotEvaluated]:
-    """The groups that no stratum has: with too small a share of the grouping, or without people."""
+    """The groups that no stratum contains: they are excluded by a rule, or have no people."""
     table, minimum = evaluation.table, check.terms.minimum.size
     for g in np.flatnonzero(table.known & ~table.eligible).tolist():
         yield exclude_group(table.groups[g], (), explain_exclusion(table, g))
@@ -144,10 +144,10 @@ def _list_groups_left_out(check: Check, evaluation: Evaluation) -> Iterator[NotE
 
 
 def _explain_alone(evaluation: Evaluation, z: int) -> NotEvaluated | None:
-    """The reason why a stratum has no comparison; None if it has one.
+    """The reason why a stratum has no comparison; None if it has a comparison.
 
-    It has one group only, or the named reference is missing, which blocks the check. If the
-    reference is excluded, the result is None, because each value has that reason.
+    Either the stratum has only one group, or the named reference is missing, which blocks the
+    check. If a rule excludes the reference, the result is None, because each value has that reason.
     """
     table, terms = evaluation.table, evaluation.terms
     if isinstance(evaluation.metric, GroupMetric):
@@ -175,7 +175,7 @@ def _explain_unknown_stratum(table: GroupTable, z: int) -> str:
 
 
 def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
-    """The groups that have people and are too small to take part, with the rate concerned."""
+    """The groups that have people but are too small to take part; the reason names the rate."""
     table = evaluation.table
     for part in evaluation.leaves:
         rate = f"{part.group_values.metric.id}: " if part.group_values else ""
@@ -190,7 +190,7 @@ def _list_too_small(evaluation: Evaluation, z: int) -> Iterator[NotEvaluated]:
 
 
 def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) -> NotEvaluated:
-    """A group that a rule excludes from comparisons."""
+    """The entry for a group that a rule excludes from comparisons."""
     eligibility, why, detail = ineligibility
     return NotEvaluated(group, stratum, why, blocks=False, detail=detail, standing=eligibility)
 
@@ -198,9 +198,9 @@ def exclude_group(group: Group, stratum: Group, ineligibility: Ineligibility) ->
 def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
     """Marks the strata without judged values, [Z, 1].
 
-    These are unknown strata, strata with one group, and strata whose weight is negligible for their
-    number of people. If a fit has several controls, strata with one group do count: they inform the
-    estimates of the other strata.
+    These are unknown strata, strata with one group, and strata with a negligible weight. In a fit
+    with several controls, strata with one group count as judged, because they inform the estimates
+    of other strata.
     """
     table = evaluation.strata or evaluation.table
     passed_over = ~table.known_strata
@@ -213,7 +213,7 @@ def find_passed_over(check: Check, evaluation: Evaluation) -> Marks:
 
 
 def mark_underweighted(evaluation: Evaluation, table: GroupTable) -> Marks:
-    """Marks of the strata whose weight in an average is negligible for their people, [Z]."""
+    """Marks the strata that have a far smaller share of the weight than of the people, [Z]."""
     if evaluation.averaged is None:
         return np.zeros(len(table.strata), dtype=np.bool_)
     weights = evaluation.averaged.first_weights + evaluation.averaged.second_weights
@@ -222,10 +222,11 @@ def mark_underweighted(evaluation: Evaluation, table: GroupTable) -> Marks:
 
 
 def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[NotEvaluated]:
-    """The strata that an average leaves out: unknown, without one of the sides, or of no weight.
+    """The strata that an average leaves out.
 
-    For a missing side, the reason gives the share of the weight that the stratum would have had. A
-    fit has no weights of strata, so all people whom it leaves out have one reason.
+    They are unknown, have (almost) no weight, or have only one side of a comparison. In the last
+    case, the reason gives the share of the weight that is left out. A fit has no weights of strata,
+    so there is one reason for all people that it leaves out.
     """
     if evaluation.averaged is None and not table.known_strata.all():
         n, names = int(table.n[~table.known_strata].sum()), " or ".join(table.given)
@@ -256,7 +257,7 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
-    """The people in the denominator of every value, [Z, W]; for a spread, of all its groups."""
+    """The people in the smallest denominator of each value, [Z, W]; in a spread, of all groups."""
     among = evaluation.takes_part
     counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
     if evaluation.table_value is not None:
@@ -273,8 +274,8 @@ def find_hidden_by_few(limit: Limit, evaluation: Evaluation) -> Iterator[NotEval
     """The strata where small groups hide that a difference of two maxima is over its limit.
 
     A small group may have the largest gap under both outcomes by chance. Then the difference of the
-    two gaps is near 0, and gaps of other groups do not show. A check that would fail among large
-    groups cannot be evaluated, nor can a stratum where one of the two gaps is infinite.
+    two gaps is near 0, and hides the gaps of other groups. The check cannot be evaluated if the
+    value is over the limit among large groups, or if one of the two gaps is infinite.
     """
     terms, whole = evaluation.terms, evaluation.table_value
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
@@ -304,8 +305,8 @@ def find_hidden_by_smoothing(
 ) -> Iterator[NotEvaluated]:
     """The strata where pseudo-counts hide a value that is significantly over the limit.
 
-    Infinite values are not reported, because pseudo-counts are made to avoid them, unless the
-    pseudo-counts outnumber the people of a group.
+    The purpose of pseudo-counts is to avoid infinite values. So an infinite value without them is
+    reported only if a group has fewer people than pseudo-counts.
     """
     table = evaluation.table
     pseudo = evaluation.terms.parameters.per_outcome(len(table.classes)) * len(table.classes)
@@ -330,10 +331,10 @@ def find_opposite_strata(
 ) -> Iterator[NotEvaluated]:
     """The pairs of groups with gaps over the limit in both directions, which the average hides.
 
-    For example, the average over strata of +0.6 and -0.6 is 0. A signed number of one group, such
-    as an error, is compared with its value at parity. Only pairs that are significant by
-    Gail and Simon's test count, corrected for the number of pairs (Bonferroni). Otherwise chance in
-    small strata would leave checks open.
+    For example, the average over strata of +0.6 and -0.6 is 0. If the metric is a signed number of
+    one group, such as an error, it is compared with its value at parity. A pair counts only if Gail
+    and Simon's test is significant, corrected for the number of pairs (Bonferroni). Otherwise
+    random differences in small strata would leave checks open.
     """
     for leaf in evaluation.leaves:
         metric, table = leaf.metric, leaf.strata
@@ -343,7 +344,7 @@ def find_opposite_strata(
             table is None
             or not isinstance(metric, Disparity)
             or (leaf.averaged is None and not metric.fitted)
-            # These strata only adjust for propensity.
+            # The strata of this metric only adjust for propensity.
             or metric.id == PROPENSITY_STRATIFIED_DIFFERENCE.id
             or len(metric.parts) > 1
         ):
@@ -355,15 +356,16 @@ def find_opposite_strata(
         if metric.fitted:  # the strata are the levels of the controls
             metric = build_disparity(rate, DIFFERENCE)
         in_stratum = rate if is_alone else replace(metric, averages=())
-        # The table is cut at a threshold already.
+        # The table is already split at the threshold.
         within = evaluate(in_stratum, table, replace(leaf.terms, average=None, at=None))
         own, other = within.group_values, within.reference_values
         pairs = _list_pairs(leaf, is_alone=is_alone)
         if own is None or not pairs or (other is None and not leaf.spread and not is_alone):
             continue
         first, second = np.transpose(pairs)
-        # `other` has the values of a pooled reference at the index of the group. An extreme group
-        # is that of the average: another one may be extreme in a stratum.
+        # For a pooled reference, `other` has its value at the index of the compared group. For an
+        # extreme reference, the pair has the group that is extreme in the average, even if
+        # another group is extreme in a stratum.
         side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
         q = np.full_like(r, parity) if is_alone else q
@@ -390,7 +392,7 @@ def find_opposite_strata(
 def _describe_turn(
     table: GroupTable, pair: tuple[int, int], strata: Sequence[Group], p: float, what: str
 ) -> NotEvaluated:
-    """Why a check stays open if values of these groups have opposite directions in two strata."""
+    """The entry for groups whose gaps have opposite directions in two strata; it blocks a check."""
     names = " and ".join(
         "the others" if number == NO_GROUP else describe_group(table.groups[number])
         for number in dict.fromkeys(pair)
@@ -404,7 +406,7 @@ def _describe_turn(
 
 
 def explain_unsearched(check: Check) -> str:
-    """Why gaps of a check are not compared between levels of a column that it does not use."""
+    """The reason why a check is not searched within levels of other columns; "" if it is."""
     needs = {Requirement.SCORE, Requirement.DISTRIBUTION, Requirement.FEATURES}
     if check.against:
         return "the check is on a change between two outcomes"
@@ -425,7 +427,7 @@ def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
 
 
 def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
-    """The groups that are compared; twice the same group if its value is a comparison itself."""
+    """The compared pairs, by index; with `is_alone`, each group twice, as it is a comparison."""
     among = np.flatnonzero(leaf.takes_part[0]).tolist()
     if is_alone:
         return [(g, g) for g in among]
@@ -435,7 +437,7 @@ def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
 
 
 def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
-    """The variance of a value, or of a difference of two, in every stratum; None if unknown."""
+    """The variance of a value, or of a difference of two, in each stratum; None if unknown."""
     is_of_means = all(values.binomial or values.deviation is not None for values, _ in sides)
     if is_of_means and len(sides) > 1:
         means, sizes, spreads = (
@@ -454,9 +456,9 @@ def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
 def _mark_beyond(
     limit: Limit, metric: Disparity, r: Floats, q: Floats, within: Evaluation, g: int
 ) -> Marks:
-    """Marks of the strata where two rates [Z] differ by more than the limit, in any direction.
+    """Marks the strata where two rates [Z] differ by more than the limit, in any direction.
 
-    A contrast is not computed from two rates alone: `within` has that of the group `g`.
+    Two rates are not enough to compute a contrast, so it comes from the group `g` of `within`.
     """
     ways = [(r, q), (2 * q - r, q) if metric.comparison.one_sided else (q, r)]
     if within.spread:
@@ -475,9 +477,9 @@ def find_cancelling_parts(
 ) -> Iterator[NotEvaluated]:
     """The values that are within a limit because their two parts cancel each other.
 
-    For example, a gap of 0.5 against women minus a gap of 0.5 against men is 0, although men gain
-    1.0 on women. The mean of the differences 0.4 and -0.4 is 0, too. If the limit requires
-    evidence, these values do not block the check.
+    For example, a gap of 0.5 against women minus a gap of 0.5 against men is 0, although the
+    outcomes differ by 1.0. The mean of the differences 0.4 and -0.4 is 0, too. If the limit
+    requires evidence, these values do not block the check.
     """
     metric, whole = evaluation.metric, evaluation.table_value
     is_difference = evaluation.subtracts or bool(whole is not None and whole.parts)
@@ -485,7 +487,7 @@ def find_cancelling_parts(
     if isinstance(metric, GroupMetric) or not (is_difference or is_mean):
         return
     ideal, most = float(metric.ideal), max(abs(float(bound)) for bound in limit.bounds)
-    # The value of a group is compared itself, unless it is made of several rates.
+    # If a value is made of several rates, each rate may have changed by more than the value.
     is_of_rates = evaluation.subtracts and bool(evaluation.parts[0].parts)
     is_of_rates = is_of_rates and isinstance(metric, Disparity) and metric.fold is not REMAINDER
     is_of_many = is_difference and (evaluation.spread or is_of_rates)

@@ -1,4 +1,4 @@
-"""The types of findings (`Finding`, `Breach`). Add a field here; judging, searches set it."""
+"""Records of the result of a check: `Finding`, `Breach`, `NotEvaluated`, `Waived`, `Before`."""
 
 from __future__ import annotations
 
@@ -31,13 +31,16 @@ from fairaudit.judge.subgroups import Subgroup
 from fairaudit.metrics import Eligibility
 from fairaudit.metrics.estimate import Estimate
 
+MOST_EXACT = 1000
+"""Breaches have exact fractions only if a finding has at most this number of them."""
+
 
 @declare_subjects(row="group stratum value exact between backing lower")
 class Breach(Frozen):
     """A value beyond the limit, with its group (for a spread: no group) and its stratum.
 
-    `backing` is the evidence for it, if the limit requires evidence; `between` are its groups: that
-    group, or the pair of a spread. `lower` is set if the value is the size of a difference below 0.
+    `backing` says whether the value has the required evidence. `between` contains the group, or
+    both groups of a spread. `lower` is set if the value is the size of a negative difference.
     """
 
     group: Group
@@ -50,20 +53,20 @@ class Breach(Frozen):
 
     @property
     def signed_value(self) -> float:
-        """The value, negative for the size of a difference below 0."""
+        """The value with the sign of the difference."""
         return -self.value if self.lower else self.value
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields a fault if the value is undefined."""
+        """Yields a contradiction if the value is undefined."""
         if math.isnan(self.value):
             yield Unreadable("is of no value beyond a limit", "state")
 
 
 @declare_subjects(row="part group stratum value ahead")
 class Departure(Frozen):
-    """A group over the limit of a check by one rate or outcome; another group may decide the check.
+    """A group over the limit of a check by one part of the metric, which may not decide the check.
 
-    In a spread it is compared with the highest group, or with the lowest one: `ahead`.
+    In a spread, it is compared with the lowest group if `ahead`, otherwise with the highest group.
     """
 
     part: str
@@ -82,9 +85,9 @@ class Departure(Frozen):
 class NotEvaluated(Frozen):
     """A group, stratum or value that a check could not judge, and the reason.
 
-    With `blocks` the check cannot be evaluated. `standing` is the rule that excludes a group, or
-    None, and `detail` the group's numbers. `tells_people`: the reason has the number of people in
-    a stratum, or the share of people who are not judged.
+    If `blocks` is set, the check cannot be evaluated. `standing` is the rule that excludes the
+    group, or None; `detail` contains the numbers of the group. `tells_people` is set if the reason
+    contains the number of people in a stratum, or the share of people who are not judged.
     """
 
     group: Group
@@ -98,7 +101,7 @@ class NotEvaluated(Frozen):
 
 @declare_subjects(nobody="group reason approved_by expires", row="crossed", hidden={"crossed": ()})
 class Waived(Frozen):
-    """An accepted part of a check: the group (() is everybody), reason, approver and expiry."""
+    """A waiver that was applied to a check: group (() is everybody), reason, approver, expiry."""
 
     group: Group
     reason: str
@@ -109,7 +112,7 @@ class Waived(Frozen):
 
 @declare_subjects(nobody="path created days tolerance")
 class Earlier(Frozen):
-    """An earlier result for comparison: its path, its age in days, and the tolerance."""
+    """An earlier report that a check is compared with: path, age in days, and the tolerance."""
 
     path: str | None
     created: str
@@ -131,13 +134,14 @@ class Earlier(Frozen):
     },
 )
 class Before(Frozen):
-    """The result of a check in an earlier report.
+    """The result of a check in an earlier report, compared with the current finding.
 
     `value` was the deciding value, of the groups `decided_by` in `stratum`. `own` is the earlier
-    value of the group (for a spread: the stratum) that decides now, None if the earlier result does
-    not have it; `worse_by` is how much farther beyond the limit it is now, None if undefined.
-    `worse` are the new or worse crossings, `own_worse` their earlier values; `reversals` likewise.
-    `between` are the groups of the earlier spread, if they differ.
+    value of the group (for a spread: of the stratum) that decides now; None if the earlier report
+    does not contain it. `worse_by` is the distance by which this value is now farther beyond the
+    limit; None if undefined. `worse` are breaches that are new or farther beyond the limit, and
+    `own_worse` are their earlier values. `reversals` are new or stronger reversals. `between` are
+    the groups of the earlier spread if they are not the current ones.
     """
 
     earlier: Earlier
@@ -153,7 +157,7 @@ class Before(Frozen):
     stratum: Group = ()
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields a fault unless each worse breach has an earlier value."""
+        """Yields a contradiction unless `own_worse` has one entry for each worse breach."""
         if len(self.own_worse) != len(self.worse):
             yield Unreadable("is not one for each", "own_worse")
 
@@ -185,19 +189,20 @@ class Before(Frozen):
     },
 )
 class Finding(Frozen):
-    """The answer to a check: the deciding value, its groups, and the status.
+    """The result of a check: the deciding value, its groups, and the status.
 
-    `limit` is the limit that was crossed, or else the limit that was applied. `first` and `second`
-    are the groups compared; `worse_off` is the group at a disadvantage by the direction of the
-    rate. `spread` says whether the value compares the highest and the lowest group, `decided_by`
-    which rate or outcome attains the value. `backing` is the evidence for it; with
-    `not_enough_evidence` a value is beyond a limit but lacks the evidence that this limit requires.
-    `practice` gives the gap in people, `detectable` the smallest gap that a pass on that number of
-    people could show, `missing` the possible effect of unknown values. `subgroup` is the subgroup
-    that decides a search. `definition` is a fingerprint of all keys of the check. `left_out` are
-    the people who are not judged. `compared` is the scope of a scan for reversals without columns
-    that it could not compare. `departures` are all groups over the limit of a failing spread or
-    maximum of rates; None if they are not known one by one.
+    `limit` is the limit that was crossed; if no limit was crossed, it is the limit that was
+    applied. `first` and `second` are the compared groups. `worse_off` is the group at a
+    disadvantage by the better direction of the rate. `spread` is set if the value compares the
+    highest and the lowest group. `decided_by` is the rate or outcome that has the value. `backing`
+    is the evidence for the value. `not_enough_evidence` is set if a value is beyond a limit but
+    lacks the evidence that this limit requires. `practice` is the gap as a number of people.
+    `detectable` is the smallest gap that the check could have detected with its number of people.
+    `missing` is the possible effect of unknown values. `subgroup` is the deciding subgroup of a
+    search. `definition` is a fingerprint of all keys of the check. `left_out` are the people who
+    are not judged. `compared` is the scope of a scan for reversals without the columns that could
+    not be compared; None if it is the whole scope. `departures` are all groups over the limit of a
+    failing spread or maximum of rates; None if the values of single groups are not known.
     """
 
     check: AnyCheck = field(name="*check")
@@ -237,10 +242,7 @@ class Finding(Frozen):
         return f"Finding({self.status}: {self.check.id}{number}{limit}{pair and ', of ' + pair})"
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields faults: the limit must be one of the check, and `practice` needs two sides.
-
-        The exact value must be the value.
-        """
+        """Yields contradictions of the exact value, the limit, or `practice` without two sides."""
         check = self.check
         exact = None if self.estimate is None else self.estimate.exact
         if exact is not None and not math.isclose(exact, self.value or 0.0, abs_tol=1e-12):
@@ -258,13 +260,13 @@ class Finding(Frozen):
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether a pass is doubtful: evidence, values, or people are missing."""
+        """Whether a pass is doubtful, because evidence, values or people are missing."""
         is_notable = self.left_out is not None and self.left_out.is_notable
         return self.not_enough_evidence or self.may_turn or is_notable
 
     @property
     def may_turn(self) -> bool:
-        """Whether missing values could change the status, as far as it is known."""
+        """Whether missing values could change the status, or their effect has no bounds."""
         bounds = self.missing
         return self.people_without_bounds > 0 or (bounds is not None and bounds.may_turn)
 
@@ -275,9 +277,10 @@ class Finding(Frozen):
 
     @property
     def people_without_bounds(self) -> int:
-        """The missing people of a check that does not fail, whose effect no bounds show.
+        """The people with a missing value whose effect on the status has no bounds.
 
-        They are those of unknown stratum; for a search, everybody with a missing value.
+        They are people of unknown stratum; for a search, all people with a missing value. The
+        number is 0 if the status cannot become worse.
         """
         could_be_worse = {Status.PASS, Status.WAIVED, *([Status.WARN] if self.check.fail else [])}
         if self.left_out is None or self.status not in could_be_worse:
@@ -289,12 +292,12 @@ class Finding(Frozen):
 
     @property
     def group(self) -> Annotated[Group, WRITTEN]:
-        """The group that decides: in a spread the highest."""
+        """The deciding group; in a spread, the highest group."""
         return self.first
 
     @property
     def value(self) -> float | None:
-        """The deciding value; None if missing or suppressed."""
+        """The deciding value; None if there is no value or it is suppressed."""
         return None if self.estimate is None else self.estimate.known_value
 
     @property
@@ -309,12 +312,12 @@ class Finding(Frozen):
 
     @property
     def p(self) -> float | None:
-        """The p-value of no disparity, of this test alone; None without a test."""
+        """The p-value of the test of no disparity, not corrected; None without a test."""
         tested = None if self.estimate is None else self.estimate.significance
         return None if tested is None else tested.p
 
     @property
     def adjusted_p(self) -> float | None:
-        """The p-value corrected for all tests of its family, which `significant` limits use."""
+        """The p-value corrected for all tests of the family; `significant` limits use it."""
         tested = None if self.estimate is None else self.estimate.significance
         return None if tested is None else tested.adjusted

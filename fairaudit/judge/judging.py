@@ -1,4 +1,4 @@
-"""Judgement of one check: limits applied to each value, status, breaches, who is worse off."""
+"""Judgement of one check: the limits applied to each value, the status, and the worse-off group."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from fairaudit.judge.entries import (
     find_hidden_by_smoothing,
     find_opposite_strata,
 )
-from fairaudit.judge.findings import Breach, Finding, NotEvaluated
+from fairaudit.judge.findings import MOST_EXACT, Breach, Finding, NotEvaluated
 from fairaudit.judge.left_out import MOST_LEFT_OUT, LeftOutPeople, LeftOutReason
 from fairaudit.metrics import Better, Disparity, Evaluation, GroupMetric
 from fairaudit.metrics.estimate import Estimate
@@ -40,12 +40,12 @@ from fairaudit.metrics.terms import INCLUDING_GROUP, Minimum
 
 
 class LimitOutcome(Frozen):
-    """The result of the limits of a check for its values and their evidence.
+    """The status that follows from the limits of a check, and the values that cause it.
 
-    `breaches` are all values beyond the `limit` (None without any), each with its evidence,
-    `deciding` the values that determine the status, `untested` the values beyond the limit that
-    cannot be tested; `backing` is the evidence for the deciding values. `unproven`: a value is
-    beyond a limit that has no value beyond it with the evidence that it requires.
+    `limit` decides; None if all values pass. `breaches` are all values beyond it, with their
+    evidence. `deciding` are the values that determine the status, and `backing` is their evidence.
+    `untested` values lack evidence because it is unavailable. `unproven` is set if values are
+    beyond a limit, but all of them lack the evidence that it requires.
     """
 
     status: Status = Status.PASS
@@ -60,13 +60,13 @@ class LimitOutcome(Frozen):
 def apply_limits(
     fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
-    """The worst result: a limit crossed with its evidence, crossed without, or not crossed."""
+    """The result of the worst limit crossed with evidence, otherwise of the first one in doubt."""
     found, unproven = LimitOutcome(), False
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
             continue
         excess = limit.find_excess(np.array([entry.value for entry in entries])).tolist()
-        beyond = [  # near the limit fractions decide
+        beyond = [  # near the limit, values are compared as fractions
             entry
             for entry, far in zip(entries, excess, strict=True)
             if (far > 0 if entry.exact is None else limit.is_crossed(entry.value, entry.exact))
@@ -109,7 +109,7 @@ def _apply_in_doubt(
     beyond: Sequence[tuple[JudgedValue, EvidenceStatus]],
     evidence: Evidence,
 ) -> LimitOutcome:
-    """The result of a limit if the evidence does not show that any value is beyond it."""
+    """The result of a limit if no value is beyond it with the required evidence."""
     if beyond:
         untested = [entry for entry, kind in beyond if kind is EvidenceStatus.UNTESTED]
         only = [entry for entry, kind in beyond if kind is EvidenceStatus.ONLY_TOGETHER]
@@ -134,7 +134,7 @@ def _apply_in_doubt(
         return LimitOutcome(status, limit, (), unproven, (), EvidenceStatus.NOT_CONCLUSIVE)
     if significant:
         return LimitOutcome(status, limit, (), significant, (), EvidenceStatus.SIGNIFICANT_WITHIN)
-    # Without a test, a value within the limit passes, but not with the support of evidence.
+    # A value within the limit passes without a test, but then no evidence supports the pass.
     tested = not any(np.isnan(evidence.adjusted[entry.z, entry.w]) for entry in entries)
     is_supported = limit.asks and entries and (tested or not limit.significant)
     return LimitOutcome(
@@ -148,7 +148,7 @@ BEYOND, UNAVAILABLE = "over the limit", "is unavailable"
 def explain_untested(
     evaluation: Evaluation, entry: JudgedValue, limit: Limit | None, evidence: Evidence
 ) -> NotEvaluated:
-    """An entry for a value that is not judged, because the required evidence is missing."""
+    """The entry for a value that is not judged because the required evidence is unavailable."""
     group = () if evaluation.spread else evaluation.table.groups[entry.w]
     if evidence.side_test_leaves_open(entry.z, entry.w) and not math.isnan(
         evidence.adjusted[entry.z, entry.w]
@@ -172,7 +172,7 @@ def explain_untested(
 
 
 def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None:
-    """The value that decides: the farthest beyond the limit; ties: larger n, then the first."""
+    """The value farthest beyond the limit; among equals, of most people, then the first."""
     if not entries:
         return None
     excess = limit.find_excess(np.array([entry.value for entry in entries]))
@@ -181,9 +181,6 @@ def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None
 
 
 _INFINITE = "infinite: the formula divides by a rate of 0, or takes the logarithm of 0"
-
-_MOST_EXACT = 1000
-"""Most values beyond a limit that are listed as fractions."""
 
 
 def judge(
@@ -194,12 +191,12 @@ def judge(
     doubts: Sequence[NotEvaluated] = (),
     failing: Collection[Status] = (Status.FAIL,),
 ) -> Finding:
-    """The finding of a check on an evaluated metric, with the evidence for each value.
+    """The finding of a check on an evaluated metric.
 
-    Without `evidence` the tests of the check are a separate family. `left_out` are groups that the
-    data has and the evaluation does not, `doubts` the reasons why the whole check cannot be
-    evaluated. Doubts make a check inconclusive for any setting of `undefined`, unless its status
-    fails the run. So does a value beyond its limit if the required evidence is unavailable.
+    Without `evidence`, the tests of the check are a separate family. `left_out` are groups that the
+    data contains and the evaluation does not. `doubts` are reasons why the whole check cannot be
+    evaluated. A doubt, or a value over its limit whose required evidence is unavailable, makes the
+    check inconclusive for any setting of `undefined`. A doubt does not change a `failing` status.
     """
     limit = check.fail or check.warn
     assert limit is not None, f"{check.id} has no limit"
@@ -251,11 +248,11 @@ def judge(
 def _find_on_other_side(
     limit: Limit, evaluation: Evaluation, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> list[NotEvaluated]:
-    """A value on the side that a limit of one side ignores, unless it is known to do no harm.
+    """The reason to leave a check open if a value is far off on the side that has no bound.
 
-    `above: 0.1` on a difference of selection rates is crossed by groups that are better off alone:
-    a group at -0.5 would pass. So would one at -0.5 where neither direction is better in general.
-    A change from one outcome to another gets a notice instead.
+    For example, only groups that are better off cross `above: 0.1` on a difference of selection
+    rates; a group at -0.5 would pass. A value blocks the check if its group is worse off, or if
+    neither direction is better. The caller skips changes from one outcome to another.
     """
     metric = evaluation.metric
     if len(limit.bounds) > 1 or isinstance(metric, GroupMetric) or not metric.is_two_sided:
@@ -283,12 +280,6 @@ def _find_on_other_side(
     return []
 
 
-_UNTESTED = {
-    EvidenceStatus.UNTESTED,
-    EvidenceStatus.ONLY_TOGETHER,  # groups differ jointly; this one alone is not shown to
-}
-
-
 def _status_of_gaps(
     check: Check, not_evaluated: Sequence[NotEvaluated], *, has_values: bool
 ) -> Status:
@@ -304,17 +295,18 @@ def _status_of_gaps(
 
 
 def status_of_unevaluated(finding: Finding) -> Status:
-    """The status of a check that follows from groups which could not be evaluated."""
+    """The status that a finding has only because of values that could not be evaluated."""
     if not isinstance(finding.check, Check):
         is_open = any(item.blocks for item in finding.not_evaluated)
         return Status.INCONCLUSIVE if is_open else Status.PASS
-    if any(breach.backing in _UNTESTED for breach in finding.crossed):
+    undecided = {EvidenceStatus.UNTESTED, EvidenceStatus.ONLY_TOGETHER}
+    if any(breach.backing in undecided for breach in finding.crossed):
         return Status.INCONCLUSIVE
     return _status_of_gaps(finding.check, finding.not_evaluated, has_values=True)
 
 
 def worst_status(*statuses: Status) -> Status:
-    """The worst of several statuses."""
+    """The worst of several statuses, in the order of `Status`."""
     return max(statuses, key=list(Status).index)
 
 
@@ -359,7 +351,7 @@ def _add_values(
     for one, backing in beyond:
         group = () if spread else table.groups[one.w]
         between = tuple(filter(None, _find_pair(evaluation, one))) if spread else (group,)
-        exact = evaluation.exact(one.z, one.w) if len(beyond) <= _MOST_EXACT else None
+        exact = evaluation.exact(one.z, one.w) if len(beyond) <= MOST_EXACT else None
         breach = Breach(group, table.strata[one.z], one.value, exact, between, backing)
         crossed.append(breach)
     first, second = _find_pair(evaluation, entry)
@@ -401,8 +393,8 @@ def doubt_left_out(
 ) -> list[NotEvaluated]:
     """The reason why a check cannot be evaluated if it leaves out too many people or groups.
 
-    Half of the people of a single judged group are too many. People with an unknown outcome do not
-    count if the bounds show that the verdict stays the same.
+    Half of the people of a judged group, or more than half of all people, are too many, unless the
+    spec accepts more. People of unknown outcome do not count if bounds show a certain status.
     """
     proven = missing is not None and missing.low is not None and not missing.turns
     but, accepted = LeftOutReason.UNKNOWN_OUTCOME if proven else None, check.accept_left_out
@@ -421,12 +413,12 @@ def doubt_left_out(
 
 
 def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) -> Finding:
-    """The finding with its gap in people, and for a pass with the gap that it could detect."""
+    """The finding with its gap as a number of people; a pass also gets its detectable gap."""
     metric, limit = evaluation.metric, finding.limit
     if not compares_shares(finding, evaluation) or not isinstance(limit, Limit):
         return finding
     if evaluation.table.possible is not None:
-        return finding  # masked counts leave open how many people there are
+        return finding  # the number of people is not known from masked counts
     assert isinstance(metric, Disparity)
     detectable = None
     if finding.status is Status.PASS and evaluation.table.clusters is None:
@@ -444,7 +436,7 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) 
 
 
 def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
-    """Whether its value compares shares of two groups, neither of which contains the other."""
+    """Whether the value compares the shares of two groups that have no people in common."""
     metric, values = evaluation.metric, evaluation.group_values
     is_one_pair = (
         isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
@@ -455,7 +447,7 @@ def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
 
 
 def _find_better(evaluation: Evaluation, part: int = 0) -> Better:
-    """The better direction of a part's rate; neither for a single class of several."""
+    """The better direction of the rate of a part; `NEITHER` for a single class of several."""
     assert isinstance(evaluation.metric, Disparity)
     return evaluation.metric.parts[part][0].better.given(favourable=evaluation.favourable)
 
@@ -479,7 +471,7 @@ def _find_allowed_gap(metric: Disparity, limit: Limit, estimate: Estimate) -> Al
 
 
 def _find_worse_off(evaluation: Evaluation, entry: JudgedValue) -> Group:
-    """The group for which the deciding rate is worse (see `PREFERENCES`); () if unknown."""
+    """The group with the worse deciding rate, by `PREFERENCES` in `metrics`; () if unknown."""
     metric = evaluation.metric
     if not isinstance(metric, Disparity):
         return ()

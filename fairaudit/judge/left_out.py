@@ -1,4 +1,4 @@
-"""People left out of a check (`LeftOutPeople`): numbers of people and groups, and the reasons."""
+"""People left out of a check: numbers of people and groups by reason (`LeftOutPeople`)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from fairaudit.metrics.confusion_counts import one_against_rest
 from fairaudit.metrics.situation import find_unmatched
 
 NOTABLE = Fraction(1, 10)
-"""Largest share that is left out without a note in the headline of the check."""
+"""If a larger share than this is left out, the headline of the check says so."""
 NOTABLE_OF_GROUP = Fraction(1, 4)
 """If a judged group loses this share or more, the headline of the check names the group."""
 _ROUNDING = 10**9
+"""Largest denominator of a share of the weight as a fraction."""
 MOST_LEFT_OUT = Fraction(1, 2)
-"""A check may leave out at most this share of all people, and less than this of each group."""
+"""A check may leave out up to this share of all people, and less than this share of each group."""
 
 
 class LeftOutReason(StrEnum):
@@ -51,15 +52,15 @@ MISSING = frozenset({
     LeftOutReason.UNKNOWN_OUTCOME,
     LeftOutReason.DROPPED,
 })  # fmt: skip
-"""The reasons of people with a missing value."""
+"""The reasons that mean that a value is missing."""
 
 
 @declare_subjects(never="reason people groups weight")
 class LeftOutPart(Frozen):
-    """The people left out for a reason, and their `groups`, those with the most people first.
+    """The people left out for a reason, and their `groups` in descending order of people.
 
-    `weight` is their share of the weight of all people of the check. In a `LeftOutGroup`, it is
-    their share of the weight of the group. It is None without weights.
+    `weight` is their share of the weight of all people of the check; in a `LeftOutGroup`, their
+    share of the weight of the group. It is None without weights.
     """
 
     reason: LeftOutReason
@@ -70,7 +71,7 @@ class LeftOutPart(Frozen):
 
 @declare_subjects(never="group of_people reasons")
 class LeftOutGroup(Frozen):
-    """A judged group that loses people: the number of its people, and those left out."""
+    """A judged group that loses people: the number of all its people, and the people left out."""
 
     group: Group
     of_people: int
@@ -78,16 +79,16 @@ class LeftOutGroup(Frozen):
 
     @property
     def people(self) -> int:
-        """The number of its people who are left out."""
+        """The number of people of the group who are left out."""
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The larger of the shares of its people and weight that are left out, except for `but`."""
+        """The larger share left out of its people or its weight, without the reason `but`."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
     def weight(self) -> float | None:
-        """The share of its weight that is left out; None without weights."""
+        """The share of the weight of the group that is left out; None without weights."""
         return _add_weights(self.reasons)
 
 
@@ -96,15 +97,15 @@ class LeftOutGroup(Frozen):
     hidden={"reasons": (), "by_group": ()},
 )
 class LeftOutPeople(Frozen):
-    """The people and groups of a check that it does not judge.
+    """The people and groups that a check does not judge.
 
-    `of_people` is the number of all people of the check: for a rate among people with a positive
-    label, those with a positive or unknown label. `of_groups` is the number of groups, and `groups`
-    is the number of those without judged people.
-    Each person counts for the first of the `reasons` that applies. `by_group` has one or two judged
-    groups: the group that loses the largest share of its people, and the group that loses the
-    largest share if people of unknown outcome do not count as lost. A published report hides the
-    numbers, and only says whether the headline mentions people left out.
+    `of_people` is the number of all people of the check. For example, for a rate among people with
+    a positive label, these are the people with a positive or unknown label. `of_groups` is the
+    number of all groups, and `groups` is the number of groups without judged people. Each person
+    counts for the first of the `reasons` that applies. `by_group` has one or two judged groups: the
+    group that loses the largest share of its people, and the group that loses the largest share if
+    people of unknown outcome do not count as lost. A published report hides the numbers, and only
+    says whether the headline mentions people left out.
     """
 
     people: int | None
@@ -125,7 +126,7 @@ class LeftOutPeople(Frozen):
         return max(_find_share(self.reasons, self.of_people, but), groups)
 
     def find_loser(self, share: Fraction, but: LeftOutReason | None = None) -> LeftOutGroup | None:
-        """The judged group that loses the largest share; None if no group loses this `share`."""
+        """The judged group that loses the largest share, if this is at least `share`."""
         losers = [group for group in self.by_group if group.find_share(but) >= share]
         return max(losers, key=lambda group: group.find_share(but), default=None)
 
@@ -136,19 +137,18 @@ class LeftOutPeople(Frozen):
 
     @property
     def largest_share(self) -> Fraction:
-        """The largest share that is left out: of all people, or of those of one group."""
+        """The largest share that is left out, of all people or of the people of one group."""
         return max([self.find_share(), *(group.find_share() for group in self.by_group)])
 
     @property
     def is_notable(self) -> bool:
-        """Whether the headline mentions the people left out."""
+        """Whether the headline of the check mentions the people left out."""
         return self.find_share() > NOTABLE or self.find_loser(NOTABLE_OF_GROUP) is not None
 
 
 def _find_share(
     reasons: Iterable[LeftOutPart], of_people: int, but: LeftOutReason | None
 ) -> Fraction:
-    """The larger of the shares of people and of weight that are left out, except for `but`."""
     parts = [part for part in reasons if part.reason is not but]
     return max(
         Fraction(sum(part.people for part in parts), max(of_people, 1)),
@@ -157,13 +157,12 @@ def _find_share(
 
 
 def _add_weights(reasons: Iterable[LeftOutPart]) -> float | None:
-    """The share of the weight of all reasons together; None without weights."""
     weights = [part.weight for part in reasons if part.weight is not None]
     return sum(weights) if weights else None
 
 
 class Outsiders(NamedTuple):
-    """People whom one rule removes from the audit: as one group, and by the groups of a check."""
+    """People whom one rule removes from the audit, as one group and by the groups of a check."""
 
     reason: LeftOutReason
     everybody: GroupTable
@@ -171,9 +170,9 @@ class Outsiders(NamedTuple):
 
 
 class _Losses:
-    """The losses by each reason, as arrays [people, weight]: in `total`, and for each group.
+    """The people left out and their weight, as arrays [2] by reason: in `total`, and by group.
 
-    Fewer than `threshold` people count as `threshold` - 1.
+    Any number of people between 1 and `threshold` - 1 counts as `threshold` - 1.
     """
 
     def __init__(self, threshold: int) -> None:
@@ -184,7 +183,7 @@ class _Losses:
         }
 
     def name(self, reason: LeftOutReason, groups: Sequence[Group], both: Ints) -> Floats:
-        """Adds the losses [2, G] to their groups, and returns the sum [2] over the groups."""
+        """Adds people and weights `both` [2, G] to their groups; returns the sum [2] of groups."""
         raised, of_group = _raise(both, self.threshold), self.of_groups[reason]
         for g in np.flatnonzero(raised[0]).tolist():
             of_group[groups[g]] = of_group.get(groups[g], 0) + raised[:, g]
@@ -195,9 +194,9 @@ class _Losses:
     ) -> tuple[LeftOutGroup, ...]:
         """The groups that lose the largest share, with and without people of unknown outcome.
 
-        `remaining` are the judged people and the weight [2] of each group. If there are fewer than
-        `threshold`, they count as one person: lost people are rounded up and judged people down, so
-        that a status does not show a small count.
+        `remaining` are the judged people and the weight [2] of each group. Fewer judged people than
+        `threshold` count as one person. So lost people are rounded up and judged people are rounded
+        down, and a status does not reveal a small count.
         """
         if not remaining:
             return ()
@@ -233,15 +232,16 @@ def count_left_out(
 ) -> LeftOutPeople:
     """The people left out of an evaluation.
 
-    `passed_over` marks the strata [Z, 1], or their groups [Z, G], without judged values. `counted`
-    are two tables of all people of the audit: as one group, and by group. People who are in them
-    and not in the table of `evaluation` lack a value in one of its columns. `hidden` people are not
-    in any table. `waived` groups may lose any number.
+    `passed_over` marks the strata [Z, 1], or the groups in strata [Z, G], without judged values.
+    `counted` are two tables of all people of the audit: as one group, and by group. People who are
+    in `counted` but not in the table of `evaluation` have a missing value in one of its columns.
+    `hidden` is the number of people who are not in any table. `waived` groups may lose any number
+    of people.
 
-    A number of lost people below `threshold` is raised to `threshold` - 1, for each group and
-    reason and for each rule that drops rows. So a status never shows a small count. For the same
-    reason, a group with fewer than `threshold` people is left out if its size decides whether it
-    takes part (`excludes`: the spec has `exclude_below`).
+    For each group and reason, and for each rule that drops rows, a number of lost people below
+    `threshold` is raised to `threshold` - 1, so that a status never reveals a small count. For the
+    same purpose, a group with fewer than `threshold` people is left out if its size decides whether
+    it takes part. `excludes` is set if the spec has `exclude_below`.
     """
     table = evaluation.strata or evaluation.table
 
@@ -259,7 +259,7 @@ def count_left_out(
         left = left - out
     judged = {frozenset(table.groups[g]) for g in np.flatnonzero(left[0].sum(axis=0)).tolist()}
     compared = judged.difference(map(frozenset, waived))
-    # An outcome such as a step of a process may apply to none of the people of a group.
+    # A group may have no people to whom the outcome applies, such as a step of a process.
     not_reached = table.eligible & (table.n.sum(axis=0) == 0) & ~evaluation.takes_part.any(axis=0)
     of_groups[LeftOutReason.NOT_REACHED] = {
         table.groups[g]: np.zeros(2) for g in np.flatnonzero(not_reached & (about == 0)).tolist()
@@ -316,7 +316,7 @@ def count_left_out(
 def _make_part(
     reason: LeftOutReason, both: Floats, of_weight: float | None, of_groups: Mapping[Group, Floats]
 ) -> LeftOutPart:
-    """The people left out for a reason, with their groups; people of unknown groups have none."""
+    """The people left out for a reason, with their groups (without groups if these are unknown)."""
     is_named = reason is not LeftOutReason.UNKNOWN_GROUP
     groups = sorted(filter(None, of_groups if is_named else ()), key=lambda g: -of_groups[g][0])
     weight = None if of_weight is None else float(both[1] / (of_weight or 1))
@@ -324,9 +324,9 @@ def _make_part(
 
 
 def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> Ints:
-    """The people and the weight [2, Z, G] that the check is about.
+    """The people in the denominator of the metric and their weight, [2, Z, G].
 
-    For a metric at a threshold of the score, these are all people of the table.
+    For a metric at a threshold of the score, the denominator has all people of the table.
     """
     terms = evaluation.terms
     if terms.at is not None:
@@ -341,7 +341,7 @@ def _count_about(evaluation: Evaluation, table: GroupTable, *numbers: Ints) -> I
 def _list_parts(
     evaluation: Evaluation, left: Ints, passed_over: Marks, threshold: int, *, excludes: bool
 ) -> tuple[tuple[LeftOutReason, Ints], ...]:
-    """The people and the weight [2, Z, G] of a table whom each reason leaves out, in order."""
+    """The people and the weight [2, Z, G] that each reason leaves out, in the order of reasons."""
     table = evaluation.strata or evaluation.table
     tables = {name: getattr(evaluation, name) for name in ("table", "strata")}
     weighed = replace(
@@ -355,7 +355,7 @@ def _list_parts(
         too_small = too_small | (known < threshold)
     people = np.zeros_like(table.people) if table.weightless is None else table.weightless
     weightless = _count_about(evaluation, table, people, np.zeros_like(people))
-    if table.weightless is not None:  # those of unknown outcome are counted as such
+    if table.weightless is not None:  # people of unknown outcome count for that reason
         idle = {name: one and replace(one, people=one.weightless) for name, one in tables.items()}
         weightless[0] -= count_unknown_outcomes(replace(evaluation, **idle))
     share = find_unmatched(evaluation)
@@ -373,9 +373,9 @@ def _list_parts(
 
 
 def _raise(both: Ints, threshold: int) -> Floats:
-    """People and weight [2, G]; fewer people than the threshold are raised to one less than it.
+    """People and weight [2, G]; a number of people below `threshold` is raised to `threshold` - 1.
 
-    The weight is raised in proportion, so that it does not show how few they are.
+    The weight is raised by the same factor, because it could reveal the number of people.
     """
     raised = raise_small(both[0], threshold)
     return np.stack([raised, both[1] * (raised / np.maximum(both[0], 1))])

@@ -1,4 +1,7 @@
-"""Subgroup discovery: combinations of levels in which a rate diverges; counts, tests, ranks."""
+"""Subgroup discovery: combinations of levels whose rate diverges from the rate of everybody.
+
+A search counts all subgroups, tests each of them against all other people, and ranks them.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +24,11 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference
 from fairaudit.stats.proportions import gap_interval
 
 MOST_DEEP = 4
-"""Most conditions of a subgroup: more are hard to distinguish from chance, and to understand."""
+"""Maximum number of conditions of a subgroup; with more, results are hard to understand."""
 
 
 class SearchScope(Frozen):
-    """The scope of a search: columns, conditions, people in the denominator."""
+    """The scope of a search, with the same fields as in `SubgroupSearch`."""
 
     over: Grouping
     depth: int
@@ -33,10 +36,10 @@ class SearchScope(Frozen):
 
 
 class SubgroupSearch(Frozen):
-    """Rates of one outcome, and the columns whose levels make the subgroups.
+    """A request to search subgroups by rates of one outcome.
 
-    A subgroup has at most `depth` conditions and at least `min_size` people in the denominator of
-    its rate; at most `top` are listed for each rate.
+    The levels of the columns `over` define subgroups of at most `depth` conditions, with at least
+    `min_size` people in the denominator. At most `top` subgroups are listed for each rate.
     """
 
     rates: tuple[Rate, ...]
@@ -49,7 +52,7 @@ class SubgroupSearch(Frozen):
 
     @property
     def combinations(self) -> tuple[Grouping, ...]:
-        """Every combination of columns in the search, those of few columns first."""
+        """Every combination of columns in the search, combinations of few columns first."""
         deepest = min(self.depth, len(self.over))
         return tuple(
             names for size in range(1, deepest + 1) for names in combinations(self.over, size)
@@ -57,15 +60,15 @@ class SubgroupSearch(Frozen):
 
     @property
     def widest(self) -> tuple[Grouping, ...]:
-        """The combinations of most columns: all others are roll-ups of them."""
+        """The combinations with the most columns: sums over their cells give all others."""
         return tuple(combinations(self.over, min(self.depth, len(self.over))))
 
 
 class Everybody(Frozen):
-    """All people of a rate, including those of unknown groups.
+    """The counts of all people for a rate, including people of unknown groups.
 
-    `over / under` is their rate. `n` is the number of people whose label and prediction are known,
-    if the rate uses them; Kearns' P(g) is a share of `n`.
+    `over / under` is their rate. `n` is the number of people whose label and prediction are known
+    (if the rate uses them). The size P(g) of Kearns et al. is a share of `n`.
     """
 
     over: int
@@ -79,12 +82,13 @@ class Everybody(Frozen):
 
 
 class CountedSubgroups(Frozen, eq=False):
-    """The subgroups of one rate: [S] entries, by combination of columns and then by `keys`.
+    """The subgroups of one rate as arrays [S], in the order of combinations and then of `keys`.
 
-    `keys` are the mixed radix of a subgroup's levels within its combination; `slices` has the
-    places of the entries of each combination. `too_small` is the number of further subgroups of
-    these combinations. `unsearched` is the number of people in the denominator who are not in any
-    entry; over several cubes an upper bound.
+    One place in the arrays is an entry. `slices` has the range of entries of each combination of
+    columns. A key is the number of a subgroup among all combinations of levels of its columns.
+    `too_small` is the number of subgroups in these combinations that are not entries because they
+    are too small. `unsearched` is the number of people in the denominator who are not in any entry;
+    for several cubes, it is an upper bound.
     """
 
     rate: Rate
@@ -103,7 +107,7 @@ class CountedSubgroups(Frozen, eq=False):
         return sum(part.stop - part.start for part in places)
 
     def codes(self, names: Grouping, keys: Ints) -> tuple[Ints, ...]:
-        """The level of each column, for subgroups of a combination."""
+        """The numbers of the levels of each column `names`, for subgroups with these keys."""
         sizes = tuple(len(self.levels[name]) for name in names)
         return tuple(map(np.asarray, np.unravel_index(keys, sizes)))
 
@@ -122,7 +126,7 @@ class CountedSubgroups(Frozen, eq=False):
         )
 
     def find(self, names: Grouping, keys: Ints) -> Ints:
-        """The places of subgroups of a combination, by their keys; -1: not among the entries."""
+        """The entries of the subgroups with these keys by columns `names`; -1 if there is none."""
         entries = self.slices.get(names, slice(0, 0))
         known = self.keys[entries]
         if not len(known):
@@ -132,7 +136,7 @@ class CountedSubgroups(Frozen, eq=False):
 
 
 def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[CountedSubgroups, ...]:
-    """The subgroups of every rate; one of the cubes must have all columns of a combination."""
+    """The subgroups of each rate. Each combination needs a cube that has all of its columns."""
     columns = [_Columns(cube, search) for cube in cubes]
     everybody = [columns[0].everybody(rate) for rate in search.rates]
     rows_of: list[list[tuple[Grouping, Ints, Ints, Ints, int]]] = [[] for _ in search.rates]
@@ -147,7 +151,7 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
             too_small = int((~large).sum())
             if large.any():
                 alive.add(names)
-            # A subgroup of all people cannot be compared.
+            # A subgroup of all people is left out, because no other people exist.
             large &= under < whole.under
             rows.append((names, keys[large], over[large], under[large], too_small))
     levels = {key.name: key.levels for cells in columns for key in cells.keys}
@@ -168,7 +172,7 @@ def count_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> tuple[Coun
 
 
 class _Columns:
-    """The cells of a cube as the columns of a search, and the classes of its outcome."""
+    """The cells of a cube by the columns of a search, with the numerators and denominators."""
 
     def __init__(self, cube: Cube, search: SubgroupSearch) -> None:
         self._cube = cube
@@ -195,7 +199,7 @@ class _Columns:
     def count_unsearched(self, rate: Rate, searched: Mapping[str, Ints]) -> int:
         """The people in a denominator who have no searched level of any column.
 
-        Each member of a subgroup is in the larger group of each of its conditions.
+        Single columns are enough, because they contain all members of their combinations.
         """
         covered = np.zeros(len(self._cube.people), dtype=np.bool_)
         for name, column in self._columns.items():
@@ -205,7 +209,7 @@ class _Columns:
     def subgroups(
         self, names: Grouping, rates: Sequence[Rate]
     ) -> Iterator[tuple[Ints, Ints, Ints]]:
-        """The subgroups by some columns, in ascending order: keys, numerators, denominators."""
+        """The keys in ascending order, numerators and denominators [S] of each rate by columns."""
         keys = [self._cube.key(name) for name in names]
         flat = np.zeros(len(self._cube.people), dtype=np.int64)
         known = np.ones(len(flat), dtype=np.bool_)
@@ -236,7 +240,7 @@ class _Columns:
         return self._counts[rate.id]
 
     def _find_class(self, outcome: str) -> Ints:
-        """The class of each cell; an unknown outcome has the number after the last class."""
+        """The number of the class of each cell; an unknown class has the number after the last."""
         key = self._cube.outcome(outcome)
         if key is None:
             return np.zeros(len(self._cube.people), dtype=np.int64)
@@ -245,11 +249,12 @@ class _Columns:
 
 
 _SAFE = 2**62
+"""Products below this number cannot overflow 64-bit integers."""
 
 
 @declare_subjects(never="group over under divergence")
 class ParentGroup(Frozen):
-    """A group that a subgroup is part of, with one condition less, and its own rate."""
+    """A group that contains a subgroup and has one condition less, with its own rate."""
 
     group: Group
     over: int = field(name="numerator")
@@ -258,7 +263,7 @@ class ParentGroup(Frozen):
 
     @property
     def value(self) -> float:
-        """Its rate."""
+        """The rate of the group."""
         return self.over / self.under
 
 
@@ -267,11 +272,12 @@ class ParentGroup(Frozen):
     "significant parts",
 )
 class Subgroup(Frozen):
-    """People who meet some conditions, and the distance of their rate from `everybody`'s.
+    """People who meet some conditions, and the divergence of their rate.
 
-    `divergence` is the difference of the rates, within [`low`, `high`]; `p` is from the test
-    against all others, `adjusted` among all subgroups of the search. `share` is the subgroup's
-    share of everybody's denominator, `unfairness` Kearns' P(g)·|divergence|.
+    `divergence` is their rate minus `everybody`, the rate of all people; [`low`, `high`] is its
+    interval. `p` is the p-value of the test against all other people; `adjusted` is corrected for
+    all subgroups of the search. `share` is the share of all people in the denominator who are in
+    the subgroup. `unfairness` is P(g)·|divergence| of Kearns et al.
     """
 
     group: Group
@@ -292,12 +298,12 @@ class Subgroup(Frozen):
 
     @property
     def value(self) -> Annotated[float, "rate"]:
-        """Their rate."""
+        """The rate of the subgroup."""
         return self.over / self.under
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval of the absolute divergence."""
+        """The interval of the divergence with the sign removed from the value."""
         return (self.low, self.high) if self.divergence >= 0 else (-self.high, -self.low)
 
 
@@ -307,11 +313,12 @@ class Subgroup(Frozen):
 class SearchedRate(Frozen):
     """The results of a search by one rate.
 
-    `over / under` is everybody's rate, `n` the number of people on which Kearns' shares are based.
-    `looked_at`, `significant` and `explained` are numbers of subgroups: examined, significant, and
-    significant but explained by a larger group. `listed` are the first significant ones that are
-    not explained. `widest` diverges most, `unfairest` has the largest unfairness, significant or
-    not. At least `too_small` further subgroups were not examined.
+    `over / under` is the rate of everybody, and `n` the number of people that the unfairness refers
+    to. `looked_at` is the number of subgroups that were tested, `significant` the number of
+    significant subgroups, and `explained` the number of these that a larger group explains.
+    `listed` are the first significant subgroups that are not explained. `widest` is the subgroup
+    that diverges most and `unfairest` the one with the largest unfairness; both may not be
+    significant. At least `too_small` subgroups were not tested because they are too small.
     """
 
     rate: str = field(name="metric")
@@ -329,13 +336,13 @@ class SearchedRate(Frozen):
 
     @property
     def value(self) -> float:
-        """Everybody's rate."""
+        """The rate of everybody."""
         return self.over / self.under if self.under else float("nan")
 
 
 @declare_subjects(never="over depth min_size top looked_at rates")
 class Subgroups(Frozen):
-    """A whole search as reports show it: its settings, the number of subgroups, and each rate."""
+    """A search as reports show it: settings, the number of tested subgroups, and each rate."""
 
     over: Grouping
     depth: int
@@ -346,7 +353,7 @@ class Subgroups(Frozen):
 
 
 class Discovery(Frozen, eq=False):
-    """A whole search: what reports show, and all subgroups of each rate, to judge limits."""
+    """A search: the part that reports show, and all subgroups of each rate for the checks."""
 
     reported: Subgroups
     tested: tuple[TestedSubgroups, ...]
@@ -357,18 +364,18 @@ class Discovery(Frozen, eq=False):
 
 
 def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery:
-    """The results of a search; one of the cubes must have all columns of a combination."""
+    """The results of a search. Each combination needs a cube that has all of its columns."""
     rates, inference = count_subgroups(cubes, search), search.inference
     tests: list[tuple[Floats, Marks]] = []
     for counted in rates:
-        # Equal counts are tested once: thousands of small subgroups, for which Fisher's test is
-        # slow, share a few tables.
+        # Subgroups with equal counts are tested once. Fisher's test is slow, and thousands of small
+        # subgroups have the same counts.
         integers = np.stack([counted.over, counted.under], axis=1)
         _, first, place = np.unique(integers, axis=0, return_index=True, return_inverse=True)
         p, is_exact = compare_shares(*_sample_with_others(counted, first), inference)
         tests.append((p[place.reshape(-1)], is_exact[place.reshape(-1)]))
     ends = np.cumsum([len(p) for p, _ in tests])[:-1]
-    # One family: every subgroup of every rate, listed or not.
+    # All subgroups of all rates are one family of tests, even if they are not listed.
     adjusted = inference.correction.adjust(np.concatenate([p for p, _ in tests]))
     all_tested, searched = [], []
     for counted, (p, is_exact), levels in zip(rates, tests, np.split(adjusted, ends), strict=True):
@@ -377,8 +384,8 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
         significant = entries[levels < inference.alpha]
         explained = tested.find_explained(significant)
         ranked = tested.rank(significant[~explained])
-        # Among subgroups that diverge equally, the larger one comes first. |over·U − O·under| is
-        # the unfairness in whole numbers, without a common factor.
+        # Among subgroups that diverge equally, the larger one comes first. The unfairness is
+        # compared in whole numbers: |over·U − O·under| for everybody's rate O/U is proportional.
         widest = np.lexsort((-counted.under, -np.abs(tested.divergence)))
         kind = np.int64 if everybody.under * everybody.under < _SAFE else object
         over, under = (counts.astype(kind) for counts in (counted.over, counted.under))
@@ -405,7 +412,7 @@ def search_subgroups(cubes: Sequence[Cube], search: SubgroupSearch) -> Discovery
 
 
 class TestedSubgroups(Frozen, eq=False, dict=True):
-    """Every subgroup [S] of one rate: its p-value `p`, and `adjusted` for the whole search."""
+    """All subgroups [S] of one rate, with p-values; `adjusted` is for the whole search."""
 
     entries: CountedSubgroups
     inference: Inference
@@ -415,7 +422,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
 
     @cached_property
     def divergence(self) -> Floats:
-        """Each subgroup's rate less everybody's."""
+        """The rate of each subgroup minus the rate of everybody."""
         return np.asarray(self.entries.over / self.entries.under - self.entries.everybody.rate)
 
     def exact_divergence(self, entry: int) -> Fraction:
@@ -425,7 +432,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return own - Fraction(everybody.over, everybody.under)
 
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
-        """The intervals of divergences: Newcombe's against all others, scaled to everybody."""
+        """The intervals of divergences: Newcombe's for all others, times the others' share."""
         sample, others = _sample_with_others(self.entries, entries)
         low, high = gap_interval(*sample[:2], *others[:2], self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]
@@ -433,16 +440,17 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return np.minimum(rest * low, value), np.maximum(rest * high, value)
 
     def rank(self, entries: Ints) -> Ints:
-        """Entries by the end of their interval that is nearest to 0, the farthest first."""
+        """The entries in descending order of the distance of their interval from 0."""
         low, high = self.find_intervals(entries)
         nearest = np.where(self.divergence[entries] >= 0, low, -high)
         return entries[np.lexsort((entries, -self.entries.under[entries], -nearest))]
 
     def find_explained(self, entries: Ints) -> Marks:
-        """Marks the significant entries that a larger group, which contains them, explains.
+        """Marks the significant entries that a larger group explains.
 
-        That group diverges significantly in the same direction. Either it diverges at least as
-        much, or the entry does not differ significantly from the rest of it (one family of tests).
+        The larger group contains the entry and diverges significantly in the same direction. Either
+        the group diverges at least as much as the entry, or the entry does not differ significantly
+        from the rest of the group. All tests against a rest are one family.
         """
         explained = np.zeros(len(entries), dtype=np.bool_)
         pairs = [*_find_parents(self.entries, entries)]
@@ -460,17 +468,17 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         child = entries[place]
         rest = Sample.of_counts(over[parent] - over[child], under[parent] - under[child])
         p, _ = compare_shares(Sample.of_counts(over[child], under[child]), rest, self.inference)
-        # NaN: both groups have the same people.
+        # The p-value is NaN if both groups have the same people.
         explained[place[~(self.inference.correction.adjust(p) < alpha)]] = True
         return explained
 
     def describe(self, entry: int) -> Subgroup:
-        """An entry in full."""
+        """The record of an entry for reports."""
         entries, everybody = self.entries, self.entries.everybody
         low, high = self.find_intervals(np.array([entry]))
         over, under = int(entries.over[entry]), int(entries.under[entry])
         unfairness = abs(over * everybody.under - under * everybody.over)
-        # The groups with one condition less, except those of all people.
+        # The larger groups with one condition less; groups of all people are not entries.
         names = entries.combination(entry)
         fewer = [*combinations(names, len(names) - 1)]
         larger = _find_parents(entries, np.array([entry]), fewer)
@@ -503,7 +511,7 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
 
 
 def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample, Sample]:
-    """Some subgroups, and for each all others."""
+    """The samples of the `chosen` subgroups, and of all other people for each of them."""
     everybody, over, under = entries.everybody, entries.over[chosen], entries.under[chosen]
     others = Sample.of_counts(everybody.over - over, everybody.under - under)
     return Sample.of_counts(over, under), others
@@ -512,7 +520,7 @@ def _sample_with_others(entries: CountedSubgroups, chosen: Ints) -> tuple[Sample
 def _find_parents(
     entries: CountedSubgroups, children: Ints, only: Sequence[Grouping] | None = None
 ) -> Iterator[tuple[Ints, Ints]]:
-    """Places in `children`, and the entries of groups that contain them, pair by pair."""
+    """Indices in `children`, and entries of larger groups that contain them, by column sets."""
     for names, place in entries.slices.items():
         places = np.flatnonzero((children >= place.start) & (children < place.stop))
         if not len(places) or len(names) == 1:

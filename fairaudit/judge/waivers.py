@@ -1,7 +1,7 @@
-"""Waivers: applying them to findings, their expiry, and the notices on them.
+"""Waivers: their application to findings, their expiry, and notices on them.
 
-A waiver excludes its group from the check, which is judged on what remains. What cannot be
-evaluated is never waived.
+A waiver excludes its group from a check, and the check is judged again without this group. A check
+that cannot be evaluated cannot be waived.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fairaudit.judge.judging import status_of_unevaluated, worst_status
 from fairaudit.metrics import Evaluation
 
 _SOON = 14
-"""A notice says that a waiver expires in this number of days or less."""
+"""A notice announces that a waiver expires if it expires in at most this number of days."""
 
 
 class WaiverState(StrEnum):
@@ -36,9 +36,9 @@ class WaiverState(StrEnum):
 
 
 class Waiver(Frozen):
-    """One entry of a file of waivers; without a group (()) it applies to the whole check.
+    """One entry of a file of waivers. It is valid until the end of the day `expires`, in UTC.
 
-    It holds until the end of the day on which it expires, in UTC.
+    If `group` is empty (()), the waiver applies to the whole check.
     """
 
     check: str
@@ -49,11 +49,11 @@ class Waiver(Frozen):
     place: Place | None = None
 
     def holds(self, today: date) -> bool:
-        """Whether it has not expired."""
+        """Whether the waiver has not expired."""
         return today <= self.expires
 
     def covers(self, breach: Breach) -> bool:
-        """Whether a value is of its group or of a subgroup of it, also as a side of a pair."""
+        """Whether a value is about the group or its subgroup, or about a pair that contains one."""
         levels = set(self.group)
         return bool(levels) and any(levels <= set(group) for group in breach.between)
 
@@ -68,7 +68,7 @@ class WaiverOutcome(Frozen):
 
 
 class Exclusion(Frozen):
-    """The accepted parts of a check: groups of a spread, or single values."""
+    """The waived parts of a check: groups of a spread, or single values."""
 
     groups: tuple[Group, ...] = ()
     values: tuple[Breach, ...] = ()
@@ -84,11 +84,11 @@ Rejudge = Callable[[Exclusion], Finding | None]
 
 
 def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Finding:
-    """The finding with the waivers of its check that have not expired.
+    """The finding after the waivers of its check, which have not expired, are applied.
 
-    It is `waived` if no other value is beyond a limit, else it is the finding of the other values.
-    A spread is judged again without the waived group: the next pair may be beyond the limit too.
-    If fewer than two groups are left to compare, the result is inconclusive.
+    It is `waived` if no other value is beyond a limit, otherwise it is the finding of other values.
+    A spread is judged again without the waived group, because the next pair may be over the limit.
+    The check is inconclusive if fewer than two groups are left.
     """
     waived: dict[Waiver, list[Breach]] = {}
     remaining: Finding | None = finding
@@ -99,7 +99,7 @@ def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Find
             for breach in remaining.crossed
             for waiver in waivers
             if waiver.covers(breach)
-            # An excluded value that is still present would be covered in every round.
+            # Without this condition the loop would not end if an excluded value is still listed.
             and (waiver not in waived if remaining.spread else breach not in exclusion.values)
         ]
         if not covered:
@@ -126,16 +126,16 @@ def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Find
 
 
 def exclude_groups(table: GroupTable, exclusion: Exclusion) -> GroupTable:
-    """The table in which the excluded groups take no part in comparisons."""
+    """The table, changed so that excluded groups do not take part in comparisons."""
     if not exclusion.groups:
         return table
-    waived = [dict(group) for group in exclusion.groups]  # in any order of columns
+    waived = [dict(group) for group in exclusion.groups]  # the order of columns does not matter
     excluded = [dict(group) in waived for group in table.groups]
     return replace(table, known=table.known & ~np.array(excluded, dtype=np.bool_))
 
 
 def exclude_values(evaluation: Evaluation, exclusion: Exclusion) -> Evaluation | None:
-    """The evaluation in which excluded values are not judged; None if no others are judged."""
+    """The evaluation, changed so that excluded values are not judged; None if no value is left."""
     if exclusion == NO_EXCLUSION:
         return evaluation
     table, judged = evaluation.table, evaluation.judged.copy()
@@ -150,7 +150,7 @@ def exclude_values(evaluation: Evaluation, exclusion: Exclusion) -> Evaluation |
 def report_waivers(
     waivers: Sequence[Waiver], findings: Sequence[Finding], checks: Sequence[str], today: date
 ) -> tuple[WaiverOutcome, ...]:
-    """The state of each waiver; `checks` are the ids of the spec, `findings` the judged ones."""
+    """The state of each waiver. `checks` are the ids of all checks of the spec."""
     by_check = {finding.check.id: finding for finding in findings}
     outcomes = []
     for waiver in waivers:
@@ -179,7 +179,7 @@ def report_waivers(
 
 
 def write_notices(outcomes: Sequence[WaiverOutcome], created: date) -> Iterator[Notice]:
-    """Notices on waivers that no check needs, or that have expired by `created` or will soon."""
+    """Notices on waivers that are unused, have expired, or expire soon after the day `created`."""
     for outcome in outcomes:
         waiver, state = outcome.waiver, outcome.state
         place = f" ({waiver.place.file}:{waiver.place.line})" if waiver.place else ""
@@ -195,14 +195,13 @@ def write_notices(outcomes: Sequence[WaiverOutcome], created: date) -> Iterator[
 
 
 def _is_beyond_limit(finding: Finding) -> bool:
-    """Whether values or reversals are beyond a limit."""
     crossed = finding.crossed or finding.reversals
     return finding.status in {Status.FAIL, Status.WARN} and bool(crossed)
 
 
 def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, ...]) -> Finding:
     """The finding of the remaining values, with the reasons of both findings."""
-    # Strata in which waivers leave a single group, which cannot be compared in a spread.
+    # The strata where a spread has only one group left after waivers.
     alone: list[Group] = []
     if finding.spread and all(waiver.group for waiver in waived):
         if remaining is None:
@@ -221,7 +220,7 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
     if remaining is None or remaining.status in {Status.PASS, Status.SKIPPED}:
         missing = finding.missing
         if missing is None and remaining is not None and remaining.missing is not None:
-            # The people of the waived value are all known, but those of other values are not.
+            # The waived value has no missing people, but other values do.
             value = None if finding.estimate is None else finding.estimate.value
             nobody = MissingBounds(0, 0, value, value, value, value, value, value)
             missing = nobody if remaining.missing.may_turn else None
@@ -238,7 +237,7 @@ def _combine(finding: Finding, remaining: Finding | None, waived: tuple[Waived, 
 
 
 def bound_others(bounds: MissingBounds | None, remaining: Finding | None) -> MissingBounds | None:
-    """The bounds of a waived value, and whether values that are not waived could turn."""
+    """The bounds of a waived value, with the values that are not waived and could cross a limit."""
     if bounds is None or remaining is None:
         return bounds
     missing, check = remaining.missing, remaining.check

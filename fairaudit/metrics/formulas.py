@@ -196,8 +196,8 @@ class Formula(GroupMetric, kw_only=True):
     `value_of` returns value and people, [Z, G]; `weighted_n_of` their weight in an average under
     survey weights; `exact_of` the value of one group as a fraction if it is rational. `undefined`
     says why a value may be undefined. For a mean over people `deviation_of` returns the sum of
-    squared deviations, which gives Student's interval; for other numbers `ends_of` returns the
-    interval. `size_of` returns the effective size under survey weights, by default Kish's.
+    squared deviations, which gives Student's interval unless `ends_of` returns one.
+    `size_of` returns the effective size under survey weights, by default Kish's.
     `uses_everybody`: it also depends on everybody in the stratum; `sums` names the sums it uses;
     `cuts_score`: it counts people above a score. `compares`: it compares the group with all others
     itself, so a gap of two such numbers has no meaning. `arrays_of`, for metrics that are
@@ -247,6 +247,8 @@ class Formula(GroupMetric, kw_only=True):
         if self.deviation_of is None:
             return values
         deviation = self.deviation_of(counts, parameters)
+        if ends_of is not None:
+            return replace(values, deviation=deviation)
         return replace(
             values,
             deviation=deviation,

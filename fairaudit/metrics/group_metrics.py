@@ -224,8 +224,8 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def summary(self) -> Summary | None:
-        """Mean, deviation and size of a mean over people; None without a deviation."""
-        if self.deviation is None:
+        """Mean, deviation and size of a mean over people whose t is used; None for others."""
+        if self.deviation is None or self.metric.kind is ValueKind.MEAN_OF_SHARES:
             return None
         return Summary(self.value, self.deviation, self.effective_n)
 

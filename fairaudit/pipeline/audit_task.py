@@ -1,4 +1,4 @@
-"""`AuditTask`: a spec with the options of a run, data, plan, fitted strata, checks."""
+"""`AuditTask`: a spec with the options of a run; it finds the data, the plan and fitted strata."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 def today() -> date:
-    """The day in UTC by which waivers expire; SOURCE_DATE_EPOCH does not change it."""
+    """Today in UTC, which decides whether waivers expire; SOURCE_DATE_EPOCH does not change it."""
     return _clock().date()
 
 
@@ -67,7 +67,7 @@ def _clock() -> datetime:
 
 
 SpecLike: TypeAlias = str | Path | Mapping[str, object] | Spec
-"""A path, a YAML text of several lines, a mapping of the same shape, or a loaded spec."""
+"""A path, a YAML text of several lines, a mapping with the same keys, or a loaded spec."""
 
 DataLike: TypeAlias = Any
 """A path (also a glob or folder), a frame, a dict of columns, or None for the data of the spec."""
@@ -75,10 +75,11 @@ DataLike: TypeAlias = Any
 Value = TypeVar("Value")
 
 _LONGEST = 1_000_000
+"""The largest accepted `timeout`, in seconds."""
 
 
 class RunOptions(Frozen):
-    """The options of a run, as `audit` and the command take them; `AuditTask.read` checks them."""
+    """The options of a run, as the user gives them; `AuditTask.read` checks them."""
 
     fail_on: FailOn | str = FailOn.FAIL
     only: str | Iterable[str] | None = None
@@ -96,9 +97,9 @@ class AuditTask(Frozen):
     """A spec with the options of a run: the checks to judge, and the plan of what to count.
 
     If the spec has `quantiles` or strata from models, `find_plan` adds their cuts and models to the
-    plan. `definitions` are the fingerprints of the checks, before cuts are applied. `draws` are
-    the posterior draws, read in advance: no stage after the counts opens a file. `timeout` is the
-    number of seconds that a database has to answer.
+    plan. `definitions` are the fingerprints of the checks before cuts are applied. `draws` are the
+    posterior draws, which are read in advance, so that no stage after the counts opens a file. A
+    database must answer within `timeout` seconds.
     """
 
     spec: Spec
@@ -118,7 +119,7 @@ class AuditTask(Frozen):
     ) -> AuditTask:
         """The task of a spec and the options of a run; raises `FairauditError` for faults.
 
-        Pass `reads_draws=False` if no result is computed from it.
+        Pass `reads_draws=False` if the task is not used to compute a result.
         """
         created = time_of_run()  # NumPy fails on an invalid SOURCE_DATE_EPOCH
         spec = _load(source, options.settings)
@@ -129,14 +130,14 @@ class AuditTask(Frozen):
             what = "the spec has a metric of posterior draws but no `draws`"
             raise UsageError(what, "add `draws: theta.parquet` to the spec, or use --draws")
         if spec.subgroups is not None and spec.suppress_below is not None:
-            # A spec file with both is refused when it is read; this spec was changed afterwards.
+            # Reading refuses a spec file with both keys, so this spec was changed afterwards.
             what = "`subgroups` and `suppress_below` cannot be combined"
             raise UsageError(what, "remove `subgroups` or `suppress_below`")
         if options.fail_on not in [*FailOn]:
             raise UsageError(f"fail_on must be fail, warn or never, not {options.fail_on!r}")
         check_type(options.only, Iterable | None, "only is an id or a list of ids")
         only = (options.only,) if isinstance(options.only, str) else tuple(options.only or ())
-        ids = [check.id for check in spec.checks]  # a name that none has is an error
+        ids = [check.id for check in spec.checks]
         chosen = {match for name in only for match in match_ids(str(name), ids)}
         checks = tuple(check for check in spec.checks if not only or check.id in chosen)
         definitions = {check.id: baselines.compute_fingerprint(check, spec) for check in checks}
@@ -181,9 +182,9 @@ class AuditTask(Frozen):
         return tuple(check.id for check in self.spec.checks if check.id not in self.definitions)
 
     def find_data(self, data: DataLike) -> Data:
-        """The data to read: `data`, or the data of the spec.
+        """The data to read: `data` if it is given, otherwise the data of the spec.
 
-        Raises `UsageError` for a time limit on data that are not in a database.
+        Raises `UsageError` for a time limit if the data are not in a database.
         """
         if data is None and not self.spec.data:
             raise UsageError("the spec has no `data`", "add `data:` to the spec, or use --data")
@@ -248,7 +249,7 @@ class AuditTask(Frozen):
         return plan(self.spec, cuts, models)
 
     def locate(self, outcome: Value | FairauditError) -> Value | FairauditError:
-        """The result of a pass; an error gets the places of its columns in the spec."""
+        """The outcome of a pass; if it is an error, with the places of its columns in the spec."""
         return self.spec.locate(outcome) if isinstance(outcome, FairauditError) else outcome
 
 
@@ -267,14 +268,14 @@ def _load(spec: SpecLike, settings: Iterable[str]) -> Spec:
 
 
 def get_or_raise(value: Value | FairauditError) -> Value:
-    """The value; raises it if it is an error."""
+    """The value; if it is an error, this function raises it."""
     if isinstance(value, FairauditError):
         raise value
     return value
 
 
 MOST_FITTED = 100_000
-"""The largest number of people that a model is fitted to; beyond, it is fitted to a sample."""
+"""A model of more people than this is fitted to a sample of them."""
 
 _CAUTION = (
     "The strata are estimated, and intervals and tests take them as given: the error of the model "
@@ -341,7 +342,7 @@ def _fit_propensity(
 
 
 def _count(rows: Rows) -> str:
-    """How many people a model was fitted to, and how many were left out."""
+    """The number of people that a model was fitted to, and the number left out, as text."""
     n = len(rows.people.entries)
     people = f"{n:,} people"
     if rows.is_sample:

@@ -1,8 +1,8 @@
-"""Baselines: an earlier JSON report, compared with findings; fingerprints of the same checks.
+"""Baselines: comparison of findings with an earlier JSON report; fingerprints of checks.
 
-Values that are new or worse than in the baseline fail; values that are as before warn. Fingerprints
-of all that a check asks decide whether the report has the same checks: another spelling of a limit
-does not change them; another column, cut or formula does.
+Values that are newly over a limit, or farther over it than in the baseline, fail; other values over
+a limit warn. A fingerprint of each check shows whether the report has the same checks. Another
+column, cut or formula changes the fingerprint; another spelling of a limit does not.
 """
 
 from __future__ import annotations
@@ -57,36 +57,30 @@ from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.result import AuditResult
-from fairaudit.result.rows import (
-    GroupKey,
-    IndexedRows,
-    deciding_key,
-    find_entries,
-    index_rows,
-)
+from fairaudit.result.rows import GroupKey, IndexedRows, deciding_key, find_entries, index_rows
 from fairaudit.spec import LocatedText, Spec
 from fairaudit.spec.reading import read_number
 
 _LENGTH = 16
 _HASHED = {"most_people": "most_strata", "columns": "texts"}
-"""Former names that are hashed in place of new ones, so that baselines stay valid."""
+"""Former names that are hashed instead of the current names, so that baselines stay valid."""
 
 _PLACES = {"place", "path", "source", "id", "about", "scope"}
-"""Members that are not part of the question: places, names, explanations, and repeated scopes."""
+"""Fields that are not hashed: places, names, explanations, and repeated scopes."""
 
 
 def compute_fingerprints(spec: Spec) -> dict[str, str]:
-    """The fingerprint of every check of a spec, by id."""
+    """The fingerprints of all checks of a spec, by id."""
     return {check.id: compute_fingerprint(check, spec) for check in spec.checks}
 
 
 def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
-    """A short hash of the question of a check: metric, terms, limits, columns and people counted.
+    """A short hash of the metric, options, limits and columns of a check, and of who is counted.
 
-    Metrics are hashed by id, version and formula. Defaults are left out, so a key that is new in a
-    later version does not change the hash. A changed default would go unnoticed: a test keeps the
-    defaults fixed, and from the first release on a change of one must add the former value to the
-    hash. Data, titles and places are not hashed.
+    Metrics are hashed by id, version and formula. Defaults are left out, so a new key of a later
+    version does not change the hash. The hash does not show that a default was changed, so a test
+    keeps the defaults fixed; after the first release, a change of a default must add the former
+    value to the hash. Data, titles and places are not hashed.
     """
     if isinstance(check, Check):
         columns: Grouping = (*check.by, *check.strata)
@@ -98,7 +92,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
         of, rate = {check.of, "label"}, find_metric(check.rate)
         search_terms = {"rate": rate and _plain(rate)}
         if isinstance(check, SubgroupCheck):
-            # The number of listed subgroups does not matter for a check; the searched rates do.
+            # The number of listed subgroups does not change a check, but the searched rates do.
             search = spec.subgroups and replace(spec.subgroups, top=0)
             columns = () if search is None else search.over
             search_terms["search"] = search and _plain(search)
@@ -106,7 +100,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
             scan = spec.simpson
             columns = () if scan is None else (*scan.attributes, *chain.from_iterable(scan.given))
             search_terms["scan"] = scan and _plain(replace(scan, rates=()))
-    # Fingerprints have the terms of a check among its members, and the former name of `metric`.
+    # The hash has the terms of a check next to its other fields, and the former name of `metric`.
     plain_check = _plain(check)
     former = {"asked": plain_check.pop("metric")} if "metric" in plain_check else {}
     terms = plain_check.pop("terms", {})
@@ -119,7 +113,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
         "outcomes": [_plain(outcome) for outcome in spec.outcomes if outcome.name in of],
         "counted": _plain((spec.count, spec.weight, spec.filter, spec.missing, spec.exclude_below)),
     }
-    # Later keys are hashed only where they are set, so that earlier hashes stay.
+    # Newer keys are hashed only if they are set, so that earlier hashes stay valid.
     design = (spec.repeats, spec.cluster, spec.sample_strata, spec.format.dates)
     whole |= {"design": _plain(design)} if any(design) else {}
     text = json.dumps(whole, sort_keys=True, ensure_ascii=False)
@@ -127,7 +121,7 @@ def compute_fingerprint(check: AnyCheck, spec: Spec) -> str:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape
-    """A value as plain data; a record of the catalogue by its formulas and those of its parts."""
+    """A value as plain data; a record of the catalogue as its id, version and formulas."""
     match value:
         case CatalogueEntry():
             words: dict[str, Any] = {"id": value.id, "version": value.version}
@@ -167,13 +161,13 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape
 
 
 NO_TOLERANCE = "0"
-"""The default of how much a value may be worse than before."""
+"""The default tolerance: the amount by which a value may be worse than before."""
 
 BaselineSource: TypeAlias = str | Path | Mapping[str, Any] | AuditResult
 """A path of a JSON report, the report as plain data, or the result itself."""
 
 PROVEN = {EvidenceStatus.UNASKED, EvidenceStatus.SUPPORTED}
-"""Values beyond a limit fail only with the evidence that the limit asks for."""
+"""The evidence with which a value beyond a limit fails."""
 
 _SHARE: Bounds = (0, 1)
 _OF_WHOLE_CHECK = ("crossed", "departures", "not_evaluated", "why", "waived", "left_out")
@@ -183,10 +177,10 @@ _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 
 
 class PreviousFinding(Frozen):
-    """The finding of a check in an earlier report; `crossed` are the values that no waiver covers.
+    """The finding of a check in an earlier report; `crossed` are its values without a waiver.
 
-    `own` are the values of all judged groups, beyond the limit or not; a spread has one value for
-    each stratum. `worse_off` are the groups that were beyond the limit of a spread.
+    `own` are the values of all judged groups; a spread has one value for each stratum. `worse_off`
+    are the worse-off groups of spreads that were beyond the limit.
     """
 
     finding: Finding
@@ -198,7 +192,7 @@ class PreviousFinding(Frozen):
     def of(cls, finding: Finding, rows: IndexedRows) -> PreviousFinding:
         """The previous finding in a report with these rows."""
         waived = [breach for waiver in finding.waived for breach in waiver.crossed]
-        # In a spread all values share a key: only their groups distinguish the waived pair.
+        # All values of a spread have the same key, so their groups must distinguish waived pairs.
         spared = {(breach_key(breach), groups_of(breach)) for breach in waived}
         crossed = [breach for breach in finding.crossed if breach.backing in PROVEN]
         unspared = [
@@ -215,7 +209,7 @@ class PreviousFinding(Frozen):
 
 
 class Baseline(Frozen):
-    """An earlier report: its checks, the reversals it lists, and the versions of its metrics."""
+    """An earlier report: its checks, its reversals, and the versions of its metrics."""
 
     earlier: Earlier
     checks: Mapping[str, PreviousFinding]
@@ -223,9 +217,9 @@ class Baseline(Frozen):
     versions: Mapping[str, int]
 
     def is_new(self, reversal: Reversal, check: ReversalCheck, previous: PreviousFinding) -> bool:
-        """Whether it does not list this reversal with the same or a stronger kind.
+        """Whether the baseline does not list this reversal with at least the same strength.
 
-        A reversal that was waived or not proven there counts as new.
+        A reversal that was waived or lacked the required evidence in the baseline counts as new.
         """
         was = self.reversals.get(reversal_key(reversal))
         if was is None or previous.finding.status not in {Status.FAIL, Status.WARN}:
@@ -236,7 +230,7 @@ class Baseline(Frozen):
 
 
 def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
-    """The baseline in a JSON report; raises `UsageError` if it is not usable, or suppressed."""
+    """The baseline in a JSON report; raises `UsageError` if it is invalid or suppressed."""
     from fairaudit import codec
 
     if isinstance(source, AuditResult):
@@ -271,7 +265,7 @@ def load(source: BaselineSource, tolerance: object, now: str) -> Baseline:
 
 
 def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> None:
-    """Raises `UsageError` if the baseline is of another spec, or of other definitions.
+    """Raises `UsageError` if the baseline has other checks, or other definitions of metrics.
 
     `chosen` are the fingerprints of the checks to judge, by id.
     """
@@ -299,8 +293,8 @@ def refuse_other(baseline: Baseline, spec: Spec, chosen: Mapping[str, str]) -> N
 def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
     """Raises `UsageError` for a tolerance that accepts every value of a check, or of a group.
 
-    A group may have been too near the end of the range to get worse by a tolerance of up to a tenth
-    of the range: such a tolerance is accepted.
+    A tolerance of up to a tenth of the range beyond the limit is accepted, even for a group that
+    was so near the end of the range that it cannot become worse by that much.
     """
     if isinstance(check, ReversalCheck) or check.fail is None:
         return
@@ -330,9 +324,9 @@ def _refuse_wide_tolerance(check: AnyCheck, baseline: Baseline) -> None:
 
 
 def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]:
-    """The values of the groups that a check judged, as far as the report lists them.
+    """The values of the groups that a check judged, if the report lists them.
 
-    If two entries have the check's value, only groups with the same value in both are used.
+    If several entries have the value of the check, a group must have the same value in all of them.
     """
     decisive = _value_of(finding.estimate)
     if decisive is None:
@@ -356,7 +350,7 @@ def _value_of(estimate: Estimate | None) -> float | None:
 
 
 def breach_key(breach: Breach) -> _BreachKey:
-    """The group and stratum of a value, and the side of the limit it is on."""
+    """The group and the stratum of a value, and whether it is the size of a negative difference."""
     return frozenset(breach.group), frozenset(breach.stratum), breach.lower
 
 
@@ -366,28 +360,27 @@ def groups_of(breach: Breach) -> frozenset[frozenset[tuple[str, str]]]:
 
 
 def reversal_key(reversal: Reversal) -> _ReversalKey:
-    """The identity of a reversal; the group of its pair that is ahead overall comes first."""
+    """The key of a reversal. The group with the higher rate overall comes first in the pair."""
     pair = reversal.pair if reversal.crude > 0 else reversal.pair[::-1]
     return reversal.rate, reversal.of, reversal.attribute, pair, frozenset(reversal.given)
 
 
 _ROUNDING = 1e-12
-"""Differences below this are rounding, where exact fractions are missing."""
+"""Without exact fractions, smaller differences than this count as rounding."""
 _UNKNOWN = "other groups may be over the limit, which the baseline does not show: create a new one"
 
 
 def name_status_before(
     finding: Finding, baseline: Baseline, judged: Collection[GroupKey], failing: AbstractSet[Status]
 ) -> Finding:
-    """A finding to publish, with its status in the baseline, and open if groups are missing now.
+    """A finding to publish, with its status in the baseline; open if groups are missing now.
 
-    It is not compared: its status would show on which side of the printed value the earlier
-    value was, of however few people.
+    It is not compared with the baseline, because its status would show whether the earlier value,
+    possibly of a few people, was higher or lower than the printed value.
     """
     previous = baseline.checks[finding.check.id]
     before = Before(baseline.earlier, previous.finding.status.value, None, None)
-    finding, missing = replace(finding, before=before), _list_missing(previous, judged)
-    return leave_open(finding, missing, failing) if missing else finding
+    return leave_open(replace(finding, before=before), _list_missing(previous, judged), failing)
 
 
 def compare(
@@ -397,14 +390,12 @@ def compare(
     judged: Collection[GroupKey],
     failing: AbstractSet[Status],
 ) -> Finding:
-    """The finding after comparison with the baseline: failures as before become warnings.
+    """The finding after comparison with the baseline: known failures become warnings.
 
-    A check is open if a group that was over the limit is not among the `judged` ones of now, or if
-    it is not known whether groups that the value does not show are over it, or farther.
-
-    A value beyond the limit is as before if the same group (and stratum) was beyond it, by no less
-    than the tolerance allows. Values that cannot be evaluated keep the check open. The value that
-    decides a failure is the farthest of those that are new or worse.
+    A value beyond the limit is known if the same group in the same stratum was beyond it, and if
+    the value is worse by at most the tolerance. The farthest value that is new or worse decides a
+    failure. The check is open if values cannot be evaluated, if a group that was over the limit is
+    not `judged` now, or if groups that the value does not show may be newly or farther over it.
     """
     previous, check = baseline.checks[finding.check.id], finding.check
     worse: tuple[Breach, ...] = ()
@@ -424,7 +415,7 @@ def compare(
         )
         if not worse and fallen:
             others = _judge_others(finding, failed, fallen, rejudge)
-        # A number without a pair is of all groups together, unless they are known one by one.
+        # Without a pair of groups and without departures, the number is about all groups together.
         is_of_each = bool(finding.first) or finding.departures is not None
         if finding.spread and fallen is None and not worse and is_of_each:
             is_unknown = len({group for group, _ in judged}) > 2
@@ -447,11 +438,11 @@ def compare(
             value = previous.own.get(breach_key(breach)[:2])
         else:
             value = crossed.signed_value
-            # The same value of a spread between other groups is worse by these groups.
+            # If other groups have the same value of a spread, these groups have become worse.
             if crossed.between != breach.between and value == breach.signed_value:
                 value = None
         own_worse.append(None if breach in others else value)
-    # The groups of a spread before, if it is between other groups now.
+    # The groups of the earlier spread, if the spread is between other groups now.
     pairs = ((breach, previous.crossed.get(breach_key(breach))) for breach in finding.crossed)
     moved = (
         crossed.between
@@ -477,7 +468,7 @@ def compare(
     finding = replace(finding, status=status, before=before)
     missing = _list_missing(previous, judged)
     missing += [NotEvaluated((), (), _UNKNOWN, blocks=True)] if is_unknown else []
-    return leave_open(finding, missing, failing) if missing else finding
+    return leave_open(finding, missing, failing)
 
 
 def _judge_others(
@@ -486,10 +477,11 @@ def _judge_others(
     fallen: Mapping[Departure, float | None],
     rejudge: Rejudge,
 ) -> dict[Breach, Finding]:
-    """The values over a limit of groups that have fallen, other than the groups that decide.
+    """The values of fallen groups that do not decide the check, with the findings of these values.
 
-    All other groups that are beyond the limit are set aside, but not the one they are compared
-    with. Groups that lack the required evidence are not listed.
+    A fallen group is newly or farther over the limit. Its value is found by excluding all other
+    groups over the limit, except the group it is compared with. Values without evidence do not
+    count.
     """
     waived, found = tuple(row.group for row in finding.waived), dict[Breach, Finding]()
     limit = finding.check.fail
@@ -513,7 +505,7 @@ def _judge_others(
 
 
 def _list_missing(previous: PreviousFinding, judged: Collection[GroupKey]) -> list[NotEvaluated]:
-    """The groups that were over the limit before and are not judged now."""
+    """Reasons to leave a check open: groups that were over the limit and are not judged now."""
     over = {*previous.worse_off}
     over |= {(group, stratum) for group, stratum, _ in previous.crossed if group}
     reason = "it was over the limit in the baseline and is not judged now"
@@ -524,9 +516,9 @@ def _list_missing(previous: PreviousFinding, judged: Collection[GroupKey]) -> li
 
 
 def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlier: Earlier) -> bool:
-    """Whether a value is newly beyond the limit, or farther by more than the tolerance.
+    """Whether a value is newly beyond the limit, or farther beyond it by more than the tolerance.
 
-    A spread is also worse if a group that was within the limit is worse off.
+    A spread is also worse if its worse-off group was within the limit before.
     """
     was, limit = previous.crossed.get(breach_key(breach)), finding.check.fail
     if was is None or not isinstance(limit, Limit):
@@ -539,8 +531,6 @@ def is_worse(breach: Breach, previous: PreviousFinding, finding: Finding, earlie
     group = _find_worse_off(breach, finding)
     if group and (group, frozenset(breach.stratum)) not in previous.worse_off:
         return True
-    if math.isinf(breach.value) or math.isinf(was.value):
-        return math.isinf(breach.value) and not math.isinf(was.value)
     sign = -1 if side.above is None else 1
     if breach.exact is not None and was.exact is not None:
         return sign * (breach.exact - was.exact) > Fraction(earlier.tolerance)
@@ -552,7 +542,7 @@ def list_possibly_worse(
 ) -> list[UncertainValue] | None:
     """The values that could be over the limit and worse than before; None without bounds.
 
-    A spread could be that of other groups, unless it is of two that could not be at parity.
+    A spread of more than two groups, or a spread that could reach parity, may be between others.
     """
     check, previous = finding.check, baseline.checks[finding.check.id]
     assert isinstance(check, Check)
@@ -580,14 +570,14 @@ def list_possibly_worse(
 
 
 def _find_worse_off(breach: Breach, finding: Finding) -> frozenset[tuple[str, str]]:
-    """The worse-off group of a spread: its highest or lowest group; empty if neither is."""
+    """The worse-off group of a spread, which is its highest or lowest group; empty if unknown."""
     if not finding.spread or not finding.worse_off or len(breach.between) < 2:
         return frozenset()
     return frozenset(breach.between[finding.worse_off == finding.second])
 
 
 def _worse_by(finding: Finding, own: float | None) -> float | None:
-    """How much farther beyond its limit a group's value is than before; None if unknown."""
+    """The distance by which the value is farther beyond the limit than `own`; None if unknown."""
     estimate, limit = finding.estimate, finding.limit
     if estimate is None or not isinstance(limit, Limit) or own is None:
         return None

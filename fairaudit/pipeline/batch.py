@@ -1,4 +1,4 @@
-"""Answers to several specs and data files, in processes if asked for."""
+"""Answers: the results of several specs, data files, or levels of a column, in processes."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from fairaudit.result import Answer, AuditResult, ResultOrError
 from fairaudit.spec import LocatedText, Protected
 
 RARE = 30
-"""A group or a level with fewer people is small if the spec sets no `min_size`."""
+"""If the spec sets no `min_size`, a group or a level with fewer people than this is small."""
 
 _MOST_LEVELS = 200
 _KEPT = "tokens format count filter derived counts masked repeats"
-"""The parts of a plan that decide which rows count, and for how many people."""
+"""The fields of a plan that decide which rows count, and how many people a row stands for."""
 
 
 def answer(
@@ -42,11 +42,11 @@ def answer(
     workers: Workers = THIS_PROCESS,
     for_each: str | None = None,
 ) -> list[Answer]:
-    """The answers to the specs, in their order; one for each file if `data` names several.
+    """The answers to the specs in order. A spec has an answer for each file that `data` names.
 
-    With `for_each` there is one for each level of that column. An error in one answer does not stop
-    the others. The `workers` judge several files, except those that another engine counted. Raises
-    `UsageError` for options that need a single result.
+    With `for_each`, there is an answer for each level of that column. An error in one answer does
+    not stop the others. Several files are judged by the `workers`, unless another engine is given.
+    Raises `UsageError` for options that need a single result.
     """
     if len(specs) > 1 and options.only:
         raise UsageError("--only works with one spec", "run one spec at a time")
@@ -96,7 +96,7 @@ def _answer_levels(
     progress: Progress,
     engine: Engine,
 ) -> list[Answer]:
-    """An answer for each level of a column, each by a filter; small levels have one together."""
+    """An answer for each level of a column, selected by a filter; small levels share an answer."""
     try:
         spec = spec_files.load(path, options.settings)
         options = replace(options, settings=())
@@ -127,7 +127,7 @@ def _answer_levels(
         for name, text in zip(parts, filters, strict=True)
     ]
     if small:
-        # Opposite gaps of the levels must not cancel.
+        # The levels become strata, because opposite gaps of two levels would cancel each other.
         named = {one.column.value: one.name for one in spec.groupable if one.derivation is None}
         stratum = Protected(column, LocatedText(column, "strata", None, None))
         strata = spec.strata if column in named else (*spec.strata, stratum)
@@ -144,7 +144,7 @@ def _answer_levels(
 
 
 def _count_own_rows(result: ResultOrError, rows: int) -> ResultOrError:
-    """The result with only the `rows` of its level read; the filter left out all others."""
+    """The result whose ledger starts from the `rows` of the level, not from all rows."""
     if not (isinstance(result, AuditResult) and isinstance(ledger := result.ledger, Ledger)):
         return result
     others = min(ledger.read - rows, ledger.filtered)
@@ -155,12 +155,12 @@ def _count_own_rows(result: ResultOrError, rows: int) -> ResultOrError:
 def _split_levels(
     plan: Plan, data: Data, column: str, least: int, progress: Progress, engine: Engine
 ) -> tuple[dict[str, str], list[str], list[int]]:
-    """For each level of a column its condition, the levels pooled in it, and its rows.
+    """Conditions that select the levels of a column, the small levels, and the rows by condition.
 
-    All levels with fewer than `least` people have one condition together. Levels that differ only
-    in spaces around them are one level.
+    All levels with fewer than `least` people share a condition. Levels that differ only in spaces
+    around them are one level.
     """
-    # The columns that give the people of each row, and those that choose rows.
+    # The pass also reads the columns that count people, and the columns that choose rows.
     counted = [plan.count] if plan.counts is None else plan.counts.columns
     chosen = () if plan.repeats is None else (plan.repeats.id, *plan.repeats.latest)
     parts_of_derived = (name for made in plan.derived for name in made.columns)
@@ -171,7 +171,7 @@ def _split_levels(
         **{name: getattr(plan, name) for name in _KEPT.split()},
     )
     (counts,) = (get_or_raise(outcome) for outcome in engine.count([of_column], data, progress))
-    # A level counts even if the filter cannot decide any of its rows: its own audit says so.
+    # A level counts even if the filter cannot decide any of its rows: then its audit reports that.
     key, kept = counts.text_key(column), counts.kept != 0
     people = {
         level: int(counts.people[kept & (key.codes == code)].sum())
@@ -194,7 +194,7 @@ def _split_levels(
         count = f"{len(spellings):,} levels, and at most {_MOST_LEVELS} are audited"
         what = f"{quoted(column)} has {count}"
         raise UsageError(what, "raise `groups: {min_size: …}`: smaller levels are audited together")
-    # A number of a typed column is not compared with a text, and 01 and 1 are one number.
+    # Levels are written as numbers only if no two levels are the same number, such as 01 and 1.
     are_numbers = all(map(is_finite_number, known)) and len({*map(float, known)}) == len(known)
     write = str if are_numbers else lambda level: "'" + level.replace("'", "''") + "'"
     name = f"`{column}`" if '"' in column else f'"{column}"'
@@ -216,7 +216,7 @@ def _split_levels(
 def _judge_elsewhere(
     spec: Path, sha256: str, options: RunOptions, counted: CountedFile
 ) -> ResultOrError:
-    """The answer for a file, in another process, which reads the spec again, once."""
+    """The answer for a file in another process, which reads the spec once for all files."""
     task = _read_once(spec, options)
     if task.spec.sha256 != sha256:
         return UsageError(f"{spec} was changed during the run", "run again")
@@ -227,7 +227,7 @@ _read_once = cache(AuditTask.read)
 
 
 def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str | None]]:
-    """The spec and the data of each answer, as far as they are known before reading."""
+    """The spec and the data of each answer, as they are known before the data are read."""
     if data is not None and _names_several(data):
         names = dict.fromkeys(map(name_file, find_files([data], Path())[0]))
         return [(str(spec), name) for spec in specs for name in names]
@@ -235,12 +235,12 @@ def list_audits(specs: Sequence[Path], data: str | None) -> list[tuple[str, str 
 
 
 def name_data(data: str | None) -> str | None:
-    """The data of an answer as they were named, without the credentials of a database."""
+    """The name of the data of an answer, without the credentials of a database."""
     return None if data is None else name_entry(data)
 
 
 def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) -> list[Path]:
-    """The existing files that an audit reads; for a broken spec, all that it may refer to."""
+    """The existing files that an audit reads; for a faulty spec, all files that it may name."""
     files = [*specs, *(Path(other) for other in others if other is not None)]
     entries = [] if data is None else [(data, Path())]
     for spec in specs:
@@ -253,7 +253,7 @@ def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) ->
 
 
 def _names_several(data: str) -> bool:
-    """Whether this is more than one file of rows; missing files are reported when read."""
+    """Whether `data` names more than one file of rows; the reader reports missing files."""
     try:
         return not Files((data,)).are_counts and len(find_files([data], Path())[0]) > 1
     except FairauditError:

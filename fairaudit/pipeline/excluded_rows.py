@@ -1,6 +1,6 @@
-"""Rows that are not in the cube: dropped, undecided or hidden.
+"""Rows that are not in the cube (the table of all counts): dropped, undecided or hidden rows.
 
-A check that they could change is inconclusive (open).
+A check is open (inconclusive) if these rows could make it worse.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check
 NOT_FAILED = {Status.PASS, Status.SKIPPED, Status.WARN}
 
 MayCross: TypeAlias = Callable[[Evaluation], bool]
-"""Whether a value of an evaluation may be beyond a limit, so that the status is worse."""
+"""A function: whether a value of an evaluation may be beyond a limit that makes a status worse."""
 
 _doubt = partial(NotEvaluated, (), (), blocks=True)
-"""A reason that leaves a whole check open."""
+"""Makes a reason that leaves a whole check open."""
 
 LEFT_OUT_DOUBT = _doubt(
     "rows that `others: drop` leaves out could put it over the limit: say of their values what "
@@ -73,21 +73,21 @@ BASELINE_DOUBT = _doubt(
 )
 
 PUBLISHED_DOUBTS = (DROPPED_DOUBT, OTHERS_DOUBT, MANY_LEFT_OUT_DOUBT, BASELINE_DOUBT)
-"""Doubts that hold for any number of rows, because otherwise the status would reveal it."""
+"""Doubts about any number of rows; if the number mattered, the status would reveal it."""
 
 _WORSE = {
     Status.WARN: "warn",
     Status.INCONCLUSIVE: "be inconclusive",
     Status.FAIL: "fail",
 }
-"""A status that is worse with the rows that are left out, as part of a sentence."""
+"""Statuses that are worse than a pass, as part of a sentence after "it would"."""
 _LABEL = {Requirement.LABEL, Requirement.NUMERIC_LABEL}
 _PREDICTION = {Requirement.PREDICTION, Requirement.CLASSES, Requirement.NUMBER}
 _SCORE = {Requirement.SCORE, Requirement.DISTRIBUTION}
 
 
 class LeftOutRows:
-    """The people in the data whom the cube leaves out, and what they could change in a check."""
+    """The people in the data who are not in the cube, and whether they could change a check."""
 
     def __init__(self, audit: Audit) -> None:
         assert audit.cubes.left_out is not None
@@ -102,10 +102,10 @@ class LeftOutRows:
     def find_gone(
         self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
     ) -> list[NotEvaluated]:
-        """The groups in the data that cannot be judged, in the groupings and strata of `places`.
+        """The groups in the data that cannot be judged, for the groupings and strata of `places`.
 
-        They leave the check open, unless they are too small to be judged anyway. With several
-        places, groups that are part of a listed group are omitted.
+        Such a group leaves the check open, unless the group is too small to be judged. With several
+        places, a group is omitted if a group that contains it is listed.
         """
         missing, open_by = list[NotEvaluated](), dict[tuple[Group, str], list[Group]]()
         found = set[frozenset[tuple[str, str]]]()
@@ -138,15 +138,15 @@ class LeftOutRows:
     def list_doubts(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
     ) -> Iterator[NotEvaluated]:
-        """The reasons that leave a check open: rows outside the cube that could make it worse."""
+        """Reasons that leave a check open, because rows outside the cube could make it worse."""
         if status not in NOT_FAILED:
             return
         if self._rows.others.any() and (
             self._is_published or self._could_worsen(check, exclusion, self._rows.others, may_cross)
         ):
             yield OTHERS_DOUBT if self._is_published else LEFT_OUT_DOUBT
-        # In a published report the check is always open: if it were open only when undecided rows
-        # can change its status, the status would reveal how many such rows there are.
+        # In a published report, any undecided row leaves the check open. If only rows that can
+        # change the status did so, the status would reveal the number of undecided rows.
         if self._rows.undecided.any() and (
             self._is_published
             or self._rule is not None
@@ -175,7 +175,7 @@ class LeftOutRows:
     def _could_worsen(
         self, check: AnyCheck, exclusion: Exclusion, optional: Marks, may_cross: MayCross
     ) -> bool:
-        """Whether the `optional` rows could make a check worse; True if they cannot be bounded."""
+        """Whether `optional` rows could make a check worse; True if their effect has no bounds."""
         if not isinstance(check, Check):
             return True
         if (
@@ -191,8 +191,8 @@ class LeftOutRows:
             (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide) or may_cross(wide)
         ):
             return True
-        # The optional rows may make the check worse only together with people of unknown outcome or
-        # group. It counts only if those people cannot make it worse without the optional rows.
+        # Optional rows may make the check worse only jointly with people of unknown outcome or
+        # group. This counts only if these people alone cannot make the check worse.
         alone, joint = (
             self._widen(check, exclusion, marks, jointly=True)
             for marks in (np.zeros_like(optional), optional)
@@ -208,7 +208,7 @@ class LeftOutRows:
     ) -> Evaluation | None:
         """The evaluation of a check with the `optional` rows; None if nothing is judged.
 
-        With `jointly`, people of unknown outcome or group are part of it.
+        With `jointly`, it includes people of unknown outcome or group.
         """
         outcomes = [name for name in (check.of, check.against) if name is not None]
         needed = frozenset(outcomes) | ({"label"} if _LABEL & check.metric.requirements else set())
@@ -221,7 +221,7 @@ class LeftOutRows:
 
 
 class HiddenPeople:
-    """The people whom sites removed from their counts: their groups and outcomes are unknown."""
+    """The people whom sites removed from their counts. Their groups and outcomes are unknown."""
 
     def __init__(self, audit: Audit) -> None:
         self._people = audit.hidden_people
@@ -233,7 +233,7 @@ class HiddenPeople:
     def could_worsen(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
     ) -> bool:
-        """Whether these people could make a check worse; True if they cannot be bounded."""
+        """Whether these people could make a check worse; True if their effect has no bounds."""
         if status not in NOT_FAILED:
             return False
         if not isinstance(check, Check):
@@ -249,7 +249,7 @@ class HiddenPeople:
             return True
         wide = evaluate_check(check, self._wide, exclusion)
         table = wide.table
-        # With hidden people, groups that are too small now could be compared, even empty ones.
+        # Groups that are too small, even empty groups, could be compared with the hidden people.
         not_compared = table.known & ~wide.takes_part.any(axis=0)
         largest = max(table.n[:, not_compared].sum(axis=0).tolist(), default=0)
         if largest + self._people >= size:
@@ -267,10 +267,10 @@ def may_cross_limit(evaluation: Evaluation, check: AnyCheck, status: Status) -> 
 def find_idle_roles(
     check: AnyCheck, roles: Collection[str], models: Sequence[str]
 ) -> frozenset[str]:
-    """The roles among `roles` whose columns a check does not need.
+    """The roles whose columns a check does not need.
 
-    The roles `prediction` and `score` stand for those of all `models` together. Of several models,
-    only a check `against` the other one of two needs all, so otherwise these roles are idle.
+    The roles `prediction` and `score` stand for the columns of all `models` together. Of several
+    models, only a check `against` the other one of two needs all: otherwise these roles are idle.
     """
     against = check.against if isinstance(check, Check) else None
     needs, is_alone = find_measure(check).requirements, {check.of, against}.issuperset(models)
@@ -292,7 +292,7 @@ def find_measure(check: AnyCheck) -> Metric:
 
 
 def _needs_score(check: Check) -> bool:
-    """Whether a check needs the score: for its metric, or for a threshold."""
+    """Whether a check needs the score for its metric, or for a threshold."""
     return check.terms.at is not None or bool(check.metric.requirements & _SCORE)
 
 
@@ -301,9 +301,9 @@ def downgrade_if_worse(
 ) -> Finding:
     """The finding, downgraded if it is worse with the rows that `missing: drop` leaves out.
 
-    `kept` is the finding that counts these rows, and `rules` drop rows for columns that the check
-    does not need. If `kept` fails the run or is open, the result is open; if it warns, the result
-    warns. A `failing` status does not change.
+    `kept` is the finding that counts these rows. `rules` are the keys of `missing` that drop rows
+    for columns that the check does not need. If `kept` fails the run or is open, the result is
+    open; if it warns, the result warns. A `failing` status does not change.
     """
     if kept.missing is not None and kept.missing.may_turn:
         finding = replace(finding, missing=kept.missing)

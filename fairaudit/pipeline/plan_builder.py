@@ -1,4 +1,4 @@
-"""Builds the `Plan` of a spec: columns read, what is counted by them, edges of thresholds."""
+"""The `Plan` of a spec: the columns to read, the counts to make, and the edges of thresholds."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def plan(
     cuts: Mapping[Quantile, Cut] | None = None,
     models: Mapping[str, FittedStrata] | None = None,
 ) -> Plan:
-    """The plan of a spec, with these cuts for its quantiles, and its fitted models."""
+    """The plan of a spec, with the cuts of its quantiles and its fitted models, if it has any."""
     if cuts or models:
         cuts = cuts or {}
         return replace(plan(apply_cuts(spec, cuts)), cuts=cuts, models=models or {})
@@ -49,7 +49,7 @@ def plan(
     ]
     searched: Iterable[tuple[Key, ...]] = ()
     features = {feature.name: feature for feature in spec.features}
-    # Without a feature, all columns are columns of the cells: there the roll-ups are at hand.
+    # A search without features needs no extra tables, because the cells have all its columns.
     if spec.subgroups is not None and not features.keys().isdisjoint(spec.subgroups.over):
         key_of = {attribute.name: _find_key(all_keys, attribute) for attribute in spec.groupable}
         key_of |= {name: feature_key(spec, feature) for name, feature in features.items()}
@@ -58,7 +58,7 @@ def plan(
             tuple(dict.fromkeys([*map(key_of.__getitem__, names), *outcomes]))
             for names in spec.subgroups.widest
         )
-    # The words that mean missing in a cut column, from all attributes that cut it.
+    # For each cut column, the words that mean missing, from all attributes that cut it.
     unknown: dict[str, tuple[str, ...]] = {}
     for attribute in (*spec.protected, *spec.strata, *spec.features):
         if attribute.is_cut:
@@ -100,14 +100,14 @@ SENTINELS = (-9999, -999, -99, -9, -8, -7, -1, 99, 999, 9999, 99999, 999999, 999
 """Numbers that often stand for a missing value."""
 
 _RARE_SENTINELS = {-8, -7, 999999, 9999999}
-"""Those not watched in histograms of scores, whose cells each edge multiplies."""
+"""Sentinels that histograms of scores do not watch, because each edge multiplies their cells."""
 
 AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
     **{number: (Edge(number), Edge(number, beyond=True)) for number in map(Decimal, SENTINELS)},
     Decimal("Infinity"): (Edge(_GREATEST),),
     Decimal("-Infinity"): (Edge(-_GREATEST),),
 }
-"""The edges that separate each of these, and infinity, from all other numbers."""
+"""The edges that separate each sentinel, and infinity, from all other numbers."""
 
 _OF_WEIGHTS = (Edge(Decimal(0), beyond=True), *(Edge(Decimal(10) ** n) for n in range(-17, 9, 3)))
 """The edges that separate rows of weight 0, and weights that differ by a factor of 1,000."""
@@ -127,12 +127,13 @@ _NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?")
 
 
 def watch_sentinels(plan: Plan) -> Plan:
-    """The plan with edges around each number that may stand for a missing value, and odd dates.
+    """The plan with additional edges, which separate sentinels and odd dates from other values.
 
-    Rows of small weights, and numbers in per cent next to cuts below 100, are counted apart.
-    Recoding rolls them up again. In a column that is cut, likely missing values are far above all
-    cuts, or negative if no cut is; the same applies to a column of the filter, by the numbers in
-    it. A numeric outcome has no cuts: there the mean of all others decides (`notice_sentinels`).
+    A sentinel is a number that may stand for a missing value. Rows of small weights, and numbers in
+    per cent if cuts are below 100, are also counted separately. Recoding adds these counts up
+    again. Sentinels are far above all cuts, or negative if no cut is negative. For a column of the
+    filter, its numbers are the cuts. For a numeric outcome, `notice_sentinels` uses the mean of
+    other numbers.
     """
     own = {key.column for key in plan.keys if key.is_cut}
     apart = {key for keys in plan.tables for key in keys} | {
@@ -182,7 +183,7 @@ def _edges_around(
 ) -> set[Edge]:
     """The edges that separate each likely sentinel of a column from all other numbers.
 
-    With cuts between 0 and 100, further ones separate numbers in per cent.
+    If all cuts are between 0 and 100, further edges separate numbers in per cent.
     """
     largest = max(map(abs, cuts), default=Decimal(0))
     words = plan.missing_numbers(column)
@@ -250,18 +251,17 @@ def plan_to_fit(
 
 
 def described_key(spec: Spec, name: str) -> Key:
-    """The key of a described feature: a number is there or not, any other has its levels."""
+    """The key of a described feature: its levels, or whether there is a number."""
     return Key(name, () if name in spec.similarity.numeric else None)
 
 
 def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
-    """The key of an attribute, or of the classes of an outcome."""
     source = (counted.column.value, counted.is_cut)
     return next(key for key in keys if (key.column, key.is_cut) == source)
 
 
 def feature_key(spec: Spec, feature: Protected) -> Key:
-    """The key of a feature; features of one column are cut at the edges of all of them."""
+    """The key of a feature. If features share a column, the key has the edges of all of them."""
     if not feature.is_cut:
         return Key(feature.column.value)
     same = [other for other in spec.features if other.column.value == feature.column.value]
@@ -270,9 +270,9 @@ def feature_key(spec: Spec, feature: Protected) -> Key:
 
 
 def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key, ...], ...]]:
-    """The keys by which each score gets histograms: those of its groupings, and of the label.
+    """The keys of the histograms of each score: the columns of a grouping, and the label.
 
-    A grouping that another one contains is its roll-up.
+    Only the largest groupings get a histogram, because the others are sums of it.
     """
     if spec.weight is not None:
         return {}
@@ -303,10 +303,10 @@ def _score_keys(spec: Spec, keys: tuple[Key, ...]) -> dict[str, tuple[tuple[Key,
 
 
 def list_amounts(spec: Spec) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
-    """The outcome and the name of each sum that metrics need, its kind, and its columns.
+    """Yields the outcome, the name, the kind and the columns of each sum that metrics need.
 
-    A `number` is summed over the people who have all the columns; so are the `product` of two
-    columns, and the `residual`, the label minus the value.
+    The kind is `number` (the first column), `product` (of two columns) or `residual` (the label
+    minus the value). Each sum is over the people who have a value in all its columns.
     """
     for outcome in spec.outcomes:
         of, label = outcome.name, spec.label
@@ -327,7 +327,7 @@ def list_amounts(spec: Spec) -> Iterator[tuple[str, str, str, tuple[str, ...]]]:
 
 
 def _sum_cells(spec: Spec) -> CellSums:
-    """The sums from which the amounts of all outcomes are made."""
+    """The sums over cells that the amounts of all outcomes are computed from."""
     sums = set[SumName]()
     for *_, kind, columns in list_amounts(spec):
         if kind == "number":
@@ -340,7 +340,7 @@ def _sum_cells(spec: Spec) -> CellSums:
 
 
 def edges_of(threshold: Threshold) -> tuple[Edge, ...]:
-    """The edges at which a threshold turns: `at_least`, `below` at ≥, `above`, `at_most` at >."""
+    """The edges of a threshold: ≥ for `at_least` and `below`, > for `above` and `at_most`."""
     at_or_over = (threshold.at_least, threshold.below)
     beyond = (threshold.above, threshold.at_most)
     return (
@@ -350,7 +350,7 @@ def edges_of(threshold: Threshold) -> tuple[Edge, ...]:
 
 
 def is_positive(outcome: Outcome, passed: Iterable[Edge]) -> bool:
-    """Whether a number that has passed these edges is positive under the outcome's threshold."""
+    """Whether a number above the `passed` edges is positive by the threshold of the outcome."""
     cut, over = outcome.threshold, set(passed)
     if cut is None:
         raise ValueError("the outcome has no threshold")

@@ -1,8 +1,4 @@
-"""Results as plain data: `AuditResult`, `DryRun`, `Verification`, with verdicts and exit codes.
-
-A dry run has no rates, values or verdicts. If the report is to be published, the dry run has only
-what the report will publish.
-"""
+"""Results as plain data: `AuditResult`, `DryRun`, `Verification`, with verdicts and exit codes."""
 
 from __future__ import annotations
 
@@ -49,7 +45,7 @@ SCHEMA_VERSION = "3.0"
 
 
 class Verdict(StrEnum):
-    """The verdict on the whole audit; true if it is a pass."""
+    """The verdict on the whole audit; only `PASS` is true as a condition."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -61,7 +57,7 @@ class Verdict(StrEnum):
 
 
 class Profile(Frozen):
-    """A profile of a spec: the date from which it applies, its source, the `text` of its file."""
+    """A profile of a spec; it applies from its `date`, and `text` is the content of its file."""
 
     name: str
     title: str
@@ -83,13 +79,13 @@ class Profile(Frozen):
 class Provenance(Frozen):
     """The origin of a result, sufficient to repeat the run.
 
-    With `suppress_below` small counts are hidden, and numbers that would reveal them have no value
-    (None). `cluster` is the column of rows that belong together, `clusters` the number of clusters,
-    `sample_strata` the column of the sampling strata. `flags` are the fair ranges that mark
-    comparisons, `draws` is the file of given probabilities, `profiles` are the profiles of the
-    spec, and `settings` the changes of the spec on the command line. `only` are the names that
-    chose the checks, `not_run` the ids of the other checks. `notation` says how CSV files are
-    written.
+    If `suppress_below` is set, smaller counts are hidden, and numbers that would reveal them have
+    no value (None). `cluster` is the column of the clusters (rows that belong together), `clusters`
+    their number, `sample_strata` the column of the sampling strata. `flags` are the fair ranges
+    that mark comparisons, `draws` is the file of given probabilities, `profiles` are the profiles
+    of the spec, and `settings` the changes of the spec on the command line. `only` are the names
+    that chose the checks, `not_run` the ids of the other checks. `notation` is the notation of the
+    CSV files in words.
     """
 
     version: str
@@ -124,12 +120,12 @@ class Provenance(Frozen):
 
 
 class Summary(Frozen):
-    """The outcome of a run in numbers. Each kind of document has the exit code and some of these.
+    """The outcome of a run in numbers; a document has the exit code, and some of the others.
 
-    `checks` are numbers of checks by status, `rates` numbers of compared rates by change, and
-    `exit_codes` numbers of answers by exit code. `not_enough_evidence` is the number of checks over
-    a limit without the evidence that the limit requires, and `evaluable` the number of checks that
-    can be evaluated.
+    `checks` are the numbers of checks by status, `rates` the numbers of compared rates by change,
+    and `exit_codes` the numbers of answers by exit code. `not_enough_evidence` is the number of
+    checks over a limit without the evidence that the limit requires, and `evaluable` the number of
+    checks that can be evaluated.
     """
 
     exit_code: int
@@ -143,11 +139,12 @@ class Summary(Frozen):
 
 @declare_subjects(never="column kind low high blank distinct examples")
 class ColumnReading(Frozen):
-    """The content of a column: its kind, range, blanks and most frequent values.
+    """The content of a column of the data.
 
-    `kind` is text, numbers, dates, or several of them; `low` and `high` are numbers or dates.
-    `blank` is the share of rows without a value. `distinct` is None for numbers that are cut into
-    bins, because their values are not counted.
+    `kind` is text, numbers, dates, or several of them. `low` and `high` are the smallest and the
+    largest number or date. `blank` is the share of rows without a value. `distinct` is the number
+    of different values; None for numbers that are cut into bins, because their values are not
+    counted. `examples` are the most frequent values.
     """
 
     column: str
@@ -173,11 +170,11 @@ class AuditResult(Frozen):
     `earlier` is the baseline, if any. `compared` is the number of comparisons in the scan for
     reversals (None without a scan), and `scanned` its scope (None in a published report).
     `features` describe the people, if the spec asks for it. `model_changes` compares each pair of
-    models; `burdens` are the outcomes with `favourable: false`, and `stages` those of a process.
-    `balance` compares the features of both sides in strata of equal propensity. With
-    `reversals_off` the spec asks for no scan for reversals, so an empty list has no meaning.
+    models. `burdens` are the outcomes with `favourable: false`, and `stages` the outcomes that are
+    stages of a process. `balance` compares the features of both sides of a propensity model. With
+    `reversals_off`, the spec turns off the scan for reversals, so an empty list has no meaning.
     `readings` are the contents of the counted columns. `positives` has the positive value of each
-    outcome in the words of the spec: `label`, `repaid = yes`.
+    outcome in the words of the spec, for example `repaid = yes` for the label.
     """
 
     provenance: Provenance
@@ -215,7 +212,7 @@ class AuditResult(Frozen):
         return f"AuditResult(verdict={self.verdict}, checks: {counted or 'none'})"
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Contradictions between rows: of ids, the baseline, reversals and definitions."""
+        """The contradictions between the ledger, ids, baseline, reversals and definitions."""
         if not isinstance(self.ledger, Ledger) and self.provenance.suppress_below is None:
             yield Unreadable("hides numbers, and the result is not suppressed", "ledger")
         ids: set[str] = set()
@@ -237,7 +234,7 @@ class AuditResult(Frozen):
 
     @property
     def summary(self) -> Annotated[Summary, WRITTEN]:
-        """The verdict in numbers."""
+        """The exit code, the verdict, and the numbers of checks."""
         tally = {str(status): count for status, count in self.tally.items()}
         return Summary(self.exit_code, str(self.verdict), tally, self.not_enough_evidence)
 
@@ -265,7 +262,7 @@ class AuditResult(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if a check failed; inconclusive if one is open; none if there are no checks."""
+        """Fail if a check fails, inconclusive if one is or all are open, none without checks."""
         tally = self.tally
         if not self.findings:
             return Verdict.NONE
@@ -277,7 +274,7 @@ class AuditResult(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """0: pass, or no checks. 1: a check failed or is open. 3: no check could be evaluated."""
+        """0: pass, or no checks. 1: fail or inconclusive. 3: no check could be evaluated."""
         if self.findings and all(map(is_open, self.findings)):
             return NOTHING_EVALUATED
         if self.fail_on is FailOn.NEVER:
@@ -286,7 +283,7 @@ class AuditResult(Frozen):
 
 
 def is_open(finding: Finding) -> bool:
-    """Whether a check could not be evaluated, even if the spec turns that into a warning."""
+    """Whether a check could not be evaluated, even if the spec makes this a warning."""
     warned = (
         finding.status is Status.WARN
         and isinstance(finding.check, Check)
@@ -300,7 +297,7 @@ ResultOrError: TypeAlias = AuditResult | FairauditError
 
 
 class Answer(Frozen):
-    """The result of a spec on one set of data; `data` names the file if each file has a result."""
+    """The result of a spec on some data; `data` is the file, if each file has a separate result."""
 
     spec: str
     data: str | None
@@ -319,12 +316,12 @@ class Answer(Frozen):
 
     @property
     def title(self) -> str:
-        """The spec, and the file if each file has a result."""
+        """The spec, and the file, if each file has a separate result."""
         return self.spec if self.data is None else f"{self.spec} {self.data}"
 
 
 def list_notices(answers: Iterable[Answer]) -> list[Notice]:
-    """The notices on the data of all answers, without repeats."""
+    """The notices on the data of all answers, each once."""
     return list(dict.fromkeys(notice for answer in answers for notice in answer.notices))
 
 
@@ -334,11 +331,12 @@ def exit_code(answers: Iterable[Answer]) -> int:
 
 
 class LevelPreview(Frozen):
-    """A level of the audit: its rows and people, and the levels of the data that it includes.
+    """A level of the audit: its number of people, and the levels of the data that it includes.
 
-    `sources` is empty for a bin of numbers; None among them is a missing value. `role` is positive
-    or negative for a class; for rows outside all groups it says how they are treated. A suppressed
-    `n` has no value (None). `is_rare` marks groups that are too small to compare.
+    `sources` are the levels of the data; None is a missing value. They are empty for a bin of
+    numbers. `role` is positive or negative for a class; for rows outside all groups, it says how
+    they are treated. A suppressed `n` has no value (None). `is_rare` marks groups that are too
+    small to compare.
     """
 
     level: str
@@ -349,7 +347,7 @@ class LevelPreview(Frozen):
 
 
 class ColumnPreview(Frozen):
-    """A column of the spec: its role, the columns it is read from and how, and any levels."""
+    """A column of the spec: its role, the columns of the data (and their `reading`), its levels."""
 
     name: str
     role: str
@@ -359,10 +357,11 @@ class ColumnPreview(Frozen):
 
 
 class GroupingPreview(Frozen):
-    """The known groups of a grouping: their number, how many are compared, and the smallest group.
+    """The groups by the columns `by`: their number, the number of `compared` groups, the smallest.
 
-    `empty` are combinations of levels without people. The smallest group has `n` people with a
-    known outcome `of`. If `n` and `compared` are suppressed, they have no value (None).
+    `empty` is the number of combinations of levels without people. The smallest group has `n`
+    people with a known outcome `of`. If `n` and `compared` are suppressed, they have no value
+    (None).
     """
 
     by: Grouping
@@ -394,7 +393,7 @@ class CheckPreview(Frozen):
 class Cost(Frozen):
     """The cost of the audit: rows and bytes to read, cells to count, and passes over the data.
 
-    `further_passes` are passes before or after the count, with their purpose. Suppressed numbers
+    `further_passes` are the purposes of the passes before and after the count. Suppressed numbers
     have no value (None).
     """
 
@@ -406,10 +405,10 @@ class Cost(Frozen):
 
 
 class DryRun(Frozen):
-    """The plan of a run, without its results; `cost` is None if no data was read.
+    """The plan of a run, without rates, values or verdicts; `cost` is None if no data was read.
 
-    `notation` says how the first file is written, and `readings` what its columns hold. Both are
-    empty if the report is to be published, or if the data is not in files.
+    `notation` is the notation of the first file in words, and `readings` are the contents of its
+    columns. Both are empty if the report is to be published, or if the data is not in files.
     """
 
     spec: str
@@ -425,7 +424,7 @@ class DryRun(Frozen):
 
     @property
     def summary(self) -> Annotated[Summary, WRITTEN]:
-        """The number of checks that can be evaluated, and the exit code."""
+        """The exit code, and the number of checks that can be evaluated."""
         return Summary(self.exit_code, evaluable=self.evaluable)
 
     @property
@@ -435,13 +434,13 @@ class DryRun(Frozen):
 
     @property
     def exit_code(self) -> int:
-        """3 if there are checks and none can be evaluated, as for a run; otherwise 0."""
+        """3 if there are checks but no check can be evaluated, as for a run; otherwise 0."""
         is_open = self.cost is not None and self.checks and not self.evaluable
         return NOTHING_EVALUATED if is_open else 0
 
 
 class TableFault(Frozen):
-    """A number that cannot be true: the rule it breaks, its group and place, and the reason."""
+    """A number that cannot be true: the rule that it breaks, its group and place, and a message."""
 
     rule: str
     place: Place
@@ -450,7 +449,7 @@ class TableFault(Frozen):
 
 
 class UnreadCell(Frozen):
-    """A cell that should hold a count, a rate or a ratio, but is not a number."""
+    """A cell in a column of counts, rates or ratios that is not a number."""
 
     place: Place
     column: str
@@ -458,9 +457,10 @@ class UnreadCell(Frozen):
 
 
 class Verification(Frozen):
-    """Published tables, their number of rows, and the faults in them.
+    """The faults in published tables.
 
-    `unread` are the cells that were not checked, such as `N/A`.
+    `tables` are the names of the tables, `rows` is the number of their rows. `unread` are the cells
+    that were not checked, such as `N/A`.
     """
 
     tables: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""The row types of a report: groups, rates, comparisons, lattice, scores, models."""
+"""The rows of a result: groups, rates, comparisons, subsets of attributes, scores, definitions."""
 
 from __future__ import annotations
 
@@ -31,12 +31,20 @@ from fairaudit.metrics.example import describe_example
 from fairaudit.metrics.terms import ReferencePolicy, Weights
 
 GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
-"""A group (empty for a spread) in a stratum, independent of the order of columns."""
+"""A group and a stratum, without an order of columns.
+
+The group is empty for a spread: a value of all groups together.
+"""
 
 
 def group_key(group: Group, stratum: Group) -> GroupKey:
-    """A group in a stratum, as a key."""
+    """The key of a group in a stratum."""
     return frozenset(group), frozenset(stratum)
+
+
+def _describe_place(group: Group, stratum: Group) -> str:
+    given = f", given {describe_group(stratum)}" if stratum else ""
+    return f"{describe_group(group) or 'everybody'}{given}"
 
 
 @declare_subjects(
@@ -47,7 +55,7 @@ def group_key(group: Group, stratum: Group) -> GroupKey:
     hidden={"standing": Eligibility.SUPPRESSED},
 )
 class GroupRow(Frozen):
-    """A group: its people, its share of the known ones, and their outcomes; None is suppressed."""
+    """A group: its people `n`, their `share` of all known people, and their outcomes (`counts`)."""
 
     of: str
     by: Grouping
@@ -59,8 +67,7 @@ class GroupRow(Frozen):
     standing: Eligibility
 
     def __repr__(self) -> str:
-        stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""
-        return f"GroupRow({describe_group(self.group) or 'everybody'}{stratum}, n={self.n})"
+        return f"GroupRow({_describe_place(self.group, self.stratum)}, n={self.n})"
 
 
 @declare_subjects(
@@ -70,11 +77,11 @@ class GroupRow(Frozen):
     hidden={"estimate": HIDDEN, "standing": Eligibility.SUPPRESSED, "reference": ()},
 )
 class RateRow(Frozen):
-    """A rate of one group, with the reference group of its table.
+    """A rate of one group, compared with the `reference` group by `difference` and `ratio`.
 
     If `difference` and `ratio` are suppressed, they have no value (None). `averaged` are the
-    columns of the strata over which the rate was averaged. Under masked counts, `difference_low`
-    to `ratio_high` are the ends of the ranges of both.
+    columns of the strata over which the rate was averaged. If counts are masked, `difference_low`,
+    `difference_high`, `ratio_low` and `ratio_high` are the ends of the possible ranges.
     """
 
     metric: str
@@ -96,12 +103,11 @@ class RateRow(Frozen):
     ratio_high: Annotated[float | None, RARE] = None
 
     def __repr__(self) -> str:
-        stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""
-        group = describe_group(self.group) or "everybody"
-        return f"RateRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
+        place = _describe_place(self.group, self.stratum)
+        return f"RateRow({self.metric} of {self.of}, {place}: {self.estimate!r})"
 
     def is_favourable(self, burdens: Collection[str]) -> bool | None:
-        """Whether its outcome is a benefit; unknown (None) for a class among several."""
+        """Whether the outcome is a benefit; unknown (None) for a class among several."""
         return None if "class" in self.parameters else self.of not in burdens
 
 
@@ -114,9 +120,9 @@ class RateRow(Frozen):
 class ComparisonRow(Frozen):
     """A comparison of one group with its reference, or of all groups (without a `group`).
 
-    `averaged` are the columns of the strata over which rates were averaged before; a suppressed
-    `takes_part` has no value (None). `flag` says on which side of a fair range the value is, if it
-    is outside.
+    `averaged` are the columns of the strata over which rates were averaged before. `takes_part` is
+    the number of compared groups; if it is suppressed, it has no value (None). If the value is
+    outside a fair range, `flag` says on which side it is.
     """
 
     metric: str
@@ -138,17 +144,14 @@ class ComparisonRow(Frozen):
     flag: Annotated[str | None, RARE] = None
 
     def __repr__(self) -> str:
-        stratum = f", given {describe_group(self.stratum)}" if self.stratum else ""
-        group = (
-            " × ".join(map(names.name, self.by))
-            if self.group is None
-            else describe_group(self.group)
-        )
-        return f"ComparisonRow({self.metric} of {self.of}, {group}{stratum}: {self.estimate!r})"
+        given = f", given {describe_group(self.stratum)}" if self.stratum else ""
+        by = " × ".join(map(names.name, self.by))
+        place = by + given if self.group is None else _describe_place(self.group, self.stratum)
+        return f"ComparisonRow({self.metric} of {self.of}, {place}: {self.estimate!r})"
 
     @property
     def spread(self) -> bool:
-        """Whether it is of all groups together."""
+        """Whether it compares all groups together."""
         return self.group is None
 
 
@@ -159,9 +162,11 @@ class ComparisonRow(Frozen):
     hidden={"estimate": HIDDEN, "first": (), "second": (), "parts": (), "departure": math.nan},
 )
 class LatticeEntry(Frozen):
-    """The worst value of one measure in one subset, its groups, and whether a limit judged it.
+    """The worst value of a comparison in a subset of the attributes, and its groups.
 
-    `set_aside` is the number of groups that are too small to be compared; None if it is suppressed.
+    `spread` says whether the value compares all groups together. `judged` says whether a check has
+    a limit for this subset, `limited` whether a check has a limit for any subset. `set_aside` is
+    the number of groups that are too small to be compared; None if it is suppressed.
     """
 
     metric: str
@@ -188,10 +193,11 @@ class LatticeEntry(Frozen):
     hidden={"entries": (), "appears": ()},
 )
 class LatticeRow(Frozen):
-    """One subset of the protected attributes.
+    """One subset of the protected attributes, with the number of its groups.
 
-    `appears` are the groups where a gap first appears, `tested` says for each outcome how many were
-    looked at for that (each rate of a group counts), None if it is suppressed.
+    `smallest` is the number of people of the smallest group. `appears` are the groups in which a
+    gap first appears. `tested` is, for each outcome, the number of rates of groups that were tested
+    for such a gap; None if it is suppressed.
     """
 
     by: Grouping
@@ -212,13 +218,14 @@ class LatticeRow(Frozen):
     nested="unsmoothed",
 )
 class EpsilonReading(Frozen):
-    """The meaning of ε of the full intersection (Foulds & Pan §3).
+    """The meaning of ε in the groups by all attributes (Foulds & Pan §3).
 
-    `low` and `high` are the ends of its interval, None without an interval. `factor` is e^ε, the
-    largest factor between the expected utilities of two groups, for a non-negative utility of the
-    outcome alone. `twice` is the bound of Theorem 3.2 on every subset. Both hold for the same rows,
-    without excluded groups and without smoothing: `bounds_subsets` says whether this is the case,
-    and `unbounded` why not. `unsmoothed` is ε without pseudo-counts.
+    `low` and `high` are the ends of its interval, None without an interval. `factor` is e^ε: the
+    largest ratio of the expected utilities of two groups, if the utility depends only on the
+    outcome and is not negative. `twice` is 2ε, the bound for every subset of the attributes by
+    Theorem 3.2. The bound holds for the same rows, without excluded groups and smoothing;
+    `bounds_subsets` says whether it holds, and `unbounded` why not. `unsmoothed` is ε without
+    pseudo-counts.
     """
 
     of: str
@@ -244,11 +251,10 @@ class EpsilonReading(Frozen):
 class ScoreRow(Frozen):
     """A score in one group, or of all people.
 
-    `median` gives two numbers that enclose the median; they are equal if its bin holds one value.
+    `median` has two numbers, and the median is between them; they are equal if it is known exactly.
     `auc` has an error of at most `auc_error`, and no value without positives or negatives. `mean`
-    and `deviation` have no value if fixed-point sums are not exact enough. A `suppressed` row only
-    names its group. In a published report `lowest` and `highest` have no value if few people share
-    them.
+    and `deviation` have no value if they would not be exact enough. A `suppressed` row only has its
+    group. In a published report, `lowest` and `highest` have no value if few people have them.
     """
 
     column: str = field(name="score")
@@ -271,9 +277,10 @@ class ScoreRow(Frozen):
     "entropy",
 )
 class FeatureRow(Frozen):
-    """A feature of the people of one group, or of everybody: numbers, or levels.
+    """A feature of the people in one group, or of all people: numbers or levels.
 
-    The median lies between both of its numbers. `entropy` is that of the levels, in bits.
+    The median is between the two numbers in `median`. `levels` is the number of levels, `commonest`
+    the most frequent level, `entropy` the entropy of the levels in bits.
     """
 
     feature: str
@@ -294,7 +301,7 @@ class FeatureRow(Frozen):
 
 @declare_subjects(never="at rate low high people")
 class LocalRate(Frozen):
-    """The selection rate near a value of a numeric attribute, and the weight of people near it."""
+    """The selection rate near the value `at`; `people` is the weight of the people near it."""
 
     at: float
     rate: float
@@ -305,7 +312,7 @@ class LocalRate(Frozen):
 
 @declare_subjects(never="attribute of bandwidth points")
 class LocalRates(Frozen):
-    """How the selection rate runs along a numeric attribute: a smoother, and its band."""
+    """The selection rate along a numeric attribute: a smoothed curve, and its confidence band."""
 
     attribute: str
     of: str
@@ -315,9 +322,9 @@ class LocalRates(Frozen):
 
 @declare_subjects(row="lowest highest n mean_score share low high")
 class Calibration(Frozen):
-    """One bin of a calibration curve: its scores, its people, and the share of positives.
+    """One bin of a calibration curve: its scores, its people, and the `share` of positives.
 
-    `low` and `high` bound that share by Wilson's interval.
+    `low` and `high` are the ends of the Wilson interval of the share.
     """
 
     lowest: float
@@ -331,7 +338,7 @@ class Calibration(Frozen):
 
 @declare_subjects(row="at selected true_positive_rate false_positive_rate")
 class Threshold(Frozen):
-    """The effect of selecting all scores of at least `at`; a rate without people has no value."""
+    """The rates if scores of at least `at` are selected; a rate without people has no value."""
 
     at: float
     selected: float
@@ -345,7 +352,7 @@ class Threshold(Frozen):
     hidden={"calibration": (), "thresholds": (), "suppressed": True},
 )
 class Curve(Frozen):
-    """How a score meets the label in one group, or among everybody; a suppressed one is empty."""
+    """Calibration and thresholds of a score in a group, or of all people; empty if `suppressed`."""
 
     column: str = field(name="score")
     by: Grouping
@@ -362,11 +369,12 @@ class Curve(Frozen):
     "first_value second_value difference low high significance",
 )
 class ModelChange(Frozen):
-    """A rate of the same people by two models: people counted by both, by one, or by neither.
+    """A rate of the same people by two models, `first` and `second`.
 
-    `difference` is the rate of `second` minus that of `first`, with its interval and McNemar's
-    test; `n` is the number of people in the denominator. With survey weights people are not counted
-    individually, and the four counts have no value (None).
+    `n` is the number of people in the denominator. `both`, `first_only`, `second_only` and
+    `neither` are the numbers of people whom the rates of the models count; with survey weights they
+    have no value (None). `difference` is the rate of `second` minus that of `first`, with its
+    interval and McNemar's test.
     """
 
     metric: str
@@ -389,7 +397,7 @@ class ModelChange(Frozen):
     significance: Significance | None
 
     def swapped(self) -> ModelChange:
-        """This change with the two models in the other order."""
+        """The same change with the two models in the other order."""
         return replace(
             self,
             first=self.second,
@@ -442,11 +450,11 @@ _AVERAGED = {
     "reference, the share that is in it",
     Weights.OWN: "for each group, the weight of a stratum is the share of the group that is in it",
 }
-"""The weights of averages in formulas."""
+"""The weights of averages over strata, in words."""
 
 
 def definition(record: Metric | Comparison, *, worked: bool = False) -> Definition:
-    """The words of a record, ready to print; with a worked example only if asked."""
+    """A metric or comparison in words; `worked` adds a worked example."""
     family = FAMILIES[record.family]
     formula = record.formula
     if isinstance(record, Disparity):
@@ -502,16 +510,16 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
 
 
 JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
-"""For each key of a group and stratum: the group, the stratum and the value in the result."""
+"""The group, the stratum and the value of each group in a stratum."""
 _RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
 IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
 """The rows of a result by metric, outcome and columns of groups."""
 _Entry: TypeAlias = tuple[object, ...]
-"""A key that the rows of one entry of a spec share."""
+"""The fields that are equal in all rows of the same entry of a spec."""
 
 
 def index_rows(rates: Iterable[RateRow], comparisons: Iterable[ComparisonRow]) -> IndexedRows:
-    """The rates of judged groups, and the comparisons, by metric, outcome and columns of groups."""
+    """The rates of groups that may be compared, and all comparisons, indexed."""
     rows: dict[_RowsKey, list[RateRow | ComparisonRow]] = {}
     for rate in rates:
         if rate.standing is Eligibility.ELIGIBLE and rate.by:
@@ -522,20 +530,20 @@ def index_rows(rates: Iterable[RateRow], comparisons: Iterable[ComparisonRow]) -
 
 
 def deciding_key(finding: Finding) -> GroupKey:
-    """The group and stratum whose value decides a check; a spread has no group."""
+    """The group and stratum whose value decides a check; the group of a spread is empty."""
     return group_key(() if finding.spread else finding.first, finding.stratum)
 
 
 def find_entries(finding: Finding, rows: IndexedRows) -> dict[_Entry, JudgedValues]:
-    """The values of each entry of the spec that the check may belong to.
+    """The values of each entry of the spec to which the check of a finding may belong.
 
-    It is an entry of its metric, outcome and groups, whose row for the deciding group has the
-    check's value. A result may not list it.
+    The entry has the metric, the outcome and the groups of the check, and the value of the check in
+    the row of the deciding group. The result may have no such entry.
     """
     check, estimate = finding.check, finding.estimate
     if not isinstance(check, Check) or estimate is None:
         return {}
-    # The difference of a rate between two outcomes is in a row of a comparison.
+    # The difference of a rate between two outcomes is a `ComparisonRow`.
     is_rate = isinstance(check.metric, GroupMetric) and check.against is None
     compare = find_comparison_id(check.metric)
     entries: dict[_Entry, dict[GroupKey, tuple[Group, Group, Estimate]]] = {}
@@ -545,7 +553,7 @@ def find_entries(finding: Finding, rows: IndexedRows) -> dict[_Entry, JudgedValu
         if isinstance(row, ComparisonRow):
             given |= {*row.averaged}
             is_of_check = not is_rate and row.compare == compare
-            # Entries may differ in a named reference; other policies may choose another group.
+            # Two entries may name different references; without a name, groups may differ.
             level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
             entry = (*entry, row.compare, row.reference, level, frozenset(row.averaged))
         if is_of_check and given == {*check.given}:
@@ -556,6 +564,6 @@ def find_entries(finding: Finding, rows: IndexedRows) -> dict[_Entry, JudgedValu
     for entry, values in entries.items():
         judged = values.get(decides)
         if judged is not None and judged[2].value == estimate.value:
-            # The estimate of the check also has its exact fraction.
+            # The estimate of the check also has the exact fraction.
             fitting[entry] = {**values, decides: (judged[0], judged[1], estimate)}
     return fitting

@@ -1,1 +1,1 @@
-"""Computations of row metrics on arrays of people, without tables or specs."""
+"""Computations for metrics of individuals, on arrays of people, without tables or specs."""

@@ -1,13 +1,12 @@
-"""Models fitted to features (scikit-learn): propensity, k-means, redlining; strata of them.
+"""Models that are fitted to features by scikit-learn: clusters, propensity, prediction of a group.
 
-k-means: Kamiran, Žliobaitė & Calders (2013), Quantifying explainable discrimination and removing
-illegal discrimination in automated decision making, Knowl Inf Syst 35:613. Propensity: Rosenbaum &
-Rubin (1983), The central role of the propensity score in observational studies for causal effects,
-Biometrika 70:41; for discrimination Calders, Karim, Kamiran, Ali & Zhang (2013), Controlling
-attribute effect in linear regression, ICDM 2013:71.
-
-Feldman, Friedler, Moeller, Scheidegger & Venkatasubramanian (2015), Certifying and removing
-disparate impact, KDD 2015:259, doi:10.1145/2783258.2783311.
+Clusters (k-means): Kamiran, Žliobaitė & Calders (2013), Quantifying explainable discrimination and
+removing illegal discrimination in automated decision making, Knowl Inf Syst 35:613. Propensity:
+Rosenbaum & Rubin (1983), The central role of the propensity score in observational studies for
+causal effects, Biometrika 70:41; for discrimination Calders, Karim, Kamiran, Ali & Zhang (2013),
+Controlling attribute effect in linear regression, ICDM 2013:71. Prediction of a group: Feldman,
+Friedler, Moeller, Scheidegger & Venkatasubramanian (2015), Certifying and removing disparate
+impact, KDD 2015:259, doi:10.1145/2783258.2783311.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from fairaudit.stats.distributions import expit
 class Design(Frozen, eq=False):
     """A matrix [N, D] of the features that vary, and their scales.
 
-    First the standardised numbers, then the indicators of one category after the other.
+    Its columns are the standardised numbers, and then an indicator for each level of categories.
     """
 
     matrix: Floats
@@ -51,7 +50,7 @@ class Design(Frozen, eq=False):
         return not self.matrix.size
 
     def score(self, intercept: float, weights: Floats) -> LinearScore:
-        """The linear score with a weight for each column of the matrix."""
+        """The linear score with these weights of the columns of the matrix."""
         values = [float(weight) for weight in weights]
         start = len(self.scale.numbers)
         slopes, points = tuple(values[:start]), list[tuple[float, ...]]()
@@ -61,10 +60,11 @@ class Design(Frozen, eq=False):
         return LinearScore(float(intercept), slopes, tuple(points))
 
     def measure_balance(self, member: Marks, stratum: Ints) -> Iterator[FeatureBalance]:
-        """How far apart both sides are in each feature, among all people and within strata.
+        """The difference between both sides in each feature, among all people and within strata.
 
-        In standard deviations, of the mean variance of both sides among all people (Austin 2009,
-        Balance diagnostics, Stat Med 28:3083); strata weigh by their people of both sides.
+        The unit is the standard deviation: the root of the mean of both sides' variances among all
+        people (Austin 2009, Balance diagnostics, Stat Med 28:3083). The weight of a stratum is its
+        number of people. The stratum -1 means people without a stratum.
         """
         values = self.matrix
         spread = np.sqrt(
@@ -84,7 +84,7 @@ class Design(Frozen, eq=False):
         names += [category.column for category in scale.categories for _ in category.levels]
         for name in dict.fromkeys(names):
             places = [place for place, other in enumerate(names) if other == name]
-            # For a category the largest of all levels, which may differ before and within strata.
+            # For a category, the largest difference of a level, which may be another within strata.
             largest, largest_within = (
                 float(np.fmax.reduce(gap[places])) for gap in (before, within)
             )
@@ -92,7 +92,9 @@ class Design(Frozen, eq=False):
 
 
 def design(features: Features, indicator: float = 1.0) -> Design:
-    """The design of people who have every feature; features that do not vary are left out.
+    """The design of people who have every feature, without features that do not vary.
+
+    `indicator` is the number for a person with a level.
 
     >>> people = Features(("age",), np.array([[20.0], [40.0]]), ("city",), np.array([[0], [1]]),
     ...                   (("A", "B"),))
@@ -121,7 +123,7 @@ def one_thread() -> AbstractContextManager[object]:
     Raises `UsageError` if scikit-learn is missing.
     """
     try:
-        import sklearn  # noqa: F401  # what the context is for
+        import sklearn  # noqa: F401  # only to find out whether it is installed
         from threadpoolctl import threadpool_limits
     except ImportError as error:
         what = "scikit-learn is not installed"
@@ -130,25 +132,25 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 ALMOST_NONE = 1e-4
-"""A ridge that only keeps weights finite if a feature separates the sides."""
+"""A very small ridge penalty, which keeps weights finite if a feature separates the sides."""
 
 USUAL = 1.0
-"""scikit-learn's ridge, for predictions of people whom the model has not seen."""
+"""The default ridge penalty of scikit-learn, for predictions of other people."""
 
 MOST_STEPS = 500
-"""Most steps of the solver."""
+"""Maximum number of steps of the solver."""
 
 CONVERGED = 1e-6
-"""At the maximum the gradient of the mean log likelihood is 0; up to this it counts as 0."""
+"""Maximum gradient of the mean log likelihood for a solver that converged (0 at the maximum)."""
 
 
 def fit_logistic(
     matrix: Floats, member: Marks, mass: Floats | None, ridge: float
 ) -> tuple[float, Floats] | None:
-    """The intercept and weights with the greatest log likelihood less ridge/2 · Σ weight².
+    """The intercept and weights that maximise log likelihood - ridge/2 · Σ weight².
 
-    None if the solver did not converge. scikit-learn's warnings are ignored: they also report a
-    solver that was replaced by another, which may have converged.
+    None if the solver did not converge. The warnings of scikit-learn are ignored: they also report
+    a first solver that failed, although a second solver may have converged.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -164,17 +166,17 @@ def fit_logistic(
 
 
 _MATCH = 0.5**0.5
-"""The length of an indicator: two people of different levels are at the distance 1."""
+"""The value of an indicator, so that the distance of two different levels is 1."""
 
 _STARTS = 10
 """The number of starts of k-means; the best result is used."""
 
 
 class ClusterFit(Frozen):
-    """Fitted clusters, the largest first, with the people in each.
+    """Fitted clusters, the largest first, with the number of people in each.
 
-    `within` is the within-cluster sum of squares, `explained` the share of the features' variance
-    between clusters. Without a `model` there is a `reason`.
+    `within` is the within-cluster sum of squares, `explained` the share of the variance of the
+    features that is between clusters. Without a `model`, there is a `reason`.
     """
 
     model: ClusterModel | None
@@ -185,7 +187,7 @@ class ClusterFit(Frozen):
 
 
 def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
-    """`k` clusters of people who have every feature; fewer where fewer people differ."""
+    """`k` clusters of people who have every feature, or fewer if there are fewer profiles."""
     features = features.take(features.canonical_order())
     design_matrix = design(features, _MATCH)
     if design_matrix.is_empty:
@@ -211,14 +213,14 @@ def fit_clusters(features: Features, k: int, seed: int) -> ClusterFit:
 
 
 _FEWEST_BINS, _MOST_BINS = 5, 20
-"""The smallest and the largest number of strata if a spec does not give it."""
+"""The smallest and the largest number of strata if a spec does not state it."""
 
 _LEAST = 2
-"""Fewest people of a side: the score of a single person has no range."""
+"""Minimum number of people of a side, because the score of a single person has no range."""
 
 
 class Side(Frozen):
-    """The people of one side, how many have no counterpart, and the range of their scores."""
+    """The number of people of a side, of people without a counterpart, and the range of scores."""
 
     people: int
     without_counterpart: int
@@ -227,9 +229,9 @@ class Side(Frozen):
 
 
 class PropensityFit(Frozen):
-    """A propensity model and the people it was fitted to: the members of a group, and all others.
+    """A propensity model, and its two sides: the members of a group, and all other people.
 
-    Without a `model` there is a `reason`.
+    Without a `model`, there is a `reason`.
     """
 
     model: PropensityModel | None
@@ -240,7 +242,7 @@ class PropensityFit(Frozen):
 
 
 def count_bins(member: Marks) -> int:
-    """How many strata the people allow: the cube root of twice the smaller side, from 5 to 20.
+    """The number of strata: the cube root of twice the smaller side, from 5 to 20.
 
     Five strata leave about a tenth of the confounding for any number of people (Cochran 1968,
     Biometrics 24:295). The bias is smaller than the standard error only if the number of strata
@@ -255,10 +257,10 @@ def count_bins(member: Marks) -> int:
 
 
 def fit_propensity(features: Features, member: Marks, bins: int | None) -> PropensityFit:
-    """The propensity model of `member`, with strata of as many people each.
+    """The propensity model of `member`, with strata of equal numbers of people.
 
-    People whose score is outside the range common to both sides have no counterpart, and are not
-    in any stratum.
+    People whose score is outside the range that both sides share have no counterpart, and no
+    stratum.
     """
     order = features.canonical_order(member.astype(np.int64))
     features, member = features.take(order), member[order]
@@ -295,7 +297,7 @@ def fit_propensity(features: Features, member: Marks, bins: int | None) -> Prope
 def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:
     """The edges of bins with equal numbers of people: the quantiles of the scores.
 
-    Equal edges are joined, and the least score is not an edge: no bin is empty.
+    Equal edges are joined, and the smallest score is not an edge, so no bin is empty.
 
     >>> find_edges(np.array([0.1, 0.2, 0.3, 0.4]), 2)
     (0.2,)
@@ -307,29 +309,30 @@ def find_edges(scores: Floats, bins: int) -> tuple[float, ...]:
 
 
 FOLDS = 5
-"""Each fold is predicted by a model that is fitted to the others."""
+"""Number of parts of the people; a model that is fitted to all other parts predicts each part."""
 
 SEED = 0
-"""The seed that deals people into folds."""
+"""The seed of the random assignment of people to folds."""
 
 INFLATION = 1 + FOLDS / (FOLDS - 1)
-"""Folds share training data, so their errors vary more than independent errors.
+"""The factor of the variance of errors, because the models of the folds share data.
 
-Nadeau & Bengio (2003), Inference for the generalization error, Mach Learn 52:239,
-doi:10.1023/A:1024068626366: 1 + folds · (people predicted / people learned from) times as much.
-Without information in the features the variance is twice as large; the factor here is 2.25.
+It is 1 + folds · (people predicted / people learned from) = 2.25, by Nadeau & Bengio (2003),
+Inference for the generalization error, Mach Learn 52:239, doi:10.1023/A:1024068626366. If the
+features have no information, the true factor is 2.
 """
 
 _TREES = 50
 
 _MOST_LEVELS = 255
-"""Most levels for the trees; the rarest further levels are joined."""
+"""Maximum number of levels for the trees; the rarest levels are joined."""
 
 
 class Errors(NamedTuple):
-    """The shares of both sides' people that a predictor assigns to the other side.
+    """The errors of a predictor, and the number of people of both sides.
 
-    `missed` of the members, `mistaken` of the others, and the number of people of each side.
+    `missed` is the share of members that it assigns to the others, `mistaken` the share of others
+    that it assigns to the members.
     """
 
     missed: float
@@ -339,15 +342,15 @@ class Errors(NamedTuple):
 
 
 def predict_errors(features: Features, member: Marks) -> Errors | None:
-    """The errors of predicting who is a member, each fold from the four others.
+    """The errors of predicting who is a member, each fold by models of the other four folds.
 
-    The predictor is the mean of a logistic regression, which fits additive effects, and
-    gradient-boosted trees, which fit thresholds and interactions; both give the two sides equal
-    weights. None if a side is smaller than the number of folds, no feature varies, or the logistic
-    regression did not converge.
+    The predictor is the mean of a logistic regression, for additive effects, and of
+    gradient-boosted trees, for thresholds and interactions. Both models give the two sides equal
+    weights. None if a side is smaller than the number of folds, if no feature varies, or if the
+    logistic regression did not converge.
     """
     if _describe(features, ~member) < _describe(features, member):
-        # The errors must not depend on which side is called the members.
+        # The errors must be the same if the two sides are exchanged.
         swapped = predict_errors(features, ~member)
         return swapped and Errors(swapped[1], swapped[0], swapped[3], swapped[2])
     order = features.canonical_order(member.astype(np.int64))
@@ -356,7 +359,7 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
     matrix = design(features).matrix
     if min(sides) < FOLDS or not matrix.size:
         return None
-    # Numbers and the ranks of levels by their people.
+    # The numbers, and the rank of each level by its number of people.
     ranks = [np.zeros((len(features), 0))]
     for codes in features.codes.T:
         sizes = np.bincount(codes)
@@ -391,14 +394,14 @@ def predict_errors(features: Features, member: Marks) -> Errors | None:
 
 
 def _describe(features: Features, side: Marks) -> tuple[int, bytes, bytes]:
-    """The number of people of a side, and their features, in a form that can be sorted."""
+    """The number of people of a side and their features, as values that can be compared."""
     people = features.take(side)
     people = people.take(people.canonical_order())
     return len(people), people.numbers.tobytes(), people.codes.tobytes()
 
 
 def deal_folds(member: Marks, seed: int) -> Ints:
-    """A fold for each person: those of a side are shuffled and dealt, so sizes differ by one."""
+    """A random fold for each person; the people of each side are equally distributed to folds."""
     generator = np.random.default_rng(seed)
     folds = np.zeros(len(member), dtype=np.int64)
     for side in (member, ~member):

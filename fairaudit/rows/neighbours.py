@@ -1,8 +1,8 @@
-"""Nearest-neighbour search among people, with ties: places and distances (k-d trees).
+"""Nearest-neighbour search among people, with ties (k-d trees).
 
-The distance of two people is √(Σ (difference in standard deviations)² + categories that differ):
-a category that differs counts as much as a difference of one standard deviation. People who are
-equal in every feature are one profile, so that many equal people cost no more than one.
+The distance of two people is √(Σ (difference in standard deviations)² + number of categories that
+differ). So a different category is as far as a difference of one standard deviation. People who are
+equal in every feature are one profile, so equal people need no additional time.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class Points(Frozen, eq=False):
 
 
 class Space(Frozen, eq=False):
-    """The profile of each of [N] people, and the points of profiles.
+    """The number of the profile of each of [N] people, and the data for the points of profiles.
 
-    `person` [P] is one person of each profile, whose `numbers` and `codes` are the features that
-    vary; `scales` are the least value and the standard deviation of each number. `constant`
-    features do not vary and are ignored.
+    `person` [P] is the index of one person of each profile. `numbers` and `codes` are the features
+    of all people that vary; `constant` features do not vary and are ignored. `scales` are the
+    smallest value and the standard deviation of each number.
     """
 
     profile: Ints
@@ -81,7 +81,7 @@ def locate(features: Features) -> Space:
 
 
 def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
-    """The profiles of people divided by one more feature, and one person of each.
+    """The profiles after they were split by the `codes` of one more feature; one person of each.
 
     >>> split_profiles(np.array([0, 0, 0]), np.array([0, 1, 0]))[0].tolist()
     [0, 1, 0]
@@ -92,14 +92,14 @@ def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
 
 
 def square_gaps(numbers: Floats, others: Floats) -> Floats:
-    """The squared distances of points by their numbers alone, without categories."""
-    from scipy.spatial.distance import cdist  # SciPy waits until it is called
+    """The squared distances between points by numbers only, without categories."""
+    from scipy.spatial.distance import cdist  # imported at the first use
 
     return np.asarray(cdist(numbers, others, "sqeuclidean"), dtype=np.float64)
 
 
 def count_differing(points: Points, others: Points) -> Ints:
-    """The number of categories in which each of the points differs from each of the others."""
+    """The number of categories that differ between each point and each of `others`."""
     differing = np.zeros((len(points), len(others)), dtype=np.int64)
     for column, other in zip(points.codes.T, others.codes.T, strict=True):
         differing += column[:, None] != other
@@ -110,20 +110,20 @@ _FEW = 2**14
 """Maximum number of points for which all distances are computed, without trees."""
 
 _LEAST_IN_TREE = 2048
-"""Minimum number of points of a combination that gets a tree."""
+"""Minimum number of points with the same categories for a tree of these points."""
 
 _LEAST_AT_ONCE = 1024
-"""Minimum number of points to examine before the search checks whether it has finished."""
+"""Minimum number of points in one step of a search."""
 
 _MOST_DISTANCES = 2**20
 """Maximum number of distances in memory at a time."""
 
 _MANY = 256
-"""Minimum number of searched points for which a tree is searched on all cores."""
+"""Minimum number of points whose neighbours are searched for a search on all cores."""
 
 
 class _Step(NamedTuple):
-    """Combinations that are searched together, and in how many categories each differs."""
+    """Combinations that are searched together, and their numbers of categories that differ."""
 
     combinations: Ints
     differing: Ints
@@ -137,13 +137,13 @@ class _Step(NamedTuple):
 
 
 class NearestPoints:
-    """Points sorted by their combination of categories, to search for the nearest of them.
+    """Points sorted by their combination of categories, to search for the nearest points.
 
-    Points that differ in h categories are at least √h apart. So the search begins with points of
-    the same combination, then examines points that differ in one category, and so on, until the
-    next are farther away than those found. Large combinations have a k-d tree of their numbers.
-    `order` holds the places of the sorted points, `numbers` their numbers, and `starts` the place
-    where each combination begins in both.
+    The distance of points that differ in h categories is at least √h. So the search begins with
+    points of the same combination, continues with points that differ in one category, and so on,
+    until all other points are farther than the points found. Large combinations have a k-d tree of
+    their numbers. `order` are the indexes of the sorted points, `numbers` their numbers. `starts`
+    is where each combination begins in both.
     """
 
     def __init__(self, points: Points) -> None:
@@ -155,11 +155,10 @@ class NearestPoints:
         self._trees = dict[int, Any]()
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The squared distances and places of the `most` nearest to each point, nearest first."""
+        """The squared distances and indexes of the `most` nearest to each point, nearest first."""
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
-        if len(self.order) <= _FEW:
-            # All distances are computed.
+        if len(self.order) <= _FEW:  # compute all distances
             own = np.repeat(np.arange(len(self.combinations)), np.diff(self.starts))
             block = max(_MOST_DISTANCES // len(self.order), 1)
             for start in range(0, len(points), block):
@@ -186,7 +185,7 @@ class NearestPoints:
         return squares, places
 
     def list_within(self, point: Points, square: float) -> Ints:
-        """The places of all points within a squared distance of one point."""
+        """The indexes of all points within a squared distance of one point."""
         places = [np.zeros(0, dtype=np.int64)]
         for step in self._list_steps(point):
             near, _ = step.split(step.differing <= square)
@@ -201,7 +200,7 @@ class NearestPoints:
         return np.sort(np.concatenate(places))
 
     def _list_steps(self, point: Points) -> Iterator[_Step]:
-        """The combinations in steps, those that differ least from a point first."""
+        """The combinations in steps, by increasing number of categories that differ."""
         differing = count_differing(point, self.combinations)[0]
         order = np.argsort(differing, kind="stable")
         differing = differing[order]
@@ -210,7 +209,7 @@ class NearestPoints:
         while start < len(order):
             enough = (seen[start - 1] if start else 0) + _LEAST_AT_ONCE
             last = min(int(np.searchsorted(seen, enough)), len(order) - 1)
-            # Combinations that differ in the same number of categories stay in one step.
+            # Combinations with the same number of differing categories are in the same step.
             end = int(np.searchsorted(differing, differing[last], side="right"))
             yield _Step(order[start:end], differing[start:end])
             start = end
@@ -220,7 +219,7 @@ class NearestPoints:
         return np.asarray(sizes >= _LEAST_IN_TREE)
 
     def _search(self, numbers: Floats, step: _Step, known: Floats) -> Iterator[tuple[Floats, Ints]]:
-        """Points of a step that may be nearer than those known: squared distances and places."""
+        """The squared distances and indexes of points that may be nearer than the known ones."""
         large, small = step.split(self._is_large(step))
         limit, most = known[:, -1], known.shape[1]
         for combination, differing in zip(*large, strict=True):
@@ -232,14 +231,14 @@ class NearestPoints:
                 distance_upper_bound=bound,
                 workers=-1 if len(numbers) >= _MANY else 1,
             )
-            # If fewer points are within the bound, the others have infinite distances.
+            # For missing points within the bound, the tree returns infinite distances.
             yield distance**2 + differing, rows[np.minimum(link, len(rows) - 1)]
         for squares, rows in self._measure(numbers, small, limit):
             yield squares, np.broadcast_to(rows, squares.shape)
 
     def _find_tree(self, combination: int) -> tuple[Any, Ints]:
-        """The k-d tree of a combination, and the places of its points."""
-        from scipy.spatial import cKDTree  # SciPy waits until it is called
+        """The k-d tree of a combination, and the indexes of its points."""
+        from scipy.spatial import cKDTree  # imported at the first use
 
         part = slice(self.starts[combination], self.starts[combination + 1])
         if combination not in self._trees:
@@ -249,7 +248,7 @@ class NearestPoints:
     def _measure(
         self, numbers: Floats, step: _Step, limit: Floats
     ) -> Iterator[tuple[Floats, Ints]]:
-        """The squared distances to points of a step that are within a limit, and their places."""
+        """The squared distances and indexes of points in a step that are within `limit`."""
         starts, ends = self.starts[step.combinations], self.starts[step.combinations + 1]
         seen = np.cumsum(ends - starts)
         block = max(_MOST_DISTANCES // len(numbers), 1)
@@ -268,7 +267,7 @@ class NearestPoints:
 
 
 def _combine(points: Points) -> tuple[Ints, Ints]:
-    """The combination of categories of each point, and one point of each combination."""
+    """The number of the combination of categories of each point, and one point of each."""
     combination, first = np.zeros(len(points), dtype=np.int64), np.arange(min(len(points), 1))
     for codes in points.codes.T:
         combination, first = split_profiles(combination, codes)
@@ -278,7 +277,7 @@ def _combine(points: Points) -> tuple[Ints, Ints]:
 def _keep_nearest(
     squares: Floats, places: Ints, other_squares: Floats, other_places: Ints
 ) -> tuple[Floats, Ints]:
-    """The nearest of the known points and others, as many as are known."""
+    """The nearest points among the known and other points; their number stays the same."""
     most = squares.shape[1]
     if other_squares.shape[1] > most:
         near = np.argpartition(other_squares, most - 1, axis=1)[:, :most]
@@ -291,23 +290,24 @@ def _keep_nearest(
 
 
 _SAME = 1e-9
-"""Relative difference below which distances count as equal, because of rounding."""
+"""Maximum relative difference of distances that count as equal, because of rounding."""
 
 _CHUNK = 4096
 _MOST_HELD = 2
-"""Maximum size of all remembered searches together, as a multiple of the number of people."""
+"""Maximum number of base profiles in all remembered searches, as a multiple of all profiles."""
 
 MOST_LINKS = 2 * 10**7
-"""Maximum number of neighbours in memory."""
+"""Maximum number of neighbours (links) in memory."""
 
 
 class Neighbours:
-    """The neighbours of people among the people in `base`, searched when they are needed.
+    """The k nearest neighbours of people among the people in `base`, searched when needed.
 
-    `among` [U] are the profiles of the base, `people` the number of people with each. `row` is the
-    row of each profile that has been searched, or -1. Row r of `links` begins at `starts[r]`. It
-    holds the places in `among` of the profiles within the distance of the k-th neighbour. `sizes`
-    are the numbers of neighbours; with `without_self` people do not count as their own neighbours.
+    `among` [U] are the profiles of the base, `people` their numbers of people. `row` is the number
+    of the row of each profile, or -1 if it was not searched yet. Row r begins at `starts[r]` in
+    `links`. It has the indexes in `among` of the profiles up to the distance of the k-th neighbour,
+    and `sizes[r]` is the number of their people. With `without_self`, people are not their own
+    neighbours.
     """
 
     def __init__(
@@ -327,7 +327,7 @@ class Neighbours:
         return len(self.base) >= self.k + self.without_self
 
     def search(self, people: Ints) -> Ints:
-        """Searches the neighbours of people until memory is full; returns the people searched."""
+        """Searches the neighbours of people; returns the people up to the limit of memory."""
         of_people = self.space.profile[people]
         new, first = np.unique(of_people[self.row[of_people] < 0], return_index=True)
         new, start = new[np.argsort(first)], 0
@@ -344,7 +344,7 @@ class Neighbours:
             reached = np.argmax(np.cumsum(counts, axis=1) >= self.k, axis=1)
             limit = (squares[np.arange(len(points)), reached] ** 0.5 * (1 + _SAME) + _SAME**2) ** 2
             within = squares <= limit[:, None]
-            # If even the last point found is within the limit, more points may be.
+            # If the last point found is within the limit, there may be more such points.
             may_miss = within[:, -1] & (most < len(self.among))
             links_of, room = list[Ints](), MOST_LINKS - len(self.links)
             for place in range(len(points)):
@@ -360,8 +360,7 @@ class Neighbours:
             profiles = profiles[: len(links_of)]
             lengths = np.array([len(links) for links in links_of])
             links = np.concatenate(links_of)
-            # People in the base are found as their own neighbours, at distance 0.
-            own = np.isin(profiles, self.among)
+            own = np.isin(profiles, self.among)  # people found as their own neighbours
             sizes = np.add.reduceat(self.people[links], np.cumsum([0, *lengths[:-1]]))
             self.row[profiles] = np.arange(len(profiles)) + len(self.sizes)
             self.starts = np.concatenate([self.starts, self.starts[-1] + np.cumsum(lengths)])
@@ -381,7 +380,7 @@ class Neighbours:
         return np.asarray((of_rows[rows] - own) / self.sizes[rows])
 
     def sum_by_neighbour(self, rows: Ints, values: Floats) -> Floats:
-        """For each profile [U], the sum of the `values` whose `rows` list it as a neighbour."""
+        """The sum of `values` for each profile [U], over the `rows` that have it as a neighbour."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))
         repeated = np.repeat(per_row, np.diff(self.starts))
         return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)
@@ -393,7 +392,7 @@ def _remember(features: Features) -> dict[tuple[bytes, int, bool], Neighbours]: 
 
 
 def find_neighbours(features: Features, base: Ints, k: int, *, without_self: bool) -> Neighbours:
-    """The neighbours of people among `base`; the latest searches are remembered."""
+    """The neighbours of people among `base`; the latest searches are kept."""
     known, digest = _remember(features), blake2b(base.tobytes(), digest_size=16).digest()
     search = known.pop((digest, k, without_self), None)
     if search is None:

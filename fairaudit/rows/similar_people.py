@@ -1,9 +1,10 @@
-"""People compared with similar people: consistency, situation testing, twins, Lipschitz; variance.
+"""Comparisons of similar people: consistency, situation testing, twins, steepest pairs.
 
-Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing, KDD,
-doi:10.1145/2020408.2020488; Žliobaitė (2017), Data Min Knowl Disc 31:1060, §3.4.1 and §2.
-
-Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness through awareness, ITCS, arXiv:1104.3913.
+Situation testing: Luong, Ruggieri & Turini (2011), k-NN as an implementation of situation testing,
+KDD, doi:10.1145/2020408.2020488. Twins are people who are equal in every feature: Žliobaitė (2017),
+Data Min Knowl Disc 31:1060, §3.4.1 and §2. Pairs with a large gap of scores for their distance
+(Lipschitz condition): Dwork, Hardt, Pitassi, Reingold & Zemel (2012), Fairness through awareness,
+ITCS, arXiv:1104.3913.
 """
 
 from __future__ import annotations
@@ -36,23 +37,24 @@ class Mean(NamedTuple):
 NOTHING = Mean(np.nan, np.nan, 0)
 
 LEAST = 8
-"""Fewest people for a variance: with fewer, 95 % intervals of twins cover only 0.90-0.93."""
+"""Minimum number of people for a variance: with fewer, 95 % intervals of twins cover 90 to 93 %."""
 
 NO_VARIANCE = 1e-18
-"""Largest variance that is only rounding; such a value has no interval."""
+"""Maximum variance that is only a rounding error; a value with such a variance has no interval."""
 
 
 def estimate_variance(influence: Floats, people: int, n: Ints | None = None) -> float:
-    """The variance of a mean by the influence of each person, with the small-sample factor."""
+    """The variance of a mean from the influence of each person; NaN below `LEAST` people."""
     squares = influence**2 if n is None else n * influence**2
     return float(squares.sum()) * people / (people - 1) if people >= LEAST else np.nan
 
 
 def add_sampling(variance: float, profile: Ints, influence: Floats, share: float) -> float:
-    """The variance of a number of all people if only a share of the profiles is known.
+    """The variance of a number if only a share of the profiles was read.
 
-    The variance over people is reduced to all people; the choice of profiles adds the variance of a
-    ratio under Poisson sampling (Särndal, Swensson & Wretman 1992, §5.6), by the influence of each.
+    The given variance of the people who were read becomes the variance of all people. The sampling
+    of profiles adds the variance of a ratio under Poisson sampling (Särndal, Swensson & Wretman
+    1992, §5.6), from the influence of each person.
     """
     if share >= 1:
         return variance
@@ -60,16 +62,16 @@ def add_sampling(variance: float, profile: Ints, influence: Floats, share: float
 
 
 LEAST_PROFILES = 30
-"""Fewest profiles of a sample for a number that represents the others."""
+"""Minimum number of profiles in a sample of profiles for a number that represents all profiles."""
 
 
-def tells_too_little(profile: Ints, share: float) -> bool:
-    """Whether only a share of the profiles is known, and too few to represent the others."""
+def has_few_profiles(profile: Ints, share: float) -> bool:
+    """Whether only a share of the profiles was read, with too few profiles to represent all."""
     return share < 1 and len(np.unique(profile)) < LEAST_PROFILES
 
 
 def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
-    """Student's quantile over the normal one: a variance of few people is itself uncertain."""
+    """The t quantile / the normal quantile, which widens intervals if `n` people are few."""
     freedom = np.maximum(np.asarray(n, dtype=np.float64) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = t_critical(freedom, alpha) / normal_critical(alpha)
@@ -77,16 +79,16 @@ def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
 
 
 SAME = 1e-9
-"""Rounding error up to which a gap reaches the threshold: 3/5 - 1/5 is 2/5."""
+"""Tolerance of rounding errors when a gap is compared with a threshold: 3/5 - 1/5 is 2/5."""
 
 
 def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
-    """One minus the mean distance of an outcome from the mean of its neighbours', and its variance.
+    """1 - the mean of |outcome of a person - mean outcome of the neighbours|, and its variance.
 
-    Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML, as `yNN`. The
-    variance is the infinitesimal jackknife over people, with fixed neighbours: in a bootstrap
-    people would be neighbours of their copies. Each person has two influences: through the own
-    distance, and through the distances of neighbours.
+    It is `yNN` in Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML.
+    The variance is the infinitesimal jackknife over people, with fixed neighbours; in a bootstrap,
+    people would be neighbours of their copies. A person has an influence through the own
+    outcome, and through the means of the people who have this person as a neighbour.
     """
     if not len(people) or not neighbours.has_enough_people:
         return NOTHING
@@ -95,7 +97,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
     size, among = neighbours.sizes[rows], neighbours.mean_of(outcome, people)
     distance = np.abs(outcome[people] - among)
     mean = float(distance.mean())
-    # The change of a distance by a neighbour's outcome (0 or 1), against the other neighbours.
+    # The change of a person's distance by one neighbour with the outcome 0 or 1.
     either = np.array([[0.0], [1.0]])
     with np.errstate(divide="ignore", invalid="ignore"):
         others = np.where(size > 1, (among * size - either) / (size - 1), 0.5)
@@ -114,9 +116,9 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
 def neighbour_gaps(
     features: Features, outcome: Floats, people: Ints, members: Ints, others: Ints, k: int
 ) -> Floats:
-    """The rate of neighbours among `others` minus that among `members`, for each of some `people`.
+    """The mean outcome of the k nearest `others` minus that of the k nearest `members`, by person.
 
-    People are not their own neighbours. The result is empty if a side has fewer than k people.
+    People are not their own neighbours. The result is empty if a side has too few people.
     """
     own = find_neighbours(features, members, k, without_self=True)
     other = find_neighbours(features, others, k, without_self=False)
@@ -127,7 +129,7 @@ def neighbour_gaps(
 
 
 class Twins(NamedTuple):
-    """People of two sides who are equal in every feature to a person of the other side."""
+    """People of two sides who have a twin (an equal person on the other side); their profiles."""
 
     members: Ints
     others: Ints
@@ -135,7 +137,7 @@ class Twins(NamedTuple):
 
 
 def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
-    """The members with a twin among `others`, these twins, and their profiles."""
+    """The members who have a twin among `others`, these twins, and their profiles."""
     profile = locate(features).profile
     shared = np.intersect1d(profile[members], profile[others])
     matched, matching = (side[np.isin(profile[side], shared)] for side in (members, others))
@@ -143,9 +145,9 @@ def find_twins(features: Features, members: Ints, others: Ints) -> Twins:
 
 
 class TwinRates(NamedTuple):
-    """The mean outcomes of people with a twin, and of their twins, and the difference.
+    """The mean outcome of members who have a twin, that of their twins, and the difference.
 
-    `n` of `twins` is the number of people who are a twin, `n` of `gap` that of the smaller side.
+    `n` of `gap` is the number of people of the smaller side.
     """
 
     own: Mean = NOTHING
@@ -153,7 +155,7 @@ class TwinRates(NamedTuple):
     gap: Mean = NOTHING
 
 
-def compare_twins(  # two sides, their outcomes and how many they are
+def compare_twins(
     features: Features,
     outcome: Floats,
     members: Ints,
@@ -161,13 +163,13 @@ def compare_twins(  # two sides, their outcomes and how many they are
     n: Ints | None = None,
     share: float = 1.0,
 ) -> TwinRates:
-    """The rates of members who have a twin among `others`, equal in every feature.
+    """The mean outcomes of members who have a twin among `others`, and of their twins.
 
-    All are means over the members. Each entry represents `n` people (1); `share` is the known share
-    of the profiles. The variance of the gap is over the people of both sides.
+    Both are means over the members. Each entry represents `n` people (1 by default); `share` is the
+    share of the profiles that were read. The variance of the gap is over the people of both sides.
     """
     members, others, shared = find_twins(features, members, others)
-    if not len(members) or tells_too_little(shared, share):
+    if not len(members) or has_few_profiles(shared, share):
         return TwinRates()
     n = np.ones(len(outcome), dtype=np.int64) if n is None else n
     profile, (mass, others_mass) = locate(features).profile, (n[members], n[others])
@@ -182,7 +184,7 @@ def compare_twins(  # two sides, their outcomes and how many they are
     value, variance = float((mass * gaps).sum()) / people, np.nan
     fewest = min(people, other_people)
     if fewest >= LEAST:
-        # A single twin has no spread: its expected outcome is the own rate plus the mean gap.
+        # A single twin has no variance; its expected outcome is the members' rate + the mean gap.
         expected = np.where(crowd > 1, twins, rate + value)
         spread = np.where(crowd > 1, crowd / np.maximum(crowd - 1, 1), 1.0)
         pulls = (outcome[others] - expected[other]) ** 2 * (size**2 * spread / crowd**2)[other]
@@ -194,7 +196,7 @@ def compare_twins(  # two sides, their outcomes and how many they are
 
 
 MOST_IN_PAIRS = 2_000
-"""Most people of whom all pairs are compared; more people are sampled."""
+"""Maximum number of people of whom all pairs are compared; of more people, a sample is used."""
 
 _SAME = 1e-9
 _CHUNK = 200
@@ -207,10 +209,10 @@ def differing_pairs(
     share: float = 1.0,
     group: Ints | None = None,
 ) -> Mean:
-    """The share of pairs of equal people whose outcomes differ, and its variance over people.
+    """The share of pairs of equal people with different outcomes, and its variance over people.
 
-    Each entry represents `n` people (1); `share` is the known share of the profiles. With `group`
-    only pairs of people from different groups count.
+    Each entry represents `n` people (1 by default); `share` is the share of the profiles that were
+    read. With `group`, only pairs of people from different groups count.
 
     >>> differing_pairs(np.array([0, 0, 0, 1]), np.array([1.0, 0.0, 0.0, 1.0])).value
     0.6666666666666666
@@ -228,10 +230,10 @@ def differing_pairs(
     positives = np.bincount(profile, n * outcome)[profile] - own_positives
     differing = np.where(outcome > 0, others - positives, positives)
     total = float((n * others).sum())
-    if not total or tells_too_little(profile[others > 0], share):
+    if not total or has_few_profiles(profile[others > 0], share):
         return NOTHING
     value = float((n * differing).sum()) / total
-    # Each pair is counted for both people, so one person changes the sums twice.
+    # Each pair is counted for both people, so a person changes the sums twice.
     influence: Floats = 2 * (differing - value * others) / total
     people = int(n[others > 0].sum())
     variance = estimate_variance(influence, people, n)
@@ -243,19 +245,19 @@ def differing_pairs(
 
 
 def pair_variance(pairs: Floats | Ints, differing: Floats | Ints) -> float:
-    """The variance from pairs in addition to the variance from people, summed over profiles.
+    """The part of the variance of a share of pairs that the influence of people does not include.
 
     `pairs` and `differing` are counts for each profile, with each pair counted twice. If half of
-    the people of a profile are positive, no single person changes the share, and this is the whole
-    variance (Hoeffding 1948, A class of statistics with asymptotically normal distribution, Ann
-    Math Stat 19:293, §5).
+    the people of a profile are positive, the influence of each person is 0, and this part is the
+    whole variance (Hoeffding 1948, A class of statistics with asymptotically normal distribution,
+    Ann Math Stat 19:293, §5).
     """
     share = np.divide(differing, pairs, out=np.zeros(len(pairs)), where=pairs > 0)
     return float(2 * (pairs * share * (1 - share)).sum()) / float(pairs.sum()) ** 2
 
 
 class SteepestPair(NamedTuple):
-    """The pair with the largest ratio of score gap to distance: both places, ratio and gap."""
+    """The pair with the largest ratio of gap of scores to distance: both people, ratio and gap."""
 
     first: int
     second: int
@@ -264,7 +266,7 @@ class SteepestPair(NamedTuple):
 
 
 def choose_people(places: Ints, members: Ints) -> Ints:
-    """The members whose pairs are compared: all, or a sample by a hash of their places."""
+    """The members whose pairs are compared: all, or a sample by the hash of their ranks."""
     if len(members) <= MOST_IN_PAIRS:
         return members
     order = np.argsort(hash_rows(places[members], PAIRS_SEED), kind="stable")
@@ -290,9 +292,9 @@ def steep_pairs(features: Features, score: Floats, people: Ints, slope: float) -
 
 
 def find_steepest_pair(features: Features, score: Floats, people: Ints) -> SteepestPair | None:
-    """The pair with the largest ratio of the scores' gap to the distance; infinite at distance 0.
+    """The pair with the largest ratio of gap of scores to distance; None if all gaps are 0.
 
-    Ties: the largest gap.
+    The ratio is infinite at distance 0. Among equal ratios, the pair with the largest gap is used.
     """
     best: SteepestPair | None = None
     for start, gap, distance in _pairs(features, score, people):
@@ -308,7 +310,7 @@ def find_steepest_pair(features: Features, score: Floats, people: Ints) -> Steep
 
 
 def _pairs(features: Features, score: Floats, people: Ints) -> Iterator[tuple[int, Floats, Floats]]:
-    """The gaps of scores and the distances of features, of some people at a time and all people."""
+    """Gaps of scores and distances of a chunk of people, from index `start` on, to all people."""
     space = locate(features)
     points, values = space.points(space.profile[people]), score[people]
     for start in range(0, len(people), _CHUNK):

@@ -271,9 +271,9 @@ LIMITED = {**SPEC, "metrics": [{"metric": "demographic_parity_ratio", "fail": {"
         ("x > 9007199254740993.0", "too large"),
         ("x > 1e16", "too large"),
         ("x > '18'", "is a text.*write 18, without quotes"),
-        ("x > 18 -- grown up", "no comments"),
-        ("x > 5--3", "no comments"),
-        ("x > /* all */ 18", "no comments"),
+        ("x > 18 -- grown up", "cannot contain comments"),
+        ("x > 5--3", "cannot contain comments"),
+        ("x > /* all */ 18", "cannot contain comments"),
         ("x = null", "is null"),
         *(
             (rule, "an empty cell is null; write `x is not null`")

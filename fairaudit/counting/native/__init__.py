@@ -1,8 +1,9 @@
-"""Counting CSV and Parquet with the C kernel: tables of cells that it fills, with exact sums."""
+"""Counting of CSV and Parquet with the C kernel: the tables of cells that the kernel fills."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -13,21 +14,22 @@ from fairaudit.counting.counts import RawWeights, check_people
 from fairaudit.counting.plan import Plan
 
 Words: TypeAlias = NDArray[np.uint64]
-"""The counts of a thread, as the kernel keeps them."""
+"""The counts of a thread in the form of the kernel: 64-bit words for each cell."""
 
 _HALF = np.uint64(32)
 _ROW_BIT = np.uint64(36)
-"""The place of the rows of a cell in its second word."""
+"""The first bit of the number of rows in the second word of a cell."""
 
 
 class NotServed(Exception):
-    """This file is for another route."""
+    """The kernel cannot count this file; another route must."""
 
 
 class CellTable:
-    """The number of rows in each cell, and sums of 128 bits in two halves each.
+    """The number of rows in each cell, and two sums of 128 bits, each as two words of 64 bits.
 
-    They are sums of weights and of their squares, or of people, by lower and upper 32 bits.
+    The sums are those of weights and of their squares. For counts of people, they are the sums of
+    the lower and of the upper 32 bits of the counts.
     """
 
     def __init__(self, size: int, *, has_sums: bool) -> None:
@@ -36,13 +38,13 @@ class CellTable:
         self.largest = self.error = 0.0
 
     def empty_words(self) -> Words:
-        """The array to which the kernel adds: for each cell its rows, or four words with sums."""
+        """An empty array for the kernel: one word (rows) for each cell, or four with sums."""
         return np.zeros((len(self.rows), 4 if len(self.sums) else 1), dtype=np.uint64)
 
     def add_words(self, words: Words) -> None:
-        """Adds up to 2^27 rows that the kernel added to words.
+        """Adds the counts of at most 2^27 rows.
 
-        With sums, the second word has the rows above the upper half of the first sum.
+        With sums, the second word has the number of rows and a part of the first sum.
         """
         if not len(self.sums):
             self.rows += words[:, 0].astype(np.int64)
@@ -52,7 +54,7 @@ class CellTable:
         self.rows[cells] += (words[:, 1] >> _ROW_BIT).astype(np.int64)
         words[:, 1] &= (np.uint64(1) << _ROW_BIT) - np.uint64(1)
         sums, lower, upper = self.sums[cells], words[:, ::2], words[:, 1::2]
-        # What does not fit the lower 64 bits is carried, from either of two additions.
+        # Each of the two additions of lower words may overflow, which carries 1 to the upper word.
         low = lower + (upper << _HALF)
         total = sums[:, :, 0] + low
         carries = (low < lower).astype(np.uint64) + (total < low)
@@ -61,12 +63,12 @@ class CellTable:
         self.sums[cells] = sums
 
     def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
-        """Adds up to 2^30 cells with their sums, each to the cell of this table at its index."""
+        """Adds at most 2^30 cells with their sums; `index` is the cell of this table for each."""
         np.add.at(self.rows, index, rows)
         if not len(self.sums):
             return
         half, mask = _HALF, np.uint64(2**32 - 1)
-        # By halves no sum passes its 64 bits; what is above a half is carried.
+        # Sums of 32-bit halves do not overflow 64 bits; the upper bits are then carried.
         halves = np.stack([self.sums & mask, self.sums >> half], axis=-1)
         np.add.at(halves, index, np.stack([sums & mask, sums >> half], axis=-1))
         halves = halves.reshape(-1, 2, 4)
@@ -75,7 +77,7 @@ class CellTable:
         self.sums = (halves[:, :, ::2] & mask) | (halves[:, :, 1::2] << half)
 
     def exact_sums(self, cells: Ints, number: int) -> list[int]:
-        """One of the sums of cells, as Python's integers."""
+        """The first or second sum of cells, as Python integers."""
         low, high = self.sums[cells, number].T
         if not high.any():
             return cast("list[int]", low.tolist())
@@ -101,7 +103,7 @@ class CellTable:
 
 
 class Cells(NamedTuple):
-    """A table by the keys of those numbers: how far apart the cells of two levels are, and sums."""
+    """A table by some keys; strides are the distances of the cells of consecutive levels."""
 
     keys: Sequence[int]
     sizes: Sequence[int]
@@ -112,22 +114,19 @@ class Cells(NamedTuple):
     def empty(
         cls, keys: Sequence[int], lengths: Sequence[int], most: int, *, has_sums: bool
     ) -> Cells:
-        """No rows yet, by the number of levels of each key.
+        """An empty table; `lengths` are the numbers of levels of all keys.
 
-        Raises `NotServed` for more cells than `most`, or for none.
+        Raises `NotServed` for more cells than `most`, or for no cell.
         """
         sizes = [lengths[number] for number in keys]
-        strides: list[int] = []
-        size = 1
-        # As `unravel_index` has it, the last key changes fastest.
-        for number in reversed(sizes):
-            strides.insert(0, size)
-            size *= number
+        # As in `np.unravel_index`, the last key varies fastest.
+        strides = [prod(sizes[place + 1 :]) for place in range(len(sizes))]
+        size = prod(sizes)
         if not 0 < size <= most:
             raise NotServed
         return cls(keys, sizes, strides, CellTable(size, has_sums=has_sums))
 
     def occurring(self) -> tuple[Ints, tuple[NDArray[np.intp], ...]]:
-        """The cells that some row is in, and the places of their levels by key."""
+        """The cells that have rows, and the index of the level of each, by key."""
         cells = np.flatnonzero(self.table.rows)
         return cells, np.unravel_index(cells, tuple(self.sizes))

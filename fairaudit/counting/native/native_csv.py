@@ -1,10 +1,13 @@
-"""Route 1 of CSV: the native kernel checks (check 1) and counts in one reading.
+"""Native route for CSV: the kernel checks and counts a file in one pass.
 
-The kernel counts a file if its keys and the columns of a filter have at most a few thousand texts;
-weights and counts of people may have any number of values. For scores, numbers and derived columns,
-it counts groups of equal rows, and Polars evaluates each group once, if there are few. The filter
-is applied to cells, since a cell has one text of each column in the filter. The other readers read
-all other files, and those with a fault again, to report its line.
+The kernel counts a file if each key column, and each column of the filter, has at most a few
+thousand different texts. Columns of weights and counts may have any number of values. The columns
+of the filter are columns of the cells as well, so the filter is applied to cells, not to rows. For
+scores, sums and derived columns, the kernel counts groups of equal rows, if there are few, and
+Polars evaluates each group once.
+
+Other readers read files that the kernel cannot count. They also read files with a fault again, to
+report its line.
 """
 
 from __future__ import annotations
@@ -36,14 +39,14 @@ if TYPE_CHECKING:
     from fairaudit.counting.filter import Filter
 
 _TEXTS = Key("")
-"""Stands for the key of any column where texts are united: the key is not used."""
+"""A key without meaning, where `RawKey` only joins texts."""
 
 
 class Table(NamedTuple):
     """The counts of a thread: the number of its lines, the texts of each column, and its cells.
 
-    `codes`, `rows` and `sums` (four words each) are those of cells. `largest` is the largest
-    weight, `error` the largest rounding error of a weight.
+    Each cell has `codes` (of its texts), a number of `rows`, and `sums` (four words). `largest` is
+    the largest weight, `error` the largest rounding error of a weight.
     """
 
     lines: int
@@ -58,10 +61,10 @@ class Table(NamedTuple):
 def count_groups(
     plan: Plan, name: str, columns: Sequence[str], tables: Sequence[Table]
 ) -> PartialCounts | None:
-    """The counts for a plan: Polars evaluates each group of equal rows once.
+    """The counts for a plan from groups of equal rows, which Polars evaluates.
 
-    `columns` are all columns that the plan reads. None if there is a fault: the next route finds it
-    again and reports its row.
+    `columns` are all columns that the plan reads. None if there is a fault: the next route finds
+    the fault again, and reports its row.
     """
     import polars as pl
 
@@ -84,12 +87,13 @@ def count_groups(
 def join(
     plan: Plan, rule: Filter | None, columns: Sequence[str], tables: Sequence[Table]
 ) -> PartialCounts | None:
-    """The joined cells of all threads; None if another route must count the file.
+    """The cells of all threads together; None if another route must count the file.
 
-    That is so for tiny weights, for a text in a column of numbers, and for a filter that fails.
+    Another route counts tiny weights, reports texts in a column of numbers, and reports a filter
+    that fails.
     """
     largest = max(table.largest for table in tables)
-    if plan.weight and largest < TINY:  # such weights need a fixed point with more digits
+    if plan.weight and largest < TINY:  # Polars adds them up with more decimals
         return None
     texts = {name: _column(tables, place, len(columns)) for place, name in enumerate(columns)}
     keys = []
@@ -128,7 +132,7 @@ def join(
 
 
 def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
-    """A column of the cells of all threads; only texts that occur in a cell."""
+    """A column of the cells of all threads, with the texts that occur in a cell."""
     parts = []
     for table in tables:
         codes = np.frombuffer(table.codes, dtype=np.uint16).reshape(-1, column_count)[:, place]
@@ -140,18 +144,18 @@ def _column(tables: Sequence[Table], place: int, column_count: int) -> RawKey:
 
 
 _BLOCK = 2**19
-"""Bytes of a block: few enough to stay in the cache of a core until they are counted."""
+"""Bytes of a block, which fits into the cache of a processor core."""
 
 _PADDING = 64
-"""Bytes behind a block that the kernel may read without harm."""
+"""Bytes after a block that the kernel may read, and ignores."""
 
 _MOST_THREADS = 16
 
 
 def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> SourceFile | None:
-    """The checked file, with counts for all of the plans if the kernel serves them.
+    """The checked file, with joint counts for all plans if the kernel can count them.
 
-    None if the file needs another reader, or without the kernel. Raises `DataError` if the file
+    None without the kernel, or if the file needs another reader. Raises `DataError` if the file
     changes while it is read, or cannot be read.
     """
     form = plans[0].format
@@ -176,7 +180,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
             raise DataError(what, "run again")
     except OSError as error:
         if file.unpacked_size is None:
-            return None  # the reader that unpacks the file next reports how it is damaged
+            return None  # the next reader decompresses the file, and reports the damage
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     if tables is None:
         return None
@@ -188,7 +192,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
 def _count(
     native: ModuleType, file: SourceFile, plan: Plan, progress: Progress
 ) -> tuple[list[Table], PartialCounts | None]:
-    """The tables of the threads, with the counts; empty and None if the kernel serves no counts."""
+    """The tables of the threads, and the counts; empty and None if the kernel cannot count them."""
     header, measure, rule = file.header, plan.weight or plan.count, parse_filter(plan)
     measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
     # C reads weights and counts, but not numbers that mean missing, such as -999.
@@ -213,17 +217,17 @@ def _count(
 
 
 def _state(path: Path) -> tuple[int, int]:
-    """The size of a file and the time of its last change, which show that it was written to."""
+    """The size of a file and the time of its last change, which show whether it changed."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns
 
 
 _Number: TypeAlias = tuple[int, int, bool] | tuple[()]
-"""The place of the column of weights or people, the decimal sign, and whether it has weights."""
+"""The index of the column of weights or counts, the decimal sign, and whether it has weights."""
 
 
 class LineBlocks:
-    """The lines of a file below its header, in blocks; each thread takes the next block."""
+    """The lines of a file after its header, in blocks; each thread takes the next block."""
 
     def __init__(self, stream: BufferedReader) -> None:
         self._stream = stream
@@ -231,7 +235,7 @@ class LineBlocks:
         self._rest = b""
 
     def read(self, buffer: bytearray) -> Iterator[int]:
-        """Reads a block of whole lines and yields its end in the buffer; 0 if a line is longer."""
+        """Reads blocks of whole lines; yields the size of each, or 0 if a line is too long."""
         while True:
             with self._lock:
                 end = len(self._rest)
@@ -240,7 +244,7 @@ class LineBlocks:
                 if not end:
                     return
                 if end < _BLOCK and not buffer.endswith(b"\n", 0, end):
-                    buffer[end : end + 1] = b"\n"  # the last line need not have an end
+                    buffer[end : end + 1] = b"\n"  # the last line may have no line end
                     end += 1
                 lines = buffer.rfind(b"\n", 0, end) + 1
                 self._rest = bytes(buffer[lines:end])

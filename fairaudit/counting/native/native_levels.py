@@ -1,6 +1,7 @@
-"""Native route of Parquet: reads the levels of key columns, numeric columns, and pages of values.
+"""Native route for Parquet: reads dictionaries and pages of values for the kernel.
 
-The dictionaries of the row groups give the levels before any row is counted.
+The dictionaries of the row groups have the levels of a column. So the levels are known before the
+rows are counted.
 """
 
 from __future__ import annotations
@@ -29,13 +30,13 @@ Buffer: TypeAlias = Any
 """Bytes in an array, a view, or `bytes`."""
 
 Pages: TypeAlias = tuple[bytes, bytes, Buffer]
-"""The bytes of a chunk, the table of its pages (`_PLACE`), the unpacked bytes of its pages."""
+"""The bytes of a chunk, the table of its pages (`_PLACE`), the decompressed bytes of its pages."""
 
 _PLACE = Struct("10q")
-"""An entry of the table of pages: `PagePlace` of `kernel/parquet.h`."""
+"""An entry of the table of pages: `PagePlace` in `kernel/parquet.h`."""
 
 MOST_BYTES = 2**28
-"""Most bytes of an unpacked column in a row group: a wrong header must not fill the memory."""
+"""Maximum size of a decompressed chunk, so that a wrong header does not fill the memory."""
 
 _UNCOMPRESSED, _SNAPPY, _GZIP, _BROTLI, _ZSTD, _LZ4 = 0, 1, 2, 4, 6, 7
 _UNPACKERS = {
@@ -44,17 +45,17 @@ _UNPACKERS = {
     _ZSTD: cramjam.zstd.decompress_into,
     _LZ4: cramjam.lz4.decompress_block_into,
 }
-"""The function that unpacks a page into an array, by codec; ISA-L unpacks gzip."""
+"""The function that decompresses a page into an array, by codec; for gzip it is ISA-L."""
 
 
 class DamagedPage(Exception):
-    """The bytes of a page are not what its header says."""
+    """The bytes of a page contradict its header."""
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[int]:
     """Opens a file and yields its descriptor."""
-    # Without O_BINARY Windows converts line ends, and stops at a byte 26.
+    # Without O_BINARY, Windows would convert line ends, and stop at a byte 26.
     file = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
     try:
         yield file
@@ -75,7 +76,7 @@ def read_bytes(file: int, start: int, stop: int) -> bytes:
 
 
 def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
-    """The pages of values of a chunk, unpacked."""
+    """The pages of a chunk, decompressed."""
     is_packed = chunk.codec != _UNCOMPRESSED
     found = kernel.value_pages(content, chunk.leaf.is_optional, is_packed)
     if found is None:
@@ -84,7 +85,7 @@ def value_pages(kernel: ModuleType, content: bytes, chunk: Chunk) -> Pages:
     if size > MOST_BYTES:
         raise NotServed
     if chunk.codec == _ZSTD:
-        # All pages are unpacked in one call: Zstandard allows frames in a row.
+        # Zstandard can decompress all pages in one call.
         return content, table, _fill(_ZSTD, packed, size) if size else b""
     view, end, pages = memoryview(packed), 0, list[Buffer]()
     for place in _PLACE.iter_unpack(table):
@@ -113,7 +114,7 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
         except (isal_zlib.error, OverflowError) as error:
             raise DamagedPage from error
         if inflating.unused_data:
-            raise NotServed  # several streams, one after the other
+            raise NotServed  # several gzip members
         if len(content) != size or not inflating.eof:
             raise DamagedPage
         return content
@@ -123,7 +124,7 @@ def _unpack_one(codec: int, body: memoryview, size: int) -> Buffer:
 
 
 def _fill(codec: int, body: Buffer, size: int) -> Buffer:
-    """The unpacked bytes; raises `DamagedPage` if they are not `size` bytes."""
+    """The decompressed bytes; raises `DamagedPage` if there are not exactly `size` bytes."""
     content: Buffer = np.empty(size, dtype=np.uint8)
     try:
         filled = _UNPACKERS[codec](body, content)
@@ -136,19 +137,19 @@ def _fill(codec: int, body: Buffer, size: int) -> Buffer:
 
 _MOST_LEVELS = 2**16
 MOST_TERMS = 2**17
-"""Most entries of a dictionary that the kernel accepts."""
+"""Maximum number of entries in a dictionary for the kernel."""
 
 _FIRST_BYTES = 2**12
-"""Bytes that are read first: most dictionaries fit into them with their headers."""
+"""Number of bytes that are read first; they contain most dictionaries with their headers."""
 
 NO_NULLS = 2**32 - 1
-"""The term that says that a column has no nulls; the kernel then serves no page with nulls."""
+"""The term of nulls in a column without nulls; the kernel then does not count pages with nulls."""
 
 _BY_DICTIONARY = frozenset({2, 8})
-"""The encodings that store a value as its place in the dictionary."""
+"""The encodings that store a value as its index in the dictionary."""
 
 NO_PLAIN, BITS, INT32, UINT32, INT64, FLOAT, DOUBLE = range(7)
-"""`PlainKind` of the kernel: how a column stores values without a dictionary, if it may."""
+"""`PlainKind` of the kernel: how a column stores values that are not in a dictionary (plain)."""
 
 _BOOLEAN, _INT32, _INT64, _FLOAT, _DOUBLE = 0, 1, 2, 4, 5
 _TYPES = {
@@ -161,17 +162,17 @@ _TYPES = {
     "string": (TEXT, NO_PLAIN),
     "large_string": (TEXT, NO_PLAIN),
 }
-"""The Arrow types that are served, with the physical type they must have and their plain kind."""
+"""The Arrow types that the kernel can count, with their physical type and plain kind."""
 
 _NUMBERS = {INT32: "<i4", UINT32: "<u4", INT64: "<i8", FLOAT: "<f4", DOUBLE: "<f8"}
 
 Terms: TypeAlias = tuple[bytes, int, int, int, bytes, bytes | None]
-"""Arguments of the kernel: terms of dictionary entries, term of nulls, plain kind, base of plain
-integers, terms of plain values, edges."""
+"""Arguments of the kernel: terms of dictionary entries, term of nulls, plain kind, smallest plain
+integer, terms of plain values, edges."""
 
 
 class Reading(NamedTuple):
-    """An open file whose levels are read: `file` is its descriptor."""
+    """An open file; `file` is its descriptor."""
 
     kernel: ModuleType
     file: int
@@ -180,7 +181,7 @@ class Reading(NamedTuple):
 
 
 class _Stored(NamedTuple):
-    """How a column is stored: its number in a row group, its chunks, Arrow type and plain kind."""
+    """How a column is stored: its index in a row group, its chunks, Arrow type and plain kind."""
 
     number: int
     chunks: Sequence[Chunk]
@@ -189,12 +190,12 @@ class _Stored(NamedTuple):
 
 
 class KeyLevels(Frozen):
-    """The levels of a key in one file, each with its place (its code), and how they are stored.
+    """The levels of a key in one file with their codes, and how values are stored.
 
-    `number` is the number of the column in a row group. `dictionaries` has, for each row group, the
-    place of each entry of its dictionary. `plain` are the places of values that are stored without
-    a dictionary: of the integers from `base` on, or of the intervals between `edges` and then NaN.
-    `null` is the place of a null, None if the column has no nulls.
+    `number` is the index of the column in a row group. `dictionaries` are the codes of the entries
+    in the dictionary of each row group. `plain` are the codes of values that are not in a
+    dictionary: false and true, the integers from `base` on, or the intervals between `edges` and
+    then NaN. `null` is the code of a null; None if the column has no nulls.
     """
 
     number: int
@@ -207,10 +208,10 @@ class KeyLevels(Frozen):
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
-        """The terms: each value of a row group adds its term to the number of its row's cell."""
+        """The terms of the values in a row group, which add up to the number of a row's cell."""
         by_dictionary, plain = (
-            (places * stride).astype(np.uint32).tobytes()
-            for places in (self.dictionaries[group], self.plain)
+            (codes * stride).astype(np.uint32).tobytes()
+            for codes in (self.dictionaries[group], self.plain)
         )
         edges = None if self.edges is None else self.edges.tobytes()
         null = NO_NULLS if self.null is None else self.null * stride
@@ -225,25 +226,25 @@ class Numbers(Frozen):
     plain_kind: int
 
     def terms(self, group: int) -> Terms:
-        """The arguments for the kernel; the term of each dictionary entry is its place."""
+        """The arguments for the kernel; the term of each dictionary entry is its index."""
         places = np.arange(len(self.dictionaries[group]), dtype=np.uint32)
         return places.tobytes(), 0, self.plain_kind, 0, b"", None
 
 
 def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
-    """The levels of a key; raises `NotServed` if the metadata of the file do not give them all."""
+    """The levels of a key; raises `NotServed` if the dictionaries do not have all levels."""
     stored = _find_stored(reading, key.column)
     if key.edges is not None:
         return _cut_levels(reading, stored, key, plan)
     if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
     number, chunks, _, plain_kind = stored
-    # A count of 0 nulls may be wrong: then the kernel meets a null and does not serve the file.
+    # If the file wrongly states 0 nulls, the kernel finds a null, and another route counts.
     has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
     levels: dict[Level, int] = {None: 0} if has_nulls else {}
     null = 0 if has_nulls else None
     if plain_kind == BITS:
-        truths = _places(("false", "true"), levels)
+        truths = _codes(("false", "true"), levels)
         nothing = np.zeros(0, np.int64)
         return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, null)
     known: dict[bytes, Ints] = {}
@@ -254,15 +255,15 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
                 entries = _texts(content, count)
             else:
                 entries = [*map(str, _numbers(content, count, stored).tolist())]
-            known[content] = _places(entries, levels)
+            known[content] = _codes(entries, levels)
         dictionaries.append(known[content])
     base, integers = _plain_integers(chunks, plain_kind)
-    plain = _places(integers, levels)
+    plain = _codes(integers, levels)
     return KeyLevels(number, levels, dictionaries, plain_kind, plain, null, base)
 
 
 def _cut_levels(reading: Reading, stored: _Stored, key: Key, plan: Plan) -> KeyLevels:
-    """The intervals of a column that is cut, as levels; the last level is of missing numbers."""
+    """The intervals of a column of numbers as levels; the last level means missing."""
     assert key.edges is not None
     number, chunks, _, plain_kind = stored
     if plain_kind not in _NUMBERS or plan.missing_numbers(key.column):
@@ -292,7 +293,7 @@ def numbers(reading: Reading, column: str) -> Numbers:
 
 
 def _find_stored(reading: Reading, column: str) -> _Stored:
-    """How a column is stored; raises `NotServed` if the kernel cannot read that."""
+    """How a column is stored; raises `NotServed` if the kernel cannot read it."""
     first = reading.groups[0].chunks
     (number, *others) = [
         number for number, chunk in enumerate(first) if chunk.leaf.path[0] == column
@@ -308,20 +309,20 @@ def _find_stored(reading: Reading, column: str) -> _Stored:
     return _Stored(number, chunks, kind, plain_kind)
 
 
-def _places(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
-    """The place of each level; a new level gets the next place in `known`."""
-    places = np.array([known.setdefault(level, len(known)) for level in levels], dtype=np.int64)
+def _codes(levels: Iterable[Level], known: dict[Level, int]) -> Ints:
+    """The code of each level; a new level gets the next code, and is added to `known`."""
+    codes = np.array([known.setdefault(level, len(known)) for level in levels], dtype=np.int64)
     if len(known) > _MOST_LEVELS:
         raise NotServed
-    return places
+    return codes
 
 
 def _dictionaries(
     reading: Reading, chunks: Sequence[Chunk], most: int
 ) -> Iterator[tuple[bytes, int]]:
-    """For each chunk, the bytes of its dictionary and the number of entries; 0 without one.
+    """The bytes of the dictionary of each chunk, and its number of entries; 0 without a dictionary.
 
-    Row groups often have equal dictionaries: such bytes are unpacked once.
+    Row groups often have equal dictionaries: these are decompressed only once.
     """
     unpacked: dict[tuple[int, bytes], tuple[bytes, int]] = {}
     for chunk in chunks:
@@ -353,7 +354,7 @@ def _dictionaries(
 
 
 def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
-    """The numbers in a dictionary; raises `NotServed` if one does not fit the declared type."""
+    """The numbers in a dictionary; raises `NotServed` if a number is outside its declared type."""
     form = np.dtype(_NUMBERS[stored.plain_kind])
     if len(content) != count * form.itemsize:
         raise DamagedPage
@@ -366,33 +367,33 @@ def _numbers(content: bytes, count: int, stored: _Stored) -> NDArray[Any]:
 
 
 def _texts(content: bytes, count: int) -> list[str]:
-    """The texts in a dictionary: each is stored behind its length, of 4 bytes."""
-    texts, place = [], 0
+    """The texts in a dictionary; each is stored after its length, in 4 bytes."""
+    texts, end = [], 0
     for _ in range(count):
-        start = place + 4
-        place = start + int.from_bytes(content[start - 4 : start], "little")
-        if start > len(content) or place > len(content):
+        start = end + 4
+        end = start + int.from_bytes(content[start - 4 : start], "little")
+        if start > len(content) or end > len(content):
             raise DamagedPage
-        texts.append(content[start:place].decode())
+        texts.append(content[start:end].decode())
     return texts
 
 
 def _plain_integers(chunks: Sequence[Chunk], plain_kind: int) -> tuple[int, list[str]]:
     """The smallest plain integer, and the texts of all integers from it to the largest.
 
-    Both are from the statistics of the chunks. If they are wrong, the kernel meets an integer
-    outside this range and does not serve the file. Without plain chunks, there are no integers.
+    Both are from the statistics of the chunks. If they are wrong, the kernel finds an integer
+    outside this range, and another route counts the file. Without plain chunks, the list is empty.
     """
     plain = [chunk for chunk in chunks if not chunk.encodings & _BY_DICTIONARY]
     if not plain:
         return 0, []
     if plain_kind == NO_PLAIN:
-        raise NotServed  # without a dictionary, the texts are not known before the count
+        raise NotServed  # without a dictionary, texts are not known before the count
     form = np.dtype(_NUMBERS[plain_kind])
     extremes = [value for chunk in plain for value in chunk.extremes or (b"",)]
     if any(len(value) != form.itemsize for value in extremes):
         raise NotServed
-    # Smallest and largest alternate, chunk by chunk.
+    # Each chunk has its smallest value, then its largest.
     ends = np.frombuffer(b"".join(extremes), dtype=form)
     low, high = int(ends[::2].min()), int(ends[1::2].max())
     if not 0 <= high - low < _MOST_LEVELS:

@@ -1,10 +1,12 @@
-"""Route 1 of Parquet: the native kernel counts rows by their dictionary codes.
+"""Native route for Parquet: the kernel counts rows by their dictionary codes.
 
-Each key column adds a term to the number of a row's cell, by a look-up that is made of the
-dictionaries of all row groups before anything is counted. So the cells are known from the start,
-and threads count row groups in separate tables, which are added up. The kernel serves texts,
-booleans and small integers, numbers cut at edges, a weight or a count, and extra tables; a filter,
-scores and any other file are left to Polars.
+The dictionaries of all row groups are read before the rows, so all possible cells are known. The
+number of a row's cell is the sum of a term for each key column; a table gives the term of each
+dictionary code. Each thread counts row groups in its own tables, which are added up at the end.
+
+The kernel counts by texts, booleans, small integers and numbers cut into intervals, with a weight
+or a count, and extra tables. Polars counts files with other columns, and plans with a filter or
+scores.
 """
 
 from __future__ import annotations
@@ -46,16 +48,16 @@ from fairaudit.counting.sources.parquet import RowGroup, are_sound, check_pages
 _MOST_CELLS = 2**20
 _MOST_TABLED = 2**22
 _MOST_ROWS = 2**24
-"""More rows in one row group would take too much memory at once, and too long to interrupt."""
+"""Maximum rows of a row group; with more, it would need too much memory and time at once."""
 
 _MOST_ADDED = 2**26
-"""Most rows before a thread adds up its tables: with another row group they still fit."""
+"""Number of rows after which a thread adds up its tables, so that their sums never overflow."""
 
 
 class _File(NamedTuple):
-    """A file that is served: the levels of its keys, and the tables that they are counted in.
+    """A file that the kernel can count: the levels of its keys, and the tables of counts.
 
-    `numbers` is the column of weights, or of people, if any; it belongs to `cells`.
+    `numbers` is the column of weights or counts, if any; it is added up in `cells`.
     """
 
     source: SourceFile
@@ -68,7 +70,7 @@ class _File(NamedTuple):
 
     @classmethod
     def open(cls, kernel: ModuleType, source: SourceFile, name: str, plan: Plan) -> _File:
-        """The file with the levels of its keys; raises `NotServed` if it is for another route."""
+        """The file with the levels of its keys, or `NotServed` if the kernel cannot count it."""
         assert source.layout is not None
         groups = [group for group in source.layout.groups if group.rows]
         if not groups or any(group.rows > _MOST_ROWS for group in groups):
@@ -100,7 +102,7 @@ class _File(NamedTuple):
         return [self.cells, *self.tables]
 
     def counted(self, plan: Plan) -> PartialCounts:
-        """The cells that occur."""
+        """The counts of the cells that occur."""
         levels = {key: own.levels for key, own in zip(plan.every_key, self.keys, strict=False)}
         cells, codes = self.cells.occurring()
         known = [tuple(self.keys[number].levels) for number in self.cells.keys]
@@ -114,18 +116,18 @@ class _File(NamedTuple):
             ),
         )
 
-    def count_group(  # a row group is counted with all that its thread has
+    def count_group(
         self,
         kernel: ModuleType,
         number: int,
         descriptor: int,
         own: Sequence[Words],
-        is_weighted: bool,  # noqa: FBT001  # handed on to the kernel
+        is_weighted: bool,  # noqa: FBT001  # an argument of the kernel
     ) -> list[tuple[float, float]]:
-        """Counts a row group in all tables, by pages that are read once.
+        """Adds a row group to the counts `own` of a thread; each page is read once.
 
-        Returns the largest weight and the largest rounding error for each table; raises `NotServed`
-        if the kernel does not serve the row group.
+        Returns the largest weight and the largest rounding error for each table. Raises `NotServed`
+        if the kernel cannot count the row group.
         """
         group = self.groups[number]
 
@@ -155,13 +157,13 @@ class _File(NamedTuple):
 
 
 _Job: TypeAlias = tuple[_File, int]
-"""A row group of a file, by its number."""
+"""A file and the number of a row group in it."""
 
 
 def count(
     kernel: ModuleType, files: Mapping[str, SourceFile], plan: Plan, progress: Progress
 ) -> dict[str, PartialCounts]:
-    """The counts of those Parquet files that the kernel serves, by name."""
+    """The counts of the Parquet files that the kernel can count, by name."""
     if not _serves(plan):
         return {}
     served = []
@@ -179,13 +181,13 @@ def count(
     return {
         file.name: file.counted(plan)
         for file in served
-        # Weights that are all tiny are added up in a finer fixed point.
+        # If all weights are tiny, Polars adds them up with more decimals.
         if file.name not in refused and not (plan.weight and file.cells.table.largest < TINY)
     }
 
 
 def _serves(plan: Plan) -> bool:
-    """Whether rows are counted by levels as they are stored, and nothing else is asked of them."""
+    """Whether the plan only counts rows by stored levels, with a weight or count and tables."""
     people_twice = plan.count and (plan.weight or plan.tables)
     measured = plan.scores or plan.adding.columns or plan.cluster
     if people_twice or measured or plan.measures_may_be_missing or not all(plan.tables):
@@ -194,7 +196,7 @@ def _serves(plan: Plan) -> bool:
 
 
 def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
-    """The columns whose pages are checked here as they are counted; none where others read any."""
+    """The columns whose pages this route checks; empty if another reader needs them too."""
     assert source.layout is not None
     is_read_again = plan.rows is not None or len({*source.header}) < len(source.header)
     is_whole = all(group.rows for group in source.layout.groups) and not source.partitions
@@ -205,14 +207,14 @@ def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
 
 
 def prove(file: SourceFile) -> SourceFile:
-    """The file after its `unproven` columns were checked; raises `DataError` for a damaged one."""
+    """The file after a check of its `unproven` columns; raises `DataError` if one is damaged."""
     assert file.layout is not None
     check_pages(file.path, file.file.path, file.layout, file.unproven)
     return replace(file, unproven=frozenset())
 
 
 def _unreadable(source: SourceFile, name: str) -> FairauditError:
-    """The error of a damaged file; unchecked pages are checked first, to name the fault."""
+    """The error of a damaged file; if the check of its pages finds the fault, raises that error."""
     with suppress(OSError):
         prove(source)
     return DataError.unreadable(name, "damaged, truncated or gone")
@@ -221,14 +223,14 @@ def _unreadable(source: SourceFile, name: str) -> FairauditError:
 def _count_groups(
     kernel: ModuleType, jobs: Sequence[_Job], progress: Progress, *, is_weighted: bool
 ) -> set[str]:
-    """Counts row groups in several threads, by file; the names of the files that are not served.
+    """Counts row groups in several threads; returns the names of files the kernel cannot count.
 
-    Each thread counts in separate tables, which are added to those of the file.
+    Each thread counts in its own tables, and then adds them to the tables of the file.
     """
     refused, queue, lock, stopped = set[str](), iter(jobs), threading.Lock(), threading.Event()
 
     def take_job() -> _Job | None:
-        """The next job that no thread has taken; None after the last job, or after a stop."""
+        """The next job; None after the last job, or after a stop."""
         with lock:
             return None if stopped.is_set() else next(queue, None)
 
@@ -259,8 +261,7 @@ def _count_groups(
             except NotServed:
                 refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
-                # The other threads need not finish, since no report follows.
-                stopped.set()
+                stopped.set()  # the other threads need not finish, because there is no report
                 raise _unreadable(file.source, file.name) from error
 
     run_in_threads(min(thread_count(), len(jobs)), run_thread, stopped.set)

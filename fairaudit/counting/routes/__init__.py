@@ -1,1 +1,1 @@
-"""Counting with Polars: cells, scores, sums, rows, and how partial counts merge."""
+"""Counting with Polars: cells, scores, sums, people one by one, quantiles and repeated rows."""

@@ -1,7 +1,7 @@
-"""Polars route: extra tables, histograms and sums of scores, in the same pass as the cells.
+"""Counters of extra tables and of scores, for chunks of rows in the pass that counts the cells.
 
-A batch is counted in each table by one `bincount`: the number of a cell is made of the codes of its
-levels (mixed radix). A hundred tables of a thousand cells take less time than one of all columns.
+One `np.bincount` adds a chunk to a table: the number of a cell is computed from the codes of its
+levels. A hundred tables of a thousand cells take less time than one table of all columns.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from fairaudit.counting.raw_counts import (
 from fairaudit.cube.histogram import Bins, bins_of
 
 Column = tuple[NDArray[np.integer], tuple[Level, ...]]
-"""A column of a batch: for each row the code of its level, and the levels in order of codes."""
+"""A column of a chunk of rows: the code of each row's level, and the levels in order of codes."""
 
 _EXACT = 2**53
-"""`bincount` adds weights as floats, which is exact up to this sum."""
+"""The largest sum that `np.bincount` computes exactly: it adds weights as floats."""
 
 
 class TableCounter:
-    """Counts batches by the tables of a plan.
+    """Counts chunks of rows by the extra tables of a plan.
 
-    `too_wide` says why it gave up: the tables would have more than `MOST_TABLED` cells.
+    `too_wide` is the error if the tables would have more than `MOST_TABLED` cells.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -47,7 +47,7 @@ class TableCounter:
         self._levels: dict[Key, dict[Level, int]] = {key: {} for key in plan.table_keys}
         self._people: list[Ints] = []
         self.too_wide: DataError | None = None
-        # The keys that all tables end with, such as those of the outcome, are joined once a batch.
+        # All tables may end with the same keys, such as the outcome; these are joined only once.
         tail = self._tables[0] if self._tables else ()
         for keys in self._tables[1:]:
             while tail and keys[-len(tail) :] != tail:
@@ -55,7 +55,7 @@ class TableCounter:
         self._tail = tail
 
     def add(self, columns: Mapping[Key, Column], people: Ints | None) -> None:
-        """Counts a batch; each row is that many `people` (None: each is one person)."""
+        """Counts a chunk; each row represents `people` people (None: one person)."""
         codes = self._codes(columns)
         if self.too_wide is not None:
             return
@@ -85,7 +85,7 @@ class TableCounter:
                 )
 
     def closed(self) -> tuple[RawTable, ...]:
-        """All counts; raises `too_wide` if they have too many cells."""
+        """The counts of all tables; raises `too_wide` if they would have too many cells."""
         if self.too_wide is not None:
             raise self.too_wide
         nobody = np.zeros(0, dtype=np.int64)
@@ -96,14 +96,14 @@ class TableCounter:
         )
 
     def _flat(self, codes: Sequence[Ints], keys: Sequence[Key]) -> Ints:
-        """One number of a cell for each row, from its codes; without keys, a single 0."""
+        """The number of the cell of each row by these keys; without keys, a single 0."""
         flat = np.zeros(1, dtype=np.int64)
         for code, key in zip(codes, keys, strict=True):
             flat = flat * len(self._levels[key]) + code
         return flat
 
     def _codes(self, columns: Mapping[Key, Column]) -> dict[Key, Ints]:
-        """The codes of a batch by the levels met so far; new levels get the next codes and room."""
+        """The codes of a chunk by the levels of all chunks; enlarges the tables for new levels."""
         old = {key: len(levels) for key, levels in self._levels.items()}
         own_codes = {}
         for key, known in self._levels.items():
@@ -116,7 +116,7 @@ class TableCounter:
         shapes = [tuple(new[key] for key in keys) for keys in self._tables]
         size = sum(map(math.prod, shapes))
         if size > MOST_TABLED:
-            # Raised after the pass: within it Polars would report it as a fault of the file.
+            # `closed` raises the error: during the pass, Polars would report it as a damaged file.
             widest = max(new, key=lambda key: new[key])
             self.too_wide = DataError(
                 f"the subgroups of {len(self._tables):,} combinations of columns would have "
@@ -137,8 +137,11 @@ class TableCounter:
 
 
 _MOST_HERE = 4 * MOST_ENTRIES
-"""Most counts of all scores in a thread (256 MB). They are more than in the result, which joins
-bins further, so the split of rows over threads does not change the bins of the result."""
+"""Maximum number of counts of all scores during the pass (256 MB).
+
+It is larger than in the result, whose bins are widened at the end. So the bins of the result do not
+depend on the chunks of rows.
+"""
 
 _HALF = 31
 _MOST = 2**62
@@ -146,7 +149,7 @@ _SLACK = 1024
 
 
 class _Piece(NamedTuple):
-    """Finished counts of a grouping, by the levels then known; 2^`shift` finest bins are one."""
+    """Finished counts by some keys, with their levels; a bin is made of 2^`shift` finest bins."""
 
     levels: tuple[tuple[Level, ...], ...]
     shift: int
@@ -154,7 +157,7 @@ class _Piece(NamedTuple):
 
 
 class ScoreCounter:
-    """Counts a score by several groupings; `_MOST_HERE` is shared equally by all scores."""
+    """Counts a score by several groups of keys (groupings)."""
 
     def __init__(self, plan: Plan, column: str) -> None:
         self._groupings = plan.scores[column]
@@ -168,7 +171,7 @@ class ScoreCounter:
         self._sums_fit = True
 
     def add(self, columns: Mapping[Key, Column], scores: Floats, people: Ints | None) -> None:
-        """Counts a batch: codes, scores (NaN: none) and people of each row (0: ignored)."""
+        """Counts a chunk of rows; rows with the score NaN or with 0 people are ignored."""
         known = ~np.isnan(scores)
         if people is not None:
             known &= people > 0
@@ -180,7 +183,7 @@ class ScoreCounter:
             return
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
-        # `terms` are added to the sums, `load` bounds what they add. `_sums_fit`: no sum overflows.
+        # `terms` are added to the sums; `load` is a bound of what they add, against overflow.
         largest, times = float(np.abs(scores).max()), 1 if people is None else people
         largest_count = 1 if people is None else int(people.max())
         load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
@@ -248,7 +251,7 @@ class ScoreCounter:
             self._dense[number] = None
 
     def _make_room(self, low: int, high: int) -> None:
-        """Widens the bins to the range `low` to `high`; joins pairs of bins if room is short."""
+        """Adds the bins from `low` to `high`; joins all bins in pairs if there are too many."""
         width = len(self._low)
         first, last = low >> self._shift, high >> self._shift
         if width and self._base <= first and last < self._base + width:
@@ -263,7 +266,6 @@ class ScoreCounter:
                 "use fewer columns in `by` and `given`, or bin or merge their levels",
             )
         if cells * (end - begin) > self._most and end - begin > 1:
-            # Join bins in pairs.
             if self._base % 2:
                 self._resize(self._base - 1, self._base + len(self._low))
             if len(self._low) % 2:
@@ -292,7 +294,7 @@ class ScoreCounter:
 
 
 class _Dense:
-    """The counts of one grouping as an array [cells, bins], and the sums of each cell."""
+    """The counts by some keys as a full array [cells, bins], and the sums of each cell."""
 
     def __init__(self, levels: tuple[tuple[Level, ...], ...], width: int) -> None:
         self.levels = levels
@@ -313,7 +315,7 @@ class _Dense:
         people: Ints | int,
         terms: tuple[Ints, ...],
     ) -> None:
-        """Adds a batch: for each row the cell, the bin, the score, the people and the terms."""
+        """Adds a chunk of rows, each with its cell, bin (`place`), score, people and terms."""
         np.add.at(self._counts.reshape(-1), cell * self._counts.shape[1] + place, people)
         np.minimum.at(self._low, cell, scores)
         np.maximum.at(self._high, cell, scores)
@@ -322,7 +324,7 @@ class _Dense:
             np.add.at(total, cell, term)
 
     def match_levels(self, levels: tuple[tuple[Level, ...], ...]) -> bool:
-        """Sets `places` for levels in another order; False if some are not among `levels`."""
+        """Sets `places` for these levels; False if some of them are not among `self.levels`."""
         if levels == self._matched:
             return True
         if any(not set(new) <= set(own) for new, own in zip(levels, self.levels, strict=True)):
@@ -343,7 +345,7 @@ class _Dense:
         self._counts = self._counts.reshape(self.size, -1, 2).sum(axis=2)
 
     def histogram(self, base: int) -> RawHistogram:
-        """The counts, without empty cells and bins; codes are places among `levels`."""
+        """The counts without empty cells and bins; codes are indexes in `levels`."""
         cells, bins = np.nonzero(self._counts)
         used = np.flatnonzero(self._sums[0])
         n, total, roots, high, low = (sums[used].tolist() for sums in self._sums)

@@ -1,6 +1,7 @@
-"""Computes columns made of others while rows are read: ages, differences, strata.
+"""Computes columns from other columns while rows are read: ages, differences, periods, strata.
 
-An unsound value keeps its text, so that reading it as a number fails with this text.
+If a value cannot be computed, the result is a text that is not a number. So a later check of the
+number fails, and the message can show the text.
 """
 
 from __future__ import annotations
@@ -34,21 +35,21 @@ from fairaudit.counting.strata_models import SCORE_DECIMALS, PropensityModel
 Key = TypeVar("Key", int, str)
 
 _DECIMALS = 9
-"""Decimals of a difference: 1.5 - 1.2 is 0.3, although doubles differ."""
+"""Decimals of a difference, so that 1.5 - 1.2 is 0.3 in spite of rounding errors."""
 
 _PART = own("part")
-"""The column with the part of the people of a row."""
+"""The column that says which part of the people in a row of the data a row has."""
 
 _FIRST_YEAR, _LAST_YEAR = 1901, 2099
-"""A date between these years is likely to be correct."""
+"""Dates in these years are likely to be correct."""
 
 _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
 
 def prepare(batch: Batch, plan: Plan) -> Numbers:
-    """The numbers of a batch, with the columns that a plan derives, and those of models of strata.
+    """The columns of a batch together with the derived columns of a plan, also by models of strata.
 
-    Raises `PlanError` if the filter of the plan cannot be applied to it.
+    Raises `PlanError` if the filter of the plan cannot be applied to the batch.
     """
     numbers = Numbers(batch, plan)
     columns = {
@@ -77,14 +78,14 @@ def prepare(batch: Batch, plan: Plan) -> Numbers:
 
 
 def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
-    """The values of a column that is made of others, as texts."""
+    """The values of a derived column, as texts."""
     match derivation:
         case Age():
             born = _date(derivation.born, numbers)
             at = _date(derivation.at, numbers) if derivation.day is None else pl.lit(derivation.day)
-            had = _day_of_year(at) >= _day_of_year(born)
-            years = at.dt.year() - born.dt.year() - pl.when(had).then(0).otherwise(1)
-            # Who is born later than that day has no age.
+            is_complete = _day_of_year(at) >= _day_of_year(born)
+            years = at.dt.year() - born.dt.year() - pl.when(is_complete).then(0).otherwise(1)
+            # A person who was born after that day has no age.
             sound = pl.when(born <= at).then(years.cast(pl.String))
             return _or_raw(sound, derivation.columns, numbers)
         case Difference(first, second):
@@ -116,12 +117,12 @@ def _derive(derivation: Derivation, numbers: Numbers) -> pl.Expr:
 
 
 def _level(column: str, numbers: Numbers) -> pl.Expr:
-    """A column as its levels are written."""
+    """The texts of the levels of a column."""
     return as_text(pl.col(column), numbers.batch.schema[column])
 
 
 def _day_of_year(day: pl.Expr) -> pl.Expr:
-    """The month and the day as one number, which ascends within a year."""
+    """The month and the day as one number, such as 1231."""
     return day.dt.month().cast(pl.Int32) * 100 + day.dt.day()
 
 
@@ -130,7 +131,7 @@ def _is_dated(column: str, numbers: Numbers) -> bool:
 
 
 def _date(column: str, numbers: Numbers) -> pl.Expr:
-    """The date in a column; null if it is missing or not a date."""
+    """The date in a column; null for missing values and texts that are not dates."""
     value = numbers.present(column)
     if is_text(numbers.batch.schema[column]):
         return in_utc(value).str.extract(_DATE, 1).str.to_date("%Y-%m-%d", strict=False)
@@ -144,7 +145,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
 
 
 def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Expr:
-    """The sound value; null if a part is missing; otherwise a text that is not a number."""
+    """The value `sound`, null if one of the columns is missing, or a text that is not a number."""
     parts = [numbers.present(name) for name in columns]
     missing = pl.any_horizontal(part.is_null() for part in parts)
     raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
@@ -152,7 +153,7 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
 
 
 class _Part(NamedTuple):
-    """Some people of a row: their number as a text, and their level; null if it is unknown."""
+    """Some of the people in a row: their number as a text, their level (null if unknown), kind."""
 
     people: pl.Expr
     level: pl.Expr
@@ -160,10 +161,10 @@ class _Part(NamedTuple):
 
 
 def _split(batch: Batch, plan: Plan) -> Batch:
-    """Each row once for each part of its people: by level, and by what a mask hides of them."""
+    """The batch with several rows for each row: one for each level, and for hidden people."""
     numbers = Numbers(batch, plan)
     if plan.counts is None:
-        # The least people that a mask allows, and those who may exist.
+        # The smallest count that a mask allows, and the people who may exist in addition.
         low, high, text = _bound(str(plan.count), numbers)
         nothing = pl.lit(None, pl.String)
         hidden = _written(high - low, numbers).fill_null("0")
@@ -195,11 +196,11 @@ def _split(batch: Batch, plan: Plan) -> Batch:
 
 
 def _parts_of_counts(counts: CountColumns, numbers: Numbers) -> Iterator[_Part]:
-    """The people of columns of counts by level; a text that is not a number is kept.
+    """The people in columns of counts, by level; a text that is not a number is kept.
 
-    If a row has a `total` and the count of a level is missing, all people whom no level counts have
-    an unknown level. A mask on a level leaves some people of a total without a level; a mask on
-    anything else, people who may exist.
+    If a row has a `total` and a count is missing, all people whom no column counts have an unknown
+    level. A masked count (with a total) means that some people have a hidden level. A masked total,
+    or a masked count without a total, means that some people may not exist.
     """
     plan = numbers.plan
     bounds = {level: _bound(name, numbers) for level, name in counts.levels.items()}
@@ -239,7 +240,7 @@ def _parts_of_counts(counts: CountColumns, numbers: Numbers) -> Iterator[_Part]:
 
 
 def _bound(column: str, numbers: Numbers) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
-    """The least and the most people that a count may be, and the least as a text."""
+    """The smallest and the largest number that a count may mean, and the smallest as a text."""
     text, number = _level(column, numbers), numbers.value(column).cast(pl.Float64)
     low, high, least = number, number, text
     for mask in numbers.plan.masked:
@@ -253,19 +254,19 @@ def _bound(column: str, numbers: Numbers) -> tuple[pl.Expr, pl.Expr, pl.Expr]:
 
 
 def _written(number: pl.Expr, numbers: Numbers) -> pl.Expr:
-    """A number in the notation of the files: derived numbers are read like numbers of the files."""
+    """A number as a text in the notation of the files, because it is read as such a text later."""
     return number.cast(pl.String).str.replace(".", numbers.plan.format.decimal, literal=True)
 
 
 def _add_strata(batch: Batch, plan: Plan) -> Batch:
-    """The batch with a column of levels for each of the plan's models, named as its stratum is."""
+    """The batch with a column of strata for each model of the plan."""
     numbers = Numbers(batch, plan)
     models = {name: fit.model for name, fit in plan.models.items() if fit.model is not None}
-    # In steps, since a streaming expression is computed again at each use.
+    # In steps, because Polars computes a streaming expression again for each use.
     scores: dict[str, pl.Expr] = {}
     for name, model in models.items():
         for number, score in enumerate(model.scores):
-            # It is null if a feature is missing, or of a level that the model does not know.
+            # The score is null if a feature is missing, or has a level that is not in the model.
             total = pl.lit(score.intercept)
             for scale, slope in zip(model.features.numbers, score.slopes, strict=True):
                 value = numbers.value(scale.column).cast(pl.Float64)
@@ -274,7 +275,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
                 total = total + _look_up(category(known.column, numbers), known.levels, points)
             scores[own(f"{name} {number}")] = total
     frame = batch.frame.with_columns(score.alias(name) for name, score in scores.items())
-    # The number of a row's stratum, by its scores; null if it has none.
+    # The number of each row's stratum; null without a stratum.
     places: dict[str, pl.Expr] = {name: pl.lit(None, pl.String) for name in plan.models}
     for name, model in models.items():
         if isinstance(model, PropensityModel):
@@ -300,7 +301,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
 
 
 def category(column: str, numbers: Numbers) -> pl.Expr:
-    """The level of a categorical feature as a text, null if it is missing."""
+    """The level of a categorical feature as a text; null if it is missing."""
     level = _level(column, numbers)
     return pl.when(~level.is_in(["", *numbers.plan.tokens])).then(level)
 
@@ -310,7 +311,7 @@ def _look_up(
 ) -> pl.Expr:
     """The value for each key; null for other texts.
 
-    The look-up of Polars holds the whole column in memory, so it gets a chunk at a time.
+    It works on chunks, because `replace_strict` of an expression needs the whole column in memory.
     """
     dtype = pl.Float64() if isinstance(values[0], float) else pl.String()
     table = dict(zip(keys, values, strict=True))

@@ -1,6 +1,7 @@
-"""Polars route: parses numbers, dates, levels, and refuses others; applies the `filter` to rows.
+"""`Numbers`: parses the numbers and dates of a batch, refuses other texts, applies the filter.
 
-CSV columns are read as text, so `01` and `1` stay two levels; only this module parses numbers.
+Columns of CSV files are read as texts, so `01` and `1` are different levels; only this module
+parses numbers in them.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ from fairaudit.counting.sources.column_checks import parse_filter
 def kept_by(
     texts: Mapping[str, Sequence[Level]], codes: Mapping[str, Ints], plan: Plan
 ) -> Ints | None:
-    """The decision of a plan's filter on rows with these texts: 1, 0, or -1 if it cannot decide.
+    """Whether the filter of a plan keeps each row: 1, 0, or -1 if it cannot decide.
 
-    None if it cannot be applied to them.
+    The rows are `codes` of `texts`, by column. None if the filter cannot be applied to them.
     """
     columns = {
         name: pl.Series(known, dtype=pl.String)[codes[name]] for name, known in texts.items()
@@ -60,7 +61,7 @@ def kept_by(
 
 
 def _mark_alike(texts: Collection[str], letters: str, column: pl.Series) -> pl.Series:
-    """Which values look like one of some texts and are not equal to any, in these `letters`."""
+    """Marks values that are similar, but not equal, to a text; `letters` are changed first."""
     looks = {*map(lookalike, texts)}
     change = {"Lowercase": str.lower, "Uppercase": str.upper}.get(letters, str)
     values = column.drop_nulls().unique().to_list()
@@ -74,10 +75,10 @@ def is_nan(text: pl.Expr) -> pl.Expr:
 
 
 _MOST_DAYS = 90_000_000
-"""No date is written that lies further from 1970-01-01: Polars panics some years beyond."""
+"""Maximum distance in days of a date from 1970-01-01; Polars panics for dates far beyond it."""
 
 _TICKS = {None: 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-"""How many units make a day: of a date, and of times by their unit."""
+"""Units in a day, by the unit of a type of times; None is the type of dates."""
 
 UNREAD = "? "
 """Prefix of a text that is not a date in the notation of its column."""
@@ -87,7 +88,7 @@ _MONTH_LENGTH, _DAY_LENGTH = 7, 10
 
 _GROUPED = re.compile(r"[+-]?\d{1,3}([,.'’\s])\d{3}(?:\1\d{3})*(?:[.,]\d+)?")
 _SERIAL = re.compile(r"[1-7]\d{4}(?:\.\d+)?")
-"""A day from 1927 to 2119 in the notation of Excel, which counts from 1900."""
+"""A day from 1927 to 2119 as a serial number of Excel (days since 1900)."""
 _SYMBOLS = re.compile(r"[^\d\s.,'’+()-]+")
 _MARKED = re.compile(r"[+-]?\(?\s*[^\w\s.,]{0,3}\s*\d[\d.,'’\s]*[^\w\s.,]{0,3}\s*\)?-?")
 _NEGATIVE = re.compile(r"\(\D{0,3}\d[\d.,'’\s]*\D{0,3}\)|\d[\d.,'’\s]*-")
@@ -98,7 +99,7 @@ _WITH_OFFSET = rf"^\s*{_MOMENT}\s*(?:(Z)|([+-]\d{{2}}):?(\d{{2}}))\s*$"
 
 
 class Numbers:
-    """The numeric columns of a plan: parsed once, their bad rows counted in the same pass."""
+    """The numbers, dates and texts in a batch, as a plan reads them; it also finds wrong texts."""
 
     def __init__(self, batch: Batch, plan: Plan) -> None:
         self.batch = batch
@@ -123,7 +124,7 @@ class Numbers:
                 )
                 raise PlanError([PlanFault(message)])
         for name in sorted(rule.logical):
-            # Polars refuses `not` of a text only where it meets a row, as damage of the file.
+            # Polars would report `not` of a text only when it reads rows, as a damaged file.
             if schema[name] != pl.Boolean:
                 what = f"{name!r} is not a column of true and false"
                 raise PlanError([PlanFault(f"{what}: compare it, such as {name} = 1")])
@@ -142,12 +143,12 @@ class Numbers:
 
     @property
     def kept(self) -> pl.Expr:
-        """Whether the filter keeps a row, by the `filtered` columns; null if it cannot decide."""
+        """Whether the filter keeps a row; null if it cannot decide. It reads `filtered` columns."""
         return pl.lit(value=True) if self.rule is None else self.rule.expression
 
     @property
     def filtered(self) -> Iterator[pl.Expr]:
-        """The columns of the filter: numbers or dates if it compares them, missing as null."""
+        """The columns of the filter, as numbers or dates if it compares them; missing is null."""
         rule = self.rule
         for name in sorted(rule.columns) if rule else ():
             assert rule is not None
@@ -161,15 +162,15 @@ class Numbers:
         for (name, letters), texts in rule.texts.items() if rule else ():
             value = self.present(name)
             if is_text(self.batch.schema[name]):
-                # Which side of the comparison it belongs on is not known.
+                # It is not known whether a similar text means the text in the filter.
                 alike = partial(_mark_alike, texts, letters)
                 value = pl.when(~value.map_batches(alike, pl.Boolean)).then(value)
             yield value.alias(name_apart(name, letters))
 
     def present(self, column: str) -> pl.Expr:
-        """The column as it is stored, null if it is not a number or holds a missing token.
+        """The column with null for NaN and missing tokens.
 
-        A text whose notations of dates are declared is written as 2024-12-31.
+        If the spec declares notations of dates for it, dates are written as 2024-12-31.
         """
         raw = pl.col(column)
         dtype = self.batch.schema[column]
@@ -189,7 +190,7 @@ class Numbers:
         return pl.coalesce(written, pl.lit(UNREAD) + text)
 
     def moment(self, column: str, length: int) -> pl.Expr:
-        """A date or time as a text of that length, such as 2024-12-31, by which it is compared."""
+        """A date or time as a text of this length (2024-12-31 has 10), for comparisons."""
         value, dtype = self.present(column), self.batch.schema[column]
         if is_text(dtype):
             value = in_utc(value).str.strip_chars().str.replace("T", " ", literal=True)
@@ -205,11 +206,11 @@ class Numbers:
         return pl.when(~number.is_in(words)).then(number) if words else number
 
     def is_missing_number(self, column: str) -> pl.Expr:
-        """Whether the column holds a number that means missing, as it is written or not."""
+        """Whether the column has a number that means missing, in any notation (-999 or -999.0)."""
         return self._number(column).is_in(self.plan.missing_numbers(column)).fill_null(value=False)
 
     def _number(self, column: str) -> pl.Expr:
-        """The column as a number, even if the number in another notation means missing."""
+        """The column as a number; a number that means missing in another notation is not null."""
         dtype = self.batch.schema[column]
         if is_text(dtype):
             text = pl.col(column).cast(pl.String).str.strip_chars()
@@ -224,12 +225,12 @@ class Numbers:
         return number.fill_nan(None)
 
     def sound_value(self, column: str) -> pl.Expr:
-        """The number, 0 if the text is not a number: bad rows are refused after the pass."""
+        """The number, or 0 in bad rows, which are reported after the pass."""
         return pl.when(self.sound(column)).then(self.value(column)).otherwise(0.0)
 
     @property
     def people(self) -> pl.Expr:
-        """The people of each row of the batch: its count, in each row that it stands for."""
+        """The people of each row: its count (or 1), times the rows that it represents."""
         count = self.plan.count
         counted = self.sound_value(count).cast(pl.Int64) if count else pl.lit(1, pl.Int64)
         return counted * self.batch.rows
@@ -240,9 +241,9 @@ class Numbers:
         return self.plan.count is None and self.batch.times is None
 
     def fixed(self, column: str) -> pl.Expr:
-        """The number as an integer at nine decimals, rounded once; 0 if it is missing.
+        """The number · 10⁹, rounded to an integer; 0 if it is missing.
 
-        A double of a million or more does not have nine decimals: it is rounded to six.
+        Doubles of a million or more do not have nine exact decimals: they are rounded to six.
         """
         value = self.sound_value(column).cast(pl.Float64).fill_null(0.0)
         fine = (value * ADDED_SCALE).round().cast(pl.Int64)
@@ -250,7 +251,7 @@ class Numbers:
         return pl.when(value.abs() < LARGE).then(fine).otherwise(coarse)
 
     def sound(self, column: str) -> pl.Expr:
-        """Whether a row's number is one, of the kind that its roles ask; a missing one is."""
+        """Whether the value of a row is valid as a weight, a count, a date or a number."""
         if any(made.name == column for made in self.plan.derived if isinstance(made, Period)):
             return ~pl.col(column).str.starts_with(UNREAD).fill_null(value=False)
         value = self.value(column)
@@ -267,7 +268,7 @@ class Numbers:
         return sound & (value.abs() <= LARGEST_NUMBER).fill_null(value=True)
 
     def _is_number(self, column: str) -> pl.Expr:
-        """Whether a row holds a number, or nothing."""
+        """Whether the value of a row is a number or missing."""
         if not is_text(self.batch.schema[column]):
             return pl.lit(value=True)
         text = pl.col(column).cast(pl.String).str.strip_chars()
@@ -276,7 +277,7 @@ class Numbers:
         return is_known | self._number(column).is_not_null()
 
     def comparable(self, column: str) -> pl.Expr:
-        """Whether the filter can compare a row's value, a number or a date, or it is missing."""
+        """Whether the filter can compare the value of a row: a number, a date, or missing."""
         assert self.rule is not None
         length = self.rule.dated.get(column)
         if length is None or not is_text(self.batch.schema[column]):
@@ -288,28 +289,28 @@ class Numbers:
 
     @property
     def compared(self) -> list[str]:
-        """The columns in which the filter compares numbers or dates."""
+        """The columns that the filter compares with numbers or dates."""
         return [] if self.rule is None else sorted({*self.rule.numeric, *self.rule.dated})
 
     @property
     def counters(self) -> dict[str, tuple[str, bool]]:
-        """The counters of bad rows, by name.
+        """The names of the columns that count bad rows.
 
-        Each has the column that must hold numbers or dates, and whether it is the filter that asks.
+        Each has the column with the values, and whether they are bad for the filter.
         """
-        asked = [(name, True) for name in self.compared] + [(name, False) for name in self.columns]
-        return {own(f"bad{number}"): column for number, column in enumerate(asked)}
+        checks = [(name, True) for name in self.compared] + [(name, False) for name in self.columns]
+        return {own(f"bad{number}"): check for number, check in enumerate(checks)}
 
     def bad_rows(self) -> Iterator[pl.Expr]:
-        """One 0/1 column for each numeric column."""
+        """The columns of `counters`: the number of bad rows that each row represents."""
         for name, (column, in_filter) in self.counters.items():
             is_sound = self.comparable(column) if in_filter else self.sound(column)
             yield ((~is_sound).cast(pl.Int64) * self.batch.rows).alias(name)
 
     def refuse(self, counted: pl.DataFrame) -> None:
-        """Raises `DataError` for the first column where a row that may be kept holds no number.
+        """Raises `DataError` for the first column in `counters` that has bad rows.
 
-        Whether a row is kept is not known where the filter cannot compare what it holds.
+        Rows that the filter drops are ignored, except in columns that the filter cannot compare.
         """
         kept = counted.filter(pl.col(own("kept")).ne_missing(0))
         for name, (column, in_filter) in self.counters.items():
@@ -333,7 +334,7 @@ class Numbers:
             )
 
     def _find_dated(self, column: str) -> str | None:
-        """The column whose dates are checked: compared by the filter, or made into ages."""
+        """The column of dates behind a column: dates for the filter, an age or a period."""
         born = {
             made.name: made.columns[0]
             for made in self.plan.derived
@@ -343,7 +344,7 @@ class Numbers:
         return column if is_dated else born.get(column)
 
     def _describe_bad(self, column: str, *, in_filter: bool) -> tuple[str, str]:
-        """The fault of a row, and its place."""
+        """The fault of bad rows in words, and the column."""
         what, where, dated = "no number", f"in the column {column!r}", self._find_dated(column)
         if dated is not None:
             notations = dict(self.plan.format.dates).get(dated, ("YYYY-MM-DD",))
@@ -370,7 +371,7 @@ class Numbers:
         return what, where
 
     def find_remedy(self, value: str, column: str) -> str | None:
-        """The remedy for a text that is not a number or date, if the text shows it."""
+        """The remedy for a text that is not a number or date, if it has a known notation."""
         plan = self.plan
         if self._find_dated(column) is not None:
             hint = "a number such as 32874 in place of a date is a serial number of Excel: format "
@@ -404,7 +405,7 @@ class Numbers:
 
 
 def in_utc(text: pl.Expr) -> pl.Expr:
-    """Texts of dates and times, those with an offset from UTC in UTC."""
+    """The texts, with dates and times that have an offset from UTC converted to UTC."""
     part = text.str.extract_groups(_WITH_OFFSET).struct.field
     offset = pl.coalesce(pl.concat_str(part("5"), part("6")), pl.lit("+0000"))
     moment = pl.concat_str(
@@ -419,14 +420,14 @@ def is_text(dtype: pl.DataType) -> bool:
 
 
 def as_text(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """A value as a level is written: NaN is missing, a time of the day has its fraction."""
+    """A value as the text of a level; NaN is null, and times of the day have their fraction."""
     if dtype.is_float():
         value = value.fill_nan(None)
     return value.dt.to_string("%H:%M:%S%.f") if dtype == pl.Time else value.cast(pl.String)
 
 
 def texts_of(column: pl.Series, name: str) -> pl.Series:
-    """The values of a column as levels are written; `DataError` for dates that cannot be."""
+    """The values of a column as texts of levels; raises `DataError` for dates far from 1970."""
     if isinstance(column.dtype, pl.Date | pl.Datetime):
         ticks = _TICKS[getattr(column.dtype, "time_unit", None)]
         days = column.to_physical().cast(pl.Int64) // ticks

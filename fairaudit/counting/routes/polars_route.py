@@ -1,4 +1,4 @@
-"""Route 2, Polars route: a lazy, streaming group-by; serves all data; sums in fixed point.
+"""Polars route: counts any data by a lazy, streaming `group_by`, with exact sums as integers.
 
 Scores and extra tables are counted in the same pass, chunk by chunk.
 """
@@ -27,11 +27,11 @@ _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types, in addition to texts and numbers, whose values can be levels."""
 
 _HALF = 30
-"""Fixed numbers below 2⁶⁰ are multiplied by their halves, so that no product passes 64 bits."""
+"""Number of low bits of a factor: factors below 2⁶⁰ are multiplied in halves, without overflow."""
 
 
 def count(numbers: Numbers, progress: Progress) -> PartialCounts:
-    """Every combination of the plan's keys in a batch, with its counts."""
+    """The counts of a batch, with one entry for each combination of levels."""
     batch, plan = numbers.batch, numbers.plan
     frame = batch.frame.select(*_columns(numbers), *numbers.filtered)
     if not progress.silent:
@@ -51,7 +51,7 @@ def count(numbers: Numbers, progress: Progress) -> PartialCounts:
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
-    # Without a filter every row is kept: to group by that, too, would cost a tenth of the pass.
+    # Without a filter every row is kept; also grouping by `kept` would take a tenth of the time.
     are_kept = numbers.rule is None and bool(by) and not batch.is_split
     hidden = [pl.col(own("rows")).eq(0).alias(own("hidden"))] if batch.is_split else []
     groups = by if are_kept else [*by, own("kept"), *hidden]
@@ -72,7 +72,7 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     """The keys, numbers and scores of a plan in each row of a batch."""
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        # The level as it is stored, or the number of its interval; null if it is missing.
+        # The level as the data has it, or the code of the interval; null if it is missing.
         dtype, level = batch.schema[key.column], pl.col(key.column)
         if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
             raise DataError(
@@ -103,15 +103,15 @@ def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
 
 
 def _measures(numbers: Numbers) -> list[pl.Expr]:
-    """The sums of each cell."""
+    """The sums of each cell: rows, people, weights, and the sums that the plan asks for."""
     of_row = pl.col(own("people")).cast(pl.Int128)
     rows, people = pl.col(own("rows")).sum(), of_row.sum()
     if numbers.are_rows:
         rows, people = (pl.len().cast(kind) for kind in (pl.Int64, pl.Int128))
     weights: list[pl.Expr] = []
     if numbers.plan.weight:
-        # Σ count·weight and Σ count·weight² in fixed point at both scales, and what they round
-        # away. The finer scale holds tiny weights only, and serves where all are tiny.
+        # Σ count·weight and Σ count·weight² as integers in both scales, and the rounding errors.
+        # The fine scale has only the tiny weights; it is used if all weights are tiny.
         weight = pl.col(own("weight"))
         tiny = pl.when(weight < TINY).then(weight).otherwise(0.0)
         coarse, fine = WEIGHT_SCALES
@@ -130,7 +130,7 @@ def _measures(numbers: Numbers) -> list[pl.Expr]:
                 (of_row * root * root).sum().alias(own(f"squares{number}")),
                 error.alias(own(f"error{number}")),
             ]
-    # The sums that a plan asks, as integers, each in the parts that it is made of.
+    # The sums that the plan asks for, as integers; a product is the sum of three parts.
     parts = {
         own(f"amount{number} {bits}"): part.cast(pl.Int128)
         for number, name in enumerate(numbers.plan.adding.sums)
@@ -151,7 +151,7 @@ def _measures(numbers: Numbers) -> list[pl.Expr]:
 def _counted_by(
     scores: Mapping[str, ScoreCounter], tables: TableCounter | None, numbers: Numbers
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """Passes rows on, and counts scores and extra tables of the rows that the filter keeps."""
+    """A function that returns its rows, after it counted their scores and extra tables."""
     plan = numbers.plan
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
     wanted |= {*plan.table_keys}
@@ -162,13 +162,13 @@ def _counted_by(
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
         kept = rows.filter(pl.col(own("kept")) == 1)
-        # Threads may look up texts side by side; what they add to is one.
+        # Several threads may look up texts at the same time, but only one may count.
         coded = {
             key: texts_of(kept[names[key]], key.column).cast(pl.Categorical(categories))
             for key, categories in known.items()
         }
         with lock:
-            # Polars forgets codes that no series uses, so they may differ from chunk to chunk.
+            # Polars drops unused categories, so the codes may differ from chunk to chunk.
             columns: dict[Key, Column] = {}
             for key, name in names.items():
                 if key.edges is not None:
@@ -192,7 +192,7 @@ def _counted_by(
 
 
 def interval(key: Key, numbers: Numbers) -> pl.Expr:
-    """The number of edges of a key that a number has passed; null if the number is missing."""
+    """The code of the interval of each number (number of edges passed); null if it is missing."""
     dtype, value = numbers.batch.schema[key.column], numbers.value(key.column)
     starts = find_starts(key, single=dtype == pl.Float32)
 
@@ -205,7 +205,7 @@ def interval(key: Key, numbers: Numbers) -> pl.Expr:
 
 
 def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | None:
-    """The interval of a key for each text, or `MISSING`; None if one text is not a number."""
+    """The code of the interval of each text, or `MISSING`; None if a text is not a number."""
     frame = pl.DataFrame({key.column: texts}, schema={key.column: pl.String})
     numbers = Numbers(Batch(frame.lazy(), frame.schema, ("",)), plan)
     if not frame.select(numbers.sound(key.column)).to_series().all():
@@ -215,7 +215,7 @@ def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | N
 
 
 def _parts_of(name: SumName) -> dict[int, pl.Expr]:
-    """The summands of a row, in parts that fit 64 bits: each by the bits of its shift."""
+    """The parts of a number to add up; each fits into 64 bits, and is shifted left by its key."""
     kind, *columns = name
     fixed = [pl.col(own(f"fixed {column}")) for column in columns]
     match kind:
@@ -261,7 +261,7 @@ def _counted(counts: pl.DataFrame, plan: Plan) -> PartialCounts:
             continue
         text = texts_of(column, key.column)
         levels: list[str | None] = text.unique().sort(nulls_last=True).to_list()
-        # A column of clusters has millions of levels: they are ranked, not looked up one by one.
+        # Ranks are faster than look-ups if a column (of clusters) has millions of levels.
         codes = text.rank("dense").cast(pl.Int64).fill_null(len(levels)).to_numpy() - 1
         keys.append(RawKey(key, codes, tuple(levels)))
     return PartialCounts(

@@ -1,7 +1,7 @@
-"""Exact quantiles of a column in constant memory, by passes over the data.
+"""Exact quantiles of a column, by passes over the data, in constant memory.
 
-A histogram says in which bin a quantile lies; the next pass looks only at the values in that bin,
-by finer parts.
+A histogram shows which bin contains the quantile. The next pass splits only this bin into finer
+bins, and so on, until the bin has a single value.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BINS = 2**16
 def median(
     data: Sequence[SourceFile] | Batch, plan: Plan, column: str, between: tuple[float, float]
 ) -> Median:
-    """The smallest score with half of the people at or below it; it lies between these."""
+    """The exact median of a score; its value is in the range `between`."""
     values = _Values(data, plan, column)
     below = values.count(pl.col("value") < between[0])
     found = values.find_quantile(Fraction(1, 2), below, values.split(*between))
@@ -41,7 +41,7 @@ def median(
 def cuts(
     data: Sequence[SourceFile] | Batch, plan: Plan, column: str, shares: Sequence[Fraction]
 ) -> Iterator[Cut]:
-    """The quantile of each share, over the rows that the filter keeps and that have the number."""
+    """The quantile for each share, over the rows that the filter keeps and that have a number."""
     values = _Values(data, plan, column)
     if not values.rows:
         raise NothingToAudit("no rows are left to audit", "check the data and the filter")
@@ -54,7 +54,7 @@ def cuts(
 
 
 class _Values:
-    """Values of a column with their people; numbers of kept rows and of people with a value."""
+    """The values of a column in the rows that the filter keeps, with the people of each."""
 
     def __init__(self, data: Sequence[SourceFile] | Batch, plan: Plan, column: str) -> None:
         if isinstance(data, Batch):
@@ -78,10 +78,10 @@ class _Values:
         self.people = self.count(pl.lit(value=True))
 
     def find_quantile(self, share: Fraction, below: int, parts: pl.DataFrame) -> Cut:
-        """The smallest value with so large a share of the people at or below it.
+        """The smallest value such that at least this share of the people is at or below it.
 
-        One of these parts contains it; `below` is the number of people below all of them. Each pass
-        reads the part of the pass before that contains it, until the part is one value.
+        `parts` are bins of values, one of which contains it; `below` is the number of people below
+        all of them.
         """
         wanted = -(-share.numerator * self.people // share.denominator)
         while True:
@@ -94,8 +94,8 @@ class _Values:
             parts = self.split(low, high)
 
     def split(self, low: float, high: float) -> pl.DataFrame:
-        """The parts of the values between two others, both included, `_BINS` at most."""
-        # By the order of all doubles, so that four passes separate any two values.
+        """Bins (at most `_BINS`) of the values from `low` to `high`."""
+        # A bin is a range of consecutive doubles, so four passes can separate any two values.
         first, last = (int(_rank(np.array([end]))[0]) for end in (low, high))
         shift = max((last - first).bit_length() - _BINS.bit_length() + 1, 0)
         inside = self.frame.filter(pl.col("value").is_between(low, high))
@@ -106,12 +106,12 @@ class _Values:
         return self.group(inside, part_of)
 
     def count(self, where: pl.Expr) -> int:
-        """The people with some of the values."""
+        """The number of people with values that fulfil a condition."""
         people = pl.col("people").filter(where).cast(pl.Int128).sum()
         return int(collect(self.frame.select(people), self._batch).item())
 
     def group(self, frame: pl.LazyFrame, part_of: Callable[[Floats], Ints]) -> pl.DataFrame:
-        """The parts of values in ascending order, with their people and the range of each."""
+        """The bins of the values in ascending order, each with its people and range of values."""
         part = pl.col("value").map_batches(
             lambda values: pl.Series(part_of(values.to_numpy())), pl.Int64, is_elementwise=True
         )
@@ -122,7 +122,7 @@ class _Values:
 
 
 def _rank(values: Floats) -> NDArray[np.uint64]:
-    """The place of each value among all doubles; both zeros are one."""
+    """The rank of each value among all doubles; -0.0 and 0.0 have the same rank."""
     bits = (values + 0.0).view(np.int64)
     lowest = np.iinfo(np.int64).min
     ordered = np.where(bits < 0, lowest - bits, bits)

@@ -1,6 +1,6 @@
-"""Rows that repeat a person: found by one pass over the ids, left out of every other pass.
+"""Rows that repeat a person: one pass over the ids finds them, and all other passes ignore them.
 
-Without a declared id, a notice on a column that looks like one and repeats.
+If the spec names no column of ids, a notice reports a column that looks like ids with repeats.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
 def leave_out(ready: Sequence[SourceFile], plan: Plan, repeats: Repeats) -> list[SourceFile]:
-    """The files with the rows that repeat a person in any of them.
+    """The files with the numbers of the rows that repeat a person, who may be in another file.
 
-    Raises `DataError` for rows without an id, and for repeats where the spec allows none.
+    Raises `DataError` for rows without an id, and for repeated rows if the spec does not allow
+    them.
     """
     if any(file.repeated is not None for file in ready):
         return [*ready]
@@ -42,11 +43,11 @@ def leave_out(ready: Sequence[SourceFile], plan: Plan, repeats: Repeats) -> list
 
 
 def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tuple[int, ...]]:
-    """For each batch the numbers (from 0) of the rows that repeat a person.
+    """The numbers (from 0) of the rows in each batch that repeat a person.
 
-    Only rows that the filter keeps are of a person.
+    Rows that the filter drops are ignored.
     """
-    # The id of each row that the filter keeps, and what orders the rows of a person.
+    # The id of each row that the filter keeps, and the values that order the rows of a person.
     read = []
     for place, batch in enumerate(data):
         numbers = prepare(replace(batch, frame=batch.frame.with_row_index(ROW)), plan)
@@ -94,12 +95,12 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
 
 
 def _write_id(text: pl.Expr) -> pl.Expr:
-    """The text of an id: `b1 ` is b1, and 7.0 is 7, because ids come from several programs."""
+    """An id without spaces around it and without `.0`, which some programs add (`7.0` is 7)."""
     return text.str.strip_chars().str.replace(r"^(\d+)\.0+$", "${1}")
 
 
 def _find_order(rows: pl.DataFrame, column: str, form: CsvFormat) -> str:
-    """The name of the column that orders the rows by a column of numbers, or of dates."""
+    """The name of the column that orders the rows by the numbers, or by the dates, in `column`."""
     date, number = own(f"date {column}"), own(f"number {column}")
     if rows[number].null_count() == 0:
         return number
@@ -118,15 +119,15 @@ def _find_order(rows: pl.DataFrame, column: str, form: CsvFormat) -> str:
 
 
 def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iterator[Notice]:
-    """Notices on people who may count several times: rows of totals, or ids that repeat.
+    """Notices on people who may count several times: rows of totals, or repeated ids.
 
-    Only the first rows are read, so that they cost little next to the pass that counts all.
+    Only the first rows are read, which takes little time compared with the counting.
     """
     if plan.repeats is None and not plan.is_table:
         yield from _tell_repeats(data, names)
         return
     if plan.repeats is None:
-        # Columns of a table of counts with a level that is called a total.
+        # Columns of a table of counts with a level such as `total`.
         rows = _read_first(data, pl.col(*names).cast(pl.String))
         for name in names:
             levels = collect(rows.select(pl.col(name).drop_nulls().unique()), data[0])
@@ -140,7 +141,7 @@ def tell_unused(data: Sequence[Batch], names: Sequence[str], plan: Plan) -> Iter
                     Subjects.NEVER,
                 )
         return
-    # Ids that differ only in their spelling, so that a person counts several times.
+    # Ids that differ only in their notation, so that a person counts several times.
     ids = _read_first(data, _write_id(pl.col(plan.repeats.id).cast(pl.String)).alias(_ID))
     spelled = pl.col(_ID).str.to_lowercase().str.replace_all(r"\s", "")
     alike = spelled.str.replace(r"^(\D*)0+(\d)", "${1}${2}").alias(_PLACE)
@@ -160,7 +161,7 @@ def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:
 
 
 def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
-    """Notices on columns that look like ids of people, have mostly different values, and repeat."""
+    """A notice on the first column that looks like ids of people, with less than half repeated."""
     rows = _read_first(data, pl.col(*ids).cast(pl.String))
     lacking = (pl.col(name).null_count().alias(own(name)) for name in ids)
     query = rows.select(pl.len().alias(_PLACE), pl.col(*ids).n_unique(), *lacking)
@@ -170,7 +171,7 @@ def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]
         again = people - counted[name]
         if counted[own(name)] or not 0 < again < people / 2:
             continue
-        # All columns are read only where an id repeats.
+        # All columns are read only if an id repeats.
         whole = _read_first(data, pl.struct(pl.all()).hash())
         equal = people - collect(whole.select(pl.all().n_unique()), data[0]).item()
         repeat = "repeats" if again == 1 else "repeat"

@@ -1,9 +1,8 @@
-"""Row metrics: reads people one by one, with their features and scores.
+"""Reads people one by one, with their features and scores, for metrics of individuals.
 
-Each row belongs to the raw cell in which the pass counted it. So its groups, its outcomes and the
-treatment of its missing values are the same as in the cube. People who are equal in
-everything that is read are one entry with a count, so that the memory stays small
-(`counting/raw_rows.py`).
+Each row belongs to the raw cell (combination of levels in the data) in which it was counted. So its
+groups, its outcome and its missing values are treated as in the counts. To save memory, people who
+are equal in all values are one entry with a count (`counting/raw_rows.py`).
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ _LEAST_HELD = 200_000
 """Number of rows in memory before they are grouped for the first time."""
 
 _SLACK = 4
-"""Between two groupings, memory may hold a fourth more entries than the budget."""
+"""Between two groupings, memory may have a quarter more entries than the budget."""
 
 _PARTS = 16
-"""Number of parts that entries are split into, by profile. Grouping copies a single part."""
+"""Number of parts of the entries, split by profile; grouping copies one part at a time."""
 
 
 class RowGroups:
-    """Collects the people that are read, and counts missing values; grouping joins equal people."""
+    """Collects people, joins equal people into one entry, and counts missing values."""
 
     def __init__(self, plan: RowPlan, counts: Counts) -> None:
         self.plan = plan
@@ -52,7 +51,7 @@ class RowGroups:
         self.limit = _LEAST_HELD
 
     def add(self, rows: pl.DataFrame) -> None:
-        """Adds people, each with a raw cell; people without all features are only counted."""
+        """Adds people, each with a raw cell; people who lack a feature are only counted."""
         names = [own(f"feature {name}") for name in self.plan.similarity.columns]
         self.rows += self._count(rows)
         for feature, name in zip(self.plan.similarity.columns, names, strict=True):
@@ -62,20 +61,20 @@ class RowGroups:
                 self.missing[feature] = self.missing.get(feature, nobody) + lacking
         complete = rows.drop_nulls(names)
         self.complete += self._count(complete)
-        # A hash of the features of each row: of values, not of codes.
+        # The hash of each row's features is made of values, because codes depend on the order.
         profiles = np.zeros(complete.height, dtype=np.uint64)
         for name in self.plan.similarity.numeric:
             numbers = complete[own(f"feature {name}")].to_numpy().astype(np.float64)
             profiles = mix(profiles, (numbers + 0.0).view(np.uint64))  # -0 is 0
         coded = []
         for name, values in self._categories(complete):
-            # The levels of a category become codes, in the order in which they are met.
+            # Levels get codes in the order in which they are read.
             known, levels = self.levels.setdefault(name, {}), values.unique().to_list()
             places = [known.setdefault(level, len(known)) for level in levels]
             if len(known) > MOST_LEVELS:
                 what = f"{name!r} has over {MOST_LEVELS:,} levels, which is too many to match"
                 raise PlanError([PlanFault(f"{what}: is it an id?", name)])
-            # Without rows, Polars ignores `return_dtype`, so there is a cast.
+            # Without rows, Polars ignores `return_dtype`; so the cast is needed.
             codes = values.replace_strict(levels, places, return_dtype=pl.Int32).cast(pl.Int32)
             hashes = np.fromiter(map(hash_text, known), np.uint64, len(known))
             profiles = mix(profiles, hashes[codes.to_numpy()])
@@ -97,9 +96,9 @@ class RowGroups:
             yield name, rows[own(f"feature {name}")]
 
     def _group(self) -> None:
-        """Joins rows that are equal, and halves the profiles while there are too many."""
+        """Joins equal people, and halves the profiles while there are too many entries."""
         most = most_entries(self.plan.most, len(self.plan.similarity.columns))
-        # If the distinct profiles alone are too many, they are halved before the grouping.
+        # Halve first if there are already more distinct profiles than allowed entries.
         self._halve(np.unique(self._list_profiles()), most)
         summed = [own("row"), own("n"), own("profile")]
         for frames in self.parts:
@@ -118,7 +117,7 @@ class RowGroups:
         return np.concatenate([*hashes])
 
     def _halve(self, profiles: Hashes, most: int) -> None:
-        """Halves the entries in memory until at most `most` of these profiles are left."""
+        """Drops halves of the entries until at most `most` of these profiles are left."""
         self.halvings = choose_halvings(profiles, most, self.halvings)
         for frames in self.parts:
             for place, frame in enumerate(frames):
@@ -133,7 +132,7 @@ class RowGroups:
         levels = []
         codes = np.zeros((rows.height, len(similarity.categorical)), dtype=np.int64)
         for place, (name, values) in enumerate(self._categories(rows)):
-            # The order of levels so far depends on the threads, so they are sorted.
+            # Sort the levels, because their order so far depends on the threads.
             known = sorted(self.levels.get(name, {}))
             ranks = {level: code for code, level in enumerate(known)}
             lookup = np.array([ranks[level] for level in self.levels.get(name, {})] or [0])
@@ -176,12 +175,12 @@ class RowGroups:
 
 
 def mix(hashes: Hashes, values: Hashes) -> Hashes:
-    """Hashes of pairs (hash, value); the order of a pair matters."""
+    """The hash of each pair of a hash and a value; (a, b) and (b, a) have different hashes."""
     return hash_rows(hashes ^ values, SEED)
 
 
 def hash_text(text: str) -> int:
-    """A hash of a text that is the same on every machine."""
+    """A hash of a text, which is the same on every machine."""
     return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "little")
 
 
@@ -191,7 +190,7 @@ def read_rows(
     """The people whom the filter keeps, each with its raw cell; equal people are one entry."""
     progress.start("reading people one by one", counts.read, "rows")
     collected = RowGroups(plan, counts)
-    # The raw cell of each combination of raw levels among the rows that the filter keeps.
+    # The raw cell of each combination of levels in the rows that the filter keeps.
     columns: dict[str, pl.Series] = {}
     places_kept = np.flatnonzero(counts.kept == 1)
     for number, key in enumerate(counts.keys):
@@ -219,12 +218,12 @@ def read_rows(
 def _read_batch(
     batch: Batch, places: pl.DataFrame, collected: RowGroups, first: int, progress: Progress
 ) -> int:
-    """Adds the audited people of the files of a batch; returns the number of rows in the batch."""
+    """Adds the people in a batch whom the filter keeps; returns the number of all rows in it."""
     plan, similarity = collected.counts.plan, collected.plan.similarity
     numbers = prepare(batch, plan)
     columns: dict[str, pl.Expr] = {}
     for number, key in enumerate(plan.keys):
-        # The levels as they were counted: texts, or numbers of intervals.
+        # The levels as they were counted: texts, or codes of intervals.
         columns[own(f"key{number}")] = (
             as_text(pl.col(key.column), numbers.batch.schema[key.column])
             if key.edges is None
@@ -249,7 +248,7 @@ def _read_batch(
     lock = threading.Lock()
 
     def pass_on(rows: pl.DataFrame) -> pl.DataFrame:
-        """Adds the audited rows of a chunk, and returns the number of rows in the chunk."""
+        """Adds the kept rows of a chunk, and returns the number of all rows in it."""
         progress.advance(rows.height, "rows")
         audited = rows.filter(pl.col(own("kept")))
         if keys:

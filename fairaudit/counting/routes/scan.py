@@ -1,4 +1,4 @@
-"""Polars route over files: one scan for each schema; first bad row; columns of too many levels."""
+"""Polars route over files: counts, the first row with a fault, columns with too many levels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _FIRST = 50_000
 
 
 def count(sources: Sequence[SourceFile], plan: Plan, progress: Progress) -> list[PartialCounts]:
-    """The counts of sources, those of one schema together."""
+    """The counts of files; files with the same columns and types are counted together."""
     read = batches(sources, plan.format.separator)
     return [count_batch(batch, plan, progress) for batch in read]
 
@@ -31,10 +31,10 @@ def count(sources: Sequence[SourceFile], plan: Plan, progress: Progress) -> list
 def count_batch(batch: Batch, plan: Plan, progress: Progress = SILENT) -> PartialCounts:
     """The counts of a batch.
 
-    Raises `PlanError` if the first rows alone have more levels than there may be groups.
+    Raises `PlanError` if the first rows of a column already have too many levels.
     """
     numbers = prepare(batch, plan)
-    # An id would be counted to its end, at the cost of all memory, to be refused then.
+    # Without this check, counting by a column of ids would need all memory before it fails.
     names = list(dict.fromkeys(plan.capped))
     sample = numbers.batch.frame.select(names).head(_FIRST)
     counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
@@ -56,7 +56,7 @@ def count_batch(batch: Batch, plan: Plan, progress: Progress = SILENT) -> Partia
 
 
 class FoundRow(Frozen):
-    """The first row with a fault: its number (from 1), the faulty texts, and their remedy."""
+    """The first row with a fault: its number (from 1), the faulty texts, and a remedy."""
 
     number: int
     texts: tuple[str, ...] = ()
@@ -64,18 +64,17 @@ class FoundRow(Frozen):
 
 
 def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | None:
-    """The first row that holds a sought value, by the order of the data.
+    """The first row with the fault in `seek`, in the order of the data; None if it is not found.
 
-    Only rows that the filter keeps are searched, or all rows if the filter cannot compare the
-    value.
+    Only rows that the filter keeps are searched; if the filter cannot compare the value, all rows.
     """
     batch = data if isinstance(data, Batch) else batches([data], plan.format.separator)[0]
-    # Counts side by side make several rows of one, so rows have their numbers before.
+    # Number the rows first: `prepare` may split a row with several counts into several rows.
     frame = batch.frame.with_row_index(ROW, offset=1)
     schema = {ROW: pl.UInt32(), **batch.schema}
     numbers = prepare(replace(batch, frame=frame, schema=schema), plan)
     batch = numbers.batch
-    # The people of a level are computed from several cells.
+    # With columns of counts, the fault is in one of these columns.
     cells = plan.counts.columns if plan.counts is not None and seek.column == plan.count else ()
     texts = [
         as_text(pl.col(name), batch.schema[name]).alias(own(f"text{number}"))
@@ -87,11 +86,11 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
     elif seek.numeric:
         is_held = ~numbers.sound(seek.column)
         if plan.rows is not None and seek.column in plan.rows.similarity.numeric:
-            # A feature is a finite number: ∞ has no distance.
+            # A feature must be finite, because ∞ has no distance.
             number = numbers.value(seek.column).cast(pl.Float64)
             is_held |= ~number.is_finite().fill_null(value=True)
     else:
-        # A missing value is sought under any of its tokens.
+        # A missing value may be any of the tokens, or null.
         text = as_text(pl.col(seek.column), batch.schema[seek.column])
         is_held = text.is_in([value for value in seek.values if value is not None])
         cut = {key.column for key in plan.every_key if key.edges is not None}
@@ -126,9 +125,9 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
 def estimated_cells(file: SourceFile, plan: Plan) -> float:
     """The estimated number of cells of a plan, from the first rows of a file.
 
-    Uses Chao (1984), Nonparametric estimation of the number of classes in a population,
-    Scandinavian Journal of Statistics 11:265, bias-corrected: the cells that were seen, plus an
-    estimate of the others from the numbers of cells that were seen once and twice.
+    It is the number of cells in these rows, plus an estimate of all others from the numbers of
+    cells with one and two rows: Chao (1984), Nonparametric estimation of the number of classes in a
+    population, Scandinavian Journal of Statistics 11:265, bias-corrected.
     """
     (batch,) = batches([file], plan.format.separator)
     sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)

@@ -1,7 +1,7 @@
-"""Readers of data: files, stores, lakes, databases, frames; the checks of CSV and Parquet.
+"""Readers of data: files, cloud stores, table formats, databases and data frames.
 
-`SourceFile` is a file of a pass, opened by the `Reader` of its format. Passes share copies, threads
-and memory.
+This module has what all of them share: `SourceFile` (a data file), `Reader` (the functions of the
+module of a file format), temporary copies, threads and the check of memory before a pass.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ Value = TypeVar("Value")
 _THREADS = "POLARS_MAX_THREADS"
 
 _PACKED = 2**18
-"""Bytes of a packed file that are read at a time."""
+"""Bytes of a compressed file that are read at a time."""
 
 _FLAGS = 3
-"""Where a member of gzip has its flags."""
+"""The index of the byte with the flags in a member (compressed block) of a gzip file."""
 
 FRAME_NAME = "<data frame>"
 """The name of a data frame in place of a path."""
 
 
 class Frame:
-    """A data frame in memory, of any library that the engine reads.
+    """A data frame of any supported library.
 
-    A stream that can be read only once is replaced by its content.
+    A stream that can be read only once is replaced by its content when it is read.
     """
 
     def __init__(self, frame: Any) -> None:  # noqa: ANN401  # of any library
@@ -68,15 +68,16 @@ class Frame:
 
 
 class SourceFile(Frozen):
-    """A file to read: its name in the report, where its bytes are read from, and its columns.
+    """A data file: its name in reports (`file`), the `path` to read it from, and its columns.
 
-    A data frame has no format. `layout` and `types` come from the footer of a Parquet file; columns
-    of CSV are text. `partitions` are the columns that the names of folders add. Pages of `unproven`
-    columns are not checked yet: only the native route may read them, because it checks them.
-    `repeated` are the rows (from 0) that repeat a person and are left out, None before the search.
+    `form` is its format, None for a data frame. `layout` and `types` are from the footer of a
+    Parquet file; columns of CSV files are texts. `partitions` are columns from the names of
+    folders. The pages of `unproven` columns are not checked yet: only the native route may read
+    them, because it checks them. `repeated` are the rows (from 0) that repeat a person and are left
+    out; None before the search for them.
 
-    After the check, `records` is the control total: the number of rows, without `blank` lines, that
-    readers must find. `counts` is a plan with its counts, if the check counted the file as well.
+    After the check, `records` is the number of rows, without `blank` lines; all passes must count
+    as many. `counts` is a plan with its counts, if the check also counted the file.
     """
 
     file: DataFile
@@ -98,43 +99,43 @@ class SourceFile(Frozen):
         return self.form.name if self.form else "frame"
 
     def with_lines(self, lines: int) -> SourceFile:
-        """The file with the number of its physical lines."""
+        """The file with the number of its lines."""
         return replace(self, file=replace(self.file, lines=lines))
 
     @property
     def unpacked_size(self) -> int | None:
-        """How many bytes its text is; None if that is not known before it is unpacked."""
+        """The number of bytes of its text; None for a compressed file."""
         return None if find_compression(self.path) else self.path.stat().st_size
 
 
 class Reader(Protocol):
-    """The functions of the module of a format in this package."""
+    """The functions in the module of a file format in this package."""
 
     def read_columns(self, file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-        """The file with its columns; raises `DataError` if it has none that can be read."""
+        """The file with the names of its columns; raises `DataError` if they cannot be read."""
 
     def check_file(
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
     ) -> SourceFile:
-        """The file once all is proven that the passes of these plans rely on."""
+        """The file after a check of everything that passes for these plans rely on."""
 
     def read_first(
         self, file: SourceFile, names: Sequence[str], separator: str, most: int
     ) -> Sequence[Sequence[Hashable]] | None:
-        """The values of columns in the first rows, None if they need Polars to be read."""
+        """The values of columns in the first `most` rows; None if only Polars can read them."""
 
     def read_schema(self, file: SourceFile) -> Mapping[str, pl.DataType]:
         """The columns of a file with their types."""
 
     def scan_files(self, paths: Sequence[Path], separator: str) -> pl.LazyFrame:
-        """Files of one schema as a lazy frame."""
+        """Files with the same columns and types as one lazy frame."""
 
     def find_line(self, file: SourceFile, form: CsvFormat, row: int) -> int | None:
-        """The line on which a row (from 1) begins, None if the format has no lines."""
+        """The line on which a row (from 1) begins; None if the format has no lines."""
 
 
 def reader_of(form: InputFormat | None) -> Reader:
-    """The module that reads files of a format, imported at its first use."""
+    """The module that reads files of a format; it is imported at its first use."""
     assert form is not None
     module: Any = import_module(f"fairaudit.counting.sources.{form.reader}")
     reader: Reader = module
@@ -142,9 +143,9 @@ def reader_of(form: InputFormat | None) -> Reader:
 
 
 def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
-    """A file with its columns.
+    """A file with the names of its columns.
 
-    Raises `UsageError` if the variable of Polars holds no number of threads.
+    Raises `UsageError` if the variable `POLARS_MAX_THREADS` is not a number of threads.
     """
     threads = os.environ.get(_THREADS)
     if threads is not None and not re.fullmatch(r"0*[1-9][0-9]{0,2}", threads):
@@ -155,7 +156,7 @@ def open_file(path: Path, form: CsvFormat, copies: Copies) -> SourceFile:
 
 
 def inspect_file(path: Path, name: str) -> SourceFile:
-    """A file by its name; raises `DataError` if its format is not known, or it is empty."""
+    """A file with its format and size; raises `DataError` for unknown formats and empty files."""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
@@ -178,13 +179,13 @@ def inspect_file(path: Path, name: str) -> SourceFile:
     if not stat.st_size:
         raise DataError(f"{name}: the file is empty", form.hint_if_empty)
     modified = datetime.fromtimestamp(stat.st_mtime, UTC).isoformat(timespec="seconds")
-    # The same bytes of stdin give the same report.
+    # A report on stdin does not show the time of the temporary file.
     file = DataFile(name, stat.st_size, None if is_spooled(path) else modified)
     return SourceFile(file, path, form)
 
 
 def open_bytes(path: Path) -> io.BufferedReader:
-    """The bytes of a file, unpacked."""
+    """The bytes of a file, decompressed."""
     packing = find_compression(path)
     if packing is None:
         return path.open("rb")
@@ -196,10 +197,10 @@ def open_bytes(path: Path) -> io.BufferedReader:
 
 
 class _Inflated(io.RawIOBase):
-    """The bytes of a file of gzip, by ISA-L: in two fifths of the time that zlib takes.
+    """The decompressed bytes of a gzip file; ISA-L takes two fifths of the time of zlib.
 
-    Raises `OSError` for a damaged one, as other readers do, and so for what Polars, which may read
-    it next, refuses: zeros behind the end, and flags that gzip does not have.
+    Raises `OSError` for a damaged file. Also refuses zeros after the end and unknown flags, because
+    Polars, which may read the file next, refuses them.
     """
 
     def __init__(self, path: Path) -> None:
@@ -208,11 +209,11 @@ class _Inflated(io.RawIOBase):
         self._member: Any = None
 
     def readable(self) -> bool:
-        """Yes: `BufferedReader` asks."""
+        """True, as `io.BufferedReader` requires."""
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """How many bytes were put into the buffer; 0 at the end."""
+        """Reads into the buffer; returns the number of bytes, 0 at the end."""
         from isal import isal_zlib
 
         view = memoryview(buffer).cast("B")
@@ -223,10 +224,10 @@ class _Inflated(io.RawIOBase):
                     return 0
                 self._packed += self._file.read(max(_FLAGS + 1 - len(self._packed), 0))
                 if not has_known_flags(self._packed):
-                    raise OSError("no member of gzip begins there")
+                    raise OSError("not the beginning of a gzip member")
                 self._member = isal_zlib.decompressobj(wbits=isal_zlib.MAX_WBITS | 16)
             if not self._packed:
-                raise OSError("it ends within a member")
+                raise OSError("the file ends within a gzip member")
             try:
                 content: bytes = self._member.decompress(self._packed, len(view))
             except (isal_zlib.error, OverflowError) as error:
@@ -239,23 +240,30 @@ class _Inflated(io.RawIOBase):
                 return len(content)
 
     def close(self) -> None:
-        """Closes the file, too."""
+        """Closes the stream and its file."""
         self._file.close()
         super().close()
 
 
+def no_space(file: SourceFile, error: OSError) -> DataError:
+    """The error if the disk has no space for a temporary copy of a file."""
+    what = f"{file.file.path}: no disk space for a temporary copy of this file"
+    hint = f"{error.strerror or error}: free some space, or set TMPDIR to a folder on another disk"
+    return DataError(what, hint)
+
+
 def has_known_flags(packed: bytes | memoryview) -> bool:
-    """Whether bytes may begin a member of gzip, without flags that RFC 1952 reserves."""
+    """Whether the flags of a gzip member are among those that RFC 1952 defines."""
     return len(packed) > _FLAGS and not packed[_FLAGS] & 0xE0
 
 
 def begin_pass(paths: Sequence[Path]) -> Copies:
-    """Room for the copies of a pass; raises `OutOfMemory` if the pass has too little memory.
+    """The (empty) temporary copies of a pass; raises `OutOfMemory` if there is too little memory.
 
-    A memory limit that is reached in the middle of it would abort Polars, or let it wait for ever.
+    If Polars reached a memory limit during the pass, it would abort, or wait without end.
     """
     if memory.is_limited():
-        # A file of some formats takes address space of its size while it is read.
+        # Some formats need as much address space as the size of the file.
         mapped = sum(p.stat().st_size for p in paths if (form := format_of(p)) and form.is_mapped)
         if not memory.has_room_for_engine(mapped):
             room = f"{(memory.ENGINE + mapped) / 1e9:.1f} GB of address space"
@@ -265,7 +273,7 @@ def begin_pass(paths: Sequence[Path]) -> Copies:
 
 
 def thread_count() -> int:
-    """As many threads as Polars takes: one for each core, or as its variable says."""
+    """The number of threads that Polars uses: its variable, or one for each core."""
     return int(os.environ.get(_THREADS, "0")) or count_cores()
 
 
@@ -274,9 +282,9 @@ def run_in_threads(
 ) -> list[Value]:
     """The results of the same work in `count` threads; raises the first exception of a thread.
 
-    After an interruption, or a fault, `stop` is called, and the other threads are not awaited.
+    `stop` is called at the end. After an exception, the other threads are not awaited.
     """
-    if count <= 1:  # a thread takes longer to begin than a small file to be counted
+    if count <= 1:  # starting a thread takes longer than counting a small file
         return [work()]
     from concurrent.futures import ThreadPoolExecutor
 
@@ -289,14 +297,14 @@ def run_in_threads(
 
 
 _MOST_OPEN = 100
-"""Number of copies from which the limit of open files is raised."""
+"""Number of copies at which the limit of open files is raised."""
 
 
 class Copies(contextlib.ExitStack):
-    """The copies of data, in files without a name if the system has them.
+    """Temporary copies of data, which are deleted when it is closed.
 
-    They last until it is closed; a nameless file also disappears if a signal or an abort ends the
-    process.
+    The copies are files without a name if the system supports them. Such files also disappear if a
+    signal or an abort ends the process.
     """
 
     def __init__(self) -> None:
@@ -304,10 +312,10 @@ class Copies(contextlib.ExitStack):
         self._count = 0
 
     def new(self) -> tuple[IO[bytes], Path]:
-        """A new file to write to, and the path by which others read it."""
+        """A new file to write to, and the path from which it can be read."""
         self._count += 1
         if self._count == _MOST_OPEN:
-            # As many files may be open at once as the system allows: each copy is one.
+            # Each copy is an open file: raise the limit of open files to its maximum.
             with contextlib.suppress(ImportError, ValueError, OSError):
                 import resource  # Windows has no such limit
 
@@ -315,7 +323,7 @@ class Copies(contextlib.ExitStack):
                 resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         nameless = tempfile.TemporaryFile()  # noqa: SIM115  # kept open until the pass is over
         self.callback(_close, nameless)
-        # Opened by this path it is read from its beginning, by any process of ours.
+        # Any process of ours can open this path, and reads the file from its beginning.
         path = Path(f"/proc/{os.getpid()}/fd/{nameless.fileno()}")
         if path.exists():
             return nameless, path
@@ -327,6 +335,5 @@ class Copies(contextlib.ExitStack):
 
 
 def _close(file: IO[bytes]) -> None:
-    """Closes a file; an error of the last bytes was reported when they were written."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError):  # errors were already reported when the file was written
         file.close()

@@ -1,4 +1,4 @@
-"""`Batch`: files of one schema, or other rows, as one lazy frame of Polars; queries of it."""
+"""`Batch`: files with the same columns, or other rows, as one lazy frame of Polars."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ DATE_HINT = "correct the date; if it means that no date is known, leave it empty
 
 
 def own(name: str) -> str:
-    """A column of ours, under a name that no file can hold."""
+    """The name of a column that fairaudit adds; no column of a file has such a name."""
     return f"\0{name}"
 
 
 ROW = own(own("row"))
-"""The column with the number of a row of the file."""
+"""The column with the number of a row in its file."""
 
 OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
-"""Kinds of people of a row with masked counts: observed, of hidden level, perhaps none at all."""
+"""Kinds of people in rows with masked counts: observed, with a hidden level, may not exist."""
 
 
 class Batch(Frozen):
-    """Files of one schema as one lazy frame.
+    """Files with the same columns and types, or other rows, as one lazy frame.
 
-    If rows were grouped before, the column `times` says how many rows each of them represents. If
-    rows `is_split` by masked counts, the column `kind` says what people a part has.
+    If the rows were grouped before, the column `times` is the number of rows that each represents.
+    With `is_split`, the rows were split by masked counts, and the column `kind` has the kind of
+    people of each row.
     """
 
     frame: pl.LazyFrame
@@ -42,23 +43,23 @@ class Batch(Frozen):
 
     @property
     def rows(self) -> pl.Expr:
-        """How many rows of the data each row is part of."""
+        """The number of rows of the data that each row represents."""
         return pl.lit(1, pl.Int64) if self.times is None else pl.col(self.times).cast(pl.Int64)
 
 
 def batches(sources: Sequence[SourceFile], separator: str) -> list[Batch]:
-    """One batch for each schema: files that differ in columns or types are scanned apart."""
+    """One batch for all files with the same columns and types."""
     grouped: dict[tuple[object, ...], list[tuple[SourceFile, Mapping[str, pl.DataType]]]] = {}
     for file in sources:
         schema = reader_of(file.form).read_schema(file)
-        # The numbers of rows that are left out are those of one file.
+        # A file with rows to leave out is a separate batch: its row numbers are within one file.
         alone = file.file.path if file.repeated else None
         key = (file.kind, alone, *((name, str(dtype)) for name, dtype in schema.items()))
         grouped.setdefault(key, []).append((file, schema))
     read = []
     for group in grouped.values():
         files, schema = [file for file, _ in group], group[0][1]
-        # Polars takes `~/` and `file:` at the start of a path for more than a name.
+        # Absolute paths, because Polars would interpret a path that begins with `~/` or `file:`.
         paths = [file.path.absolute() for file in files]
         frame = reader_of(files[0].form).scan_files(paths, separator)
         if files[0].repeated:
@@ -68,7 +69,7 @@ def batches(sources: Sequence[SourceFile], separator: str) -> list[Batch]:
 
 
 def read_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
-    """A text without blanks around it as the number that it is in this format; null if none."""
+    """A text (without spaces around it) as a number in the notation of the format, or null."""
     if form.symbols:
         symbol = "|".join(map(re.escape, form.symbols))
         text = text.str.replace(rf"^([+-]?\(?)\s*(?:{symbol})\s*", "$1")
@@ -81,20 +82,20 @@ def read_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
         is_grouped = text.str.contains(rf"^[+-]?[1-9]\d{{0,2}}(?:{sign}\d{{3}})+(?:[.,]\d*)?$")
         text = pl.when(is_grouped).then(text.str.replace_all(sign, "")).otherwise(text)
     if form.decimal == ",":
-        # A point may separate thousands or decimals: such a text is not a number.
+        # A text with a point is not a number: the point may separate thousands or decimals.
         text = pl.when(~text.str.contains(".", literal=True)).then(text)
         text = text.str.replace(",", ".", literal=True)
     return text.cast(pl.Float64, strict=False)
 
 
 def read_date(text: pl.Expr, notations: Iterable[str]) -> pl.Expr:
-    """A text as the date and time in the first notation that fits; null if none does."""
+    """A text as a date and time, in the first of the notations that fits, or null."""
     text = text.str.strip_chars()
     return pl.coalesce(text.str.to_datetime(notation, strict=False) for notation in notations)
 
 
 def hint_dates(form: CsvFormat, column: str) -> str:
-    """The remedy for texts of a column that are not dates in its notation."""
+    """The remedy for texts in a column that are not dates in its notation."""
     if declared := dict(form.dates).get(column):
         written = " or ".join(declared)
         return f"`dates` says that they are written as {written}: correct it, or the data"
@@ -102,20 +103,20 @@ def hint_dates(form: CsvFormat, column: str) -> str:
 
 
 def leave_out_rows(frame: pl.LazyFrame, rows: Sequence[int]) -> pl.LazyFrame:
-    """The frame without the rows of these numbers, from 0."""
+    """The frame without the rows with these numbers (from 0)."""
     left_out = pl.LazyFrame({ROW: rows}, schema={ROW: pl.get_index_type()})
     return frame.with_row_index(ROW).join(left_out, on=ROW, how="anti").drop(ROW)
 
 
 def collect(query: pl.LazyFrame, batch: Batch) -> pl.DataFrame:
-    """The answer to a query; an error of the reader in our own words."""
+    """The result of a query on a batch; raises `DataError` if the data cannot be read."""
     try:
         return query.collect(engine="streaming")
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         name = batch.names[0] if len(batch.names) == 1 else f"{batch.names[0]} …"
         if "out-of-range date" in str(error):
             raise DataError(f"{name}: a date lies too far from 1970", DATE_HINT) from error
-        # The text of Polars may quote a row; only the kind of error is reported.
+        # The text of the error may quote a row, so the message has only its class.
         raise DataError.unreadable(
             name, f"damaged, or not what its name says ({type(error).__name__})"
         ) from error

@@ -1,4 +1,4 @@
-"""Checks of the columns of files: missing columns, repeated names, types that differ."""
+"""Checks of the columns of data: missing columns, repeated names, types that differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fairaudit.counting.filter import Filter
 
 READABLE = "cast it before the audit, for example to decimal128, double or string"
-"""What to do with a column whose type is not read."""
+"""The hint for a column with a type that cannot be read."""
 
 FIRST_ROWS = 100_000
 """The number of rows that are searched for people who count several times."""
@@ -32,9 +32,10 @@ _UNREAD = ("decimal256", "list_view")
 
 
 def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
-    """Every column that is needed but not there, or twice in a file; notices of the rest.
+    """Raises `PlanError` for needed columns that are missing, repeated or unreadable.
 
-    Columns of one name in CSV and in frames are compared where their rows are read.
+    Returns notices on other repeated names, and on columns with different types in different
+    files. Repeated columns of CSV files and data frames are compared when their rows are read.
     """
     faults: list[PlanFault] = []
     notices: list[Notice] = []
@@ -76,7 +77,7 @@ def check_columns(plan: Plan, sources: Sequence[SourceFile]) -> list[Notice]:
 
 
 def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFault]:
-    """Faults of needed columns that cannot be read because of their name or type."""
+    """Faults of needed columns with a name or type that cannot be read."""
     for name in sorted(columns_read([plan]) & {*file.header}):
         place = name if name in plan.columns else None
         if is_pattern(name):
@@ -91,12 +92,12 @@ def _unread_columns(plan: Plan, file: SourceFile, where: str) -> Iterator[PlanFa
 
 
 def is_pattern(name: str) -> bool:
-    """Whether Polars takes the name of a column for all columns, or for those that it matches."""
+    """Whether Polars would read the name of a column as a pattern for several columns."""
     return name == "*" or (name.startswith("^") and name.endswith("$"))
 
 
 def is_like_id(name: str) -> bool:
-    """Whether a column is named like an id of people or rows.
+    """Whether the name of a column is like that of an id of people or rows.
 
     >>> [name for name in ("candidate_id", "PersonID", "paid", "uuid") if is_like_id(name)]
     ['candidate_id', 'PersonID', 'uuid']
@@ -105,15 +106,16 @@ def is_like_id(name: str) -> bool:
 
 
 def split_words(name: str) -> list[str]:
-    """The words of a name in small letters: `PersonID` and `person_id` have two."""
+    """The words of a name in lower case: `PersonID` and `person_id` have two words."""
     return _WORD.findall(_CAMEL.sub(" ", name).lower())
 
 
 def find_unused(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
-    """The id, or columns that the plan does not use and that may show people who count twice.
+    """Columns that may show that people count several times.
 
-    In a table of counts any column may mark rows of totals. In rows of single people it is an id,
-    if the plan names none.
+    If the plan names a column of ids, it is this column. Otherwise, it is every unused column of a
+    table of counts (such a column may mark rows of totals), or unused columns that are named like
+    ids.
     """
     if plan.repeats is not None:
         return (plan.repeats.id,)
@@ -124,7 +126,7 @@ def find_unused(plan: Plan, header: Sequence[str]) -> tuple[str, ...]:
 
 
 def may_repeat(files: Sequence[SourceFile], names: Sequence[str], separator: str) -> bool:
-    """Whether a value may occur twice in one of these columns of checked files, near the start."""
+    """Whether a value may occur twice in one of these columns, in the first `FIRST_ROWS` rows."""
     rows_left, seen = FIRST_ROWS, [set[Hashable]() for _ in names]
     for file in files:
         if rows_left <= 0:
@@ -142,19 +144,19 @@ def may_repeat(files: Sequence[SourceFile], names: Sequence[str], separator: str
 
 
 def describe_unread(name: str, kind: str) -> str | None:
-    """The fault of a column with a type, named by Arrow, that Polars does not read."""
+    """The fault of a column with an Arrow type that Polars cannot read; None for other types."""
     if not any(word in kind for word in _UNREAD):
         return None
     return f"the column {quoted(name)} has the type {kind}, which fairaudit cannot read"
 
 
 def columns_read(plans: Sequence[Plan]) -> set[str]:
-    """The columns of a file that some pass of these plans reads."""
+    """The columns of the data that at least one of these plans reads."""
     return {name for plan in plans for name in (*plan.columns, *filter_columns(plan))}
 
 
 def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) -> Iterator[Notice]:
-    """Notices on columns that Parquet files hold in different types: levels join by their text."""
+    """Notices on columns with different types in different Parquet files."""
     for name in sorted(columns):
         first: dict[str, str] = {}
         for file in sources:
@@ -167,7 +169,7 @@ def _types_that_differ(sources: Sequence[SourceFile], columns: Iterable[str]) ->
 
 
 def parse_filter(plan: Plan) -> Filter | None:
-    """The filter of a plan; whether it suits the data is seen where rows are counted."""
+    """The parsed filter of a plan, if any; it may still be impossible to apply to the data."""
     if plan.filter is None:
         return None
     from fairaudit.counting import filter as filters
@@ -176,13 +178,13 @@ def parse_filter(plan: Plan) -> Filter | None:
 
 
 def filter_columns(plan: Plan) -> frozenset[str]:
-    """The columns that the filter of a plan looks at."""
+    """The columns in the filter of a plan."""
     rule = parse_filter(plan)
     return frozenset() if rule is None else rule.columns
 
 
 def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, list[int]]:
-    """The places of each needed column whose name occurs more than once in a header."""
+    """The indexes of each needed column with a name that is repeated in the header."""
     times = Counter(header)
     return {
         name: [place for place, other in enumerate(header) if other == name]
@@ -192,7 +194,7 @@ def find_repeated(header: Sequence[str], needed: Iterable[str]) -> Mapping[str, 
 
 
 def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
-    """Refuses columns of one name in a CSV file that differ; `checked` is the copy that is read."""
+    """Raises `DataError` if columns with the same name in a CSV file (or its copy) differ."""
     if file.form != CSV or len({*file.header}) == len(file.header):
         return
     repeated = find_repeated(file.header, columns_read([plan]))
@@ -214,7 +216,7 @@ def check_repeated(plan: Plan, file: SourceFile, checked: SourceFile) -> None:
 
 
 def find_difference(frame: pl.LazyFrame) -> int | None:
-    """The first row (from 1) whose values are not all equal; None if all are."""
+    """The first row (from 1) in which not all values are equal; None without such a row."""
     import polars as pl
 
     first, *others = frame.collect_schema().names()
@@ -225,7 +227,7 @@ def find_difference(frame: pl.LazyFrame) -> int | None:
 
 
 def refuse_different(name: str, path: str, spot: str) -> DataError:
-    """The error of columns of one name that differ; it does not show values of a row."""
+    """The error of columns with the same name that differ; it does not show their values."""
     what = f"several columns are named {quoted(name)}, and differ"
     return DataError(
         f"{path}{spot}: {what} in this row first",

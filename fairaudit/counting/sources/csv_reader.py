@@ -1,6 +1,6 @@
-"""The reader of CSV files: header, encoding, records by RFC 4180, what is wrong with one, scans.
+"""The reader of CSV files: header, encoding, check of all records (RFC 4180), lazy frame.
 
-What Polars cannot read is copied first. All columns are read as texts.
+Files that Polars cannot read are copied first. All columns are read as texts.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from fairaudit.base.inputs import find_compression
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources import Copies, SourceFile, open_bytes
+from fairaudit.counting.sources import Copies, SourceFile, no_space, open_bytes
 
 if TYPE_CHECKING:
     import polars as pl
@@ -36,7 +36,7 @@ _QUOTED_ON_MORE_LINES = r'"(?:[^"]|"")*"'
 
 
 def record(separator: str, more: str, *, multiline: bool = False) -> str:
-    """A regular expression for a whole record of fields, quoted or plain; `more` repeats them."""
+    """A regular expression for a whole record; `more` repeats the fields after the first."""
     mark = re.escape(separator)
     quoted = _QUOTED_ON_MORE_LINES if multiline else QUOTED
     field = rf'(?:{quoted}|[^"\r\n{mark}]*)'
@@ -44,9 +44,9 @@ def record(separator: str, more: str, *, multiline: bool = False) -> str:
 
 
 def records(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
-    """Records that may run over several lines, each with the number of its first line.
+    """Records that may have several lines, each with the number of its first line.
 
-    A record goes on while its quotes are not closed; the last one may stay open.
+    A record ends at the first line end outside quotes. The quotes of the last record may be open.
     """
     first, parts, odd = 1, list[str](), False
     for number, line in enumerate(lines, start=1):
@@ -55,18 +55,14 @@ def records(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         parts.append(line)
         odd ^= line.count('"') % 2 == 1
         if not odd:
-            yield first, _without_end("".join(parts))
+            yield first, "".join(parts).removesuffix("\n").removesuffix("\r")
             parts = []
     if parts:
-        yield first, _without_end("".join(parts))
-
-
-def _without_end(text: str) -> str:
-    return text.removesuffix("\n").removesuffix("\r")
+        yield first, "".join(parts).removesuffix("\n").removesuffix("\r")
 
 
 def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> DataError:
-    """The error of a malformed record: the place and the fault, never its content."""
+    """The error of a malformed record: its place and the fault, but not its content."""
     quotes, plain = text.count('"'), re.sub(_QUOTED_ON_MORE_LINES, "", text)
     if quotes % 2 and form.multiline:
         what, hint = "a quote is not closed", "inner quotes are doubled"
@@ -91,7 +87,7 @@ def bad_record(file: SourceFile, form: CsvFormat, number: int, text: str) -> Dat
 
 
 def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
-    """The column names of a CSV file, as written; refuses what no CSV reader reads right."""
+    """The column names of a CSV file; raises `DataError` for headers that cannot be read."""
     name = file.file.path
     spot = f"{name}:{form.skip_rows + 1}"
     try:
@@ -148,13 +144,13 @@ def read_header(file: SourceFile, form: CsvFormat) -> tuple[str, ...]:
 
 
 def find_separator(text: str) -> str | None:
-    """The separator that a first line such as `sep=;` names for Excel."""
+    """The separator in a first line such as `sep=;`, which Excel writes; None without one."""
     named = re.match(r"\ufeff?sep=(.)\r?\n", text)
     return named[1] if named else None
 
 
 def count_titles(lines: Iterable[str], separator: str) -> int:
-    r"""The number of lines above the header, by the first lines of a file.
+    r"""The number of lines above the header, from the first lines of a file.
 
     >>> count_titles(["sep=;\n", "Report\n", "\n", "sex;hired\n", "F;1\n", "M;0\n", "F;0\n"], ";")
     3
@@ -169,14 +165,14 @@ def count_titles(lines: Iterable[str], separator: str) -> int:
 
 
 def find_width(rows: Iterable[Sequence[str]]) -> int:
-    """The number of fields that most rows have; the first of several that are equally frequent."""
+    """The most common number of fields in a row; the first one if several are equally common."""
     return next((width for width, _ in Counter(map(len, filter(None, rows))).most_common(1)), 0)
 
 
 def is_title(row: Sequence[str], width: int) -> bool:
-    """Whether a row is not one of a table of `width` columns: one text, blank, or far too short.
+    """Whether a line is not a row of a table with `width` columns: one text, blank, or too short.
 
-    A header may have one name less than the rows, which then begin with their own names.
+    A header may have one name less than the rows, if the first column has names of rows.
     """
     return width > 1 and (
         not any(row[1:]) or (width > 2 and sum(map(bool, row)) < 2) or len(row) < width - 1
@@ -188,14 +184,14 @@ def read_first(
 ) -> list[list[str]] | None:
     """The texts of columns in the first rows of a checked file, a list for each column.
 
-    None if Python's reader of CSV cannot read them.
+    None if the CSV reader of Python cannot read them.
     """
     places = [file.header.index(name) for name in names]
     with io.TextIOWrapper(open_bytes(file.path), encoding="utf-8-sig", newline="") as text:
         try:
             rows = [*filter(None, islice(csv.reader(text, delimiter=separator), 1, most + 1))]
             return [[row[place] for row in rows] for place in places]
-        except (csv.Error, IndexError):  # a field of great length, or rows of one column
+        except (csv.Error, IndexError):  # a very long field, or rows of one column
             return None
 
 
@@ -207,15 +203,15 @@ def is_utf8(form: CsvFormat) -> bool:
 def copy_as_utf8(
     file: SourceFile, form: CsvFormat, copies: Copies, *, drop_blank: bool
 ) -> SourceFile:
-    """A plain UTF-8 copy of the table in a CSV file, below the header that a spec gives it.
+    """A UTF-8 copy of a CSV file without ignored lines, and with the header in the spec, if any.
 
-    With `drop_blank` its blank lines are left out.
+    `drop_blank` leaves out blank lines.
     """
     encoding = "utf-8-sig" if is_utf8(form) else form.encoding
     try:
         out, path = copies.new()
     except OSError as error:
-        raise _no_copy(file, error) from error
+        raise no_space(file, error) from error
     try:
         if form.header:
             header = io.StringIO()
@@ -231,28 +227,21 @@ def copy_as_utf8(
         raise not_in_encoding(file, form.encoding) from error
     except OSError as error:
         if error.errno in _FULL:
-            raise _no_copy(file, error) from error
+            raise no_space(file, error) from error
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     return replace(file, path=path)
 
 
-def _no_copy(file: SourceFile, error: OSError) -> DataError:
-    return DataError(
-        f"{file.file.path}: no disk space for a temporary copy of this file",
-        f"{error.strerror}: free some space, or set TMPDIR to a folder on another disk",
-    )
-
-
 def lines_of(file: SourceFile) -> Iterator[str]:
-    """The physical lines of a CSV file in UTF-8, with their ends."""
+    """The lines of a CSV file in UTF-8, with their line ends."""
     stream = open_bytes(file.path)
-    # A carriage return alone does not end a line: it is reported as a fault.
+    # A carriage return alone does not end a line: the check reports it.
     with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="\n") as text:
         yield from text
 
 
 def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
-    """The error of a file that is not what it is declared to be, with its first bad line."""
+    """The error of a file that is not in the declared encoding, with its first such line."""
     where = ""
     try:
         with open_bytes(file.path) as stream:
@@ -260,7 +249,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
                 try:
                     line.decode(encoding)
                 except UnicodeError:
-                    # With several bytes per character, a byte 10 may be part of another one.
+                    # With 2 or 4 bytes per character, these lines are not the lines of the text.
                     where = "" if b"\0" in line else f":{number}"
                     break
     except (OSError, ValueError):
@@ -272,11 +261,11 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
 
 
 _COUNTABLE = 200
-"""Most fields that a single expression also counts, twice as fast; with more it is too large."""
+"""Maximum number of fields that a regular expression also counts, which is twice as fast."""
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-    """The file with its header; a copy in UTF-8 if it has none, other lines, or other encoding."""
+    """The file with its column names; a UTF-8 copy if its encoding or lines require one."""
     if not is_utf8(form) or form.header or form.other_lines > 1:
         file = copy_as_utf8(file, form, copies, drop_blank=False)
     return replace(file, header=read_header(file, form))
@@ -285,21 +274,21 @@ def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFil
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
 ) -> SourceFile:
-    """The file once each of its lines is proven to be a record, or blank."""
+    """The file after a check that each line is a record or blank; a copy without blank lines."""
     form = plans[0].format
     checked = check_lines(file, form, progress)
     if checked.blank:
-        # The reader would make rows of nulls of them.
+        # Polars would read blank lines as rows of nulls.
         plain_form = replace(form, encoding="utf-8", header=(), skip_rows=0, skip_footer=0)
         checked = copy_as_utf8(checked, plain_form, copies, drop_blank=True)
     return checked
 
 
 def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> SourceFile:
-    """The file with its number of records and of lines; raises `DataError` at the first bad line.
+    """The file with its numbers of records and lines; raises `DataError` for the first bad line.
 
-    A line is matched against the grammar of RFC 4180 as a whole, so short rows, long rows, stray
-    quotes and records that run over several lines are all found, and reported with their line.
+    Each whole line must match the grammar of RFC 4180. This finds rows with too few or too many
+    fields, single quotes, and records over several lines.
     """
     if form.multiline:
         return _check_records(file, form)
@@ -338,7 +327,7 @@ def check_lines(file: SourceFile, form: CsvFormat, progress: Progress) -> Source
 
 
 def _check_records(file: SourceFile, form: CsvFormat) -> SourceFile:
-    """The file whose records may run over several, checked one by one."""
+    """`check_lines` for a file with records over several lines."""
     fields = len(file.header)
     whole = re.compile(record(form.separator, f"{{{fields - 1}}}", multiline=True))
     total = lines = 0
@@ -363,14 +352,14 @@ def _check_records(file: SourceFile, form: CsvFormat) -> SourceFile:
 
 
 def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
-    """The columns of a file, all of text."""
+    """The columns of a file; all are texts."""
     import polars as pl
 
     return dict.fromkeys(file.header, pl.String())
 
 
 def scan_files(paths: Sequence[Path], separator: str) -> pl.LazyFrame:
-    """Files of one header as a lazy frame of texts."""
+    """Files with the same header as one lazy frame of texts."""
     import polars as pl
 
     return pl.scan_csv(
@@ -379,13 +368,13 @@ def scan_files(paths: Sequence[Path], separator: str) -> pl.LazyFrame:
         infer_schema=False,
         glob=False,
         raise_if_empty=False,
-        # Polars leaves inner quotes doubled.
+        # Polars does not convert doubled quotes in names.
         with_column_names=lambda names: [name.replace('""', '"') for name in names],
     )
 
 
 def find_line(file: SourceFile, form: CsvFormat, row: int) -> int | None:
-    """The physical line where a row (from 1) begins, blank lines not counted as rows."""
+    """The line on which a row (from 1) begins; blank lines are not rows."""
     if form.multiline:
         starts = (number for number, _ in records(lines_of(file)))
     else:

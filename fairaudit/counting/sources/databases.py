@@ -1,13 +1,12 @@
-"""Tables of databases: types of columns, SQL of a plan, its counts; `--timeout`; error words.
+"""Database tables: types of columns, the SQL query for a plan, reading of its result, errors.
 
-`GROUP BY` and `COUNT(*)` mean the same in every dialect; tokens, cuts, bins and weights are ours.
-So a database returns a row for each combination of values, with its number of rows, and all results
-equal those of the same rows in a file. If a number is only cut, the database returns the smallest
-number of each interval.
+A database only groups rows: it returns each combination of values with its number of rows. All else
+(missing values, cuts, weights) is done here, so the counts equal those of the same rows in a file.
+If a number is only cut into intervals, the database returns the smallest number of each interval.
 
-A client may change values on their way: MySQL's numbers that may be null become floats, money of
-PostgreSQL becomes cents. So the types are those that the server names, and a value that a client
-may change leaves the server as a text, which is read here. What has no type here is refused.
+A client may change values: for example, it may convert the type money of PostgreSQL to cents. So
+fairaudit uses the types that the server names. The server sends values that a client may change as
+texts, which are parsed here. Columns of unknown types are refused.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 MOST_GROUPS = 5_000_000
-"""Most combinations of values that a database may return: with more, a file is the better way."""
+"""Maximum number of combinations of values to read from a database."""
 
 _TIMES = "fairaudit_rows"
 _FAULT = re.compile(
@@ -48,11 +47,11 @@ _FAULT = re.compile(
 )
 
 _LOG = logging.getLogger("fairaudit.statements")
-"""Hears each statement before a database does."""
+"""Logs each query before a database runs it."""
 
 
 def _parse_whole(text: pl.Series) -> pl.Series:
-    """Whole numbers, in the first type that holds all of them."""
+    """Texts as whole numbers, in the smallest type in which all of them fit."""
     for dtype in (pl.Int64, pl.UInt64, pl.Int128):
         numbers = text.cast(dtype, strict=False)
         if numbers.null_count() == text.null_count():
@@ -61,7 +60,7 @@ def _parse_whole(text: pl.Series) -> pl.Series:
 
 
 def _parse_decimal(text: pl.Series) -> pl.Series:
-    """Decimals, with as many places as the longest of them has."""
+    """Texts as decimals, with the number of places of the longest text."""
     places = text.str.extract(r"^-?\d+\.(\d+)$").str.len_chars().max()
     plain = pl.when(text.str.contains(r"^-?\d+(\.\d+)?$")).then(text)
     scale = places if isinstance(places, int) else 0
@@ -77,19 +76,20 @@ _PARSERS: dict[pl.DataType, Callable[[pl.Series], pl.Series]] = {
     WHOLE: _parse_whole,
     DECIMAL: _parse_decimal,
     DOUBLE: lambda text: text.cast(pl.Float64, strict=False),
-    SINGLE: lambda text: text.cast(pl.Float64, strict=False),  # a double until it is compared
+    SINGLE: lambda text: text.cast(pl.Float64, strict=False),  # `_read_groups` makes it Float32
     DATE: lambda text: text.str.to_date("%Y-%m-%d", strict=False),
     MOMENT: lambda text: text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f", time_unit="us", strict=False),
     TIME: lambda text: text.str.to_time("%H:%M:%S%.f", strict=False),
 }
-"""How a value that left as a text is read, by its type here."""
+"""The parser of values that the server sends as texts, by their type in Polars."""
 
 
 class Reading(Frozen):
-    """How columns of some types of an engine are read; without types: of all others.
+    """How columns of some `types` of a database are read; an empty text means all other types.
 
-    `value` is what the query asks for, such as a cast; with `by_text` the text of that leaves the
-    server. `dtype` is the type here. `name` is the type of one column.
+    The query asks for `value`, such as a cast of the column; with `by_text`, it asks for the text
+    of the value. `dtype` is the type in Polars. `name` is the server's name of the type of a
+    column.
     """
 
     types: str
@@ -99,7 +99,7 @@ class Reading(Frozen):
     name: str = ""
 
     def parse(self, column: str, values: pl.Series) -> pl.Series:
-        """The values of a column as they are read; `DataError` for such as no file can hold."""
+        """The values of a column in their type; raises `DataError` for values that do not fit."""
         if isinstance(values.dtype, pl.Datetime) and values.dtype.time_zone is not None:
             return values.dt.convert_time_zone("UTC")  # independent of the zone of this machine
         if self.dtype not in _PARSERS or values.dtype != pl.String:
@@ -173,11 +173,11 @@ READINGS = {
     "Spark": _SPARK,
     "SQLite": _SQLITE,
 }
-"""The types of each engine, as it names them; for SQLite, those of the values in a column."""
+"""The readings for each database. The types of SQLite are the types of the values in a column."""
 
 
 def read_type(name: str, engine: str) -> Reading:
-    """How a column is read, by the name that its type has on the server of an engine."""
+    """How a column is read, by the server's name of its type."""
     bare = re.sub(r"^(Nullable|LowCardinality)\((.*)\)$", r"\2", name)
     bare = re.sub(r"^(Nullable)\((.*)\)$", r"\2", bare)
     bare = re.sub(r"^Decimal\((39|[4-7]\d),.*", "Decimal256", bare)
@@ -187,11 +187,11 @@ def read_type(name: str, engine: str) -> Reading:
 
 
 Query = Callable[[str, OnProgress | None], pl.DataFrame]
-"""The rows of a query in the one transaction of a connection, and what hears how far it is."""
+"""A function that runs a query in the transaction, and calls its second argument on progress."""
 
 
 class Table(Frozen):
-    """A table to read: its columns with their types, the rows it has, and how it is asked."""
+    """An open table: its columns, its number of rows, its `source` after FROM, its connection."""
 
     data: Database
     source: str
@@ -203,16 +203,16 @@ class Table(Frozen):
 
     @property
     def route(self) -> str:
-        """How its rows are counted, and in which state of the database if that has a name."""
+        """The route of the counts in words, with the state of the database if it has a number."""
         state = f" (snapshot {self.snapshot})" if self.snapshot else ""
         return f"grouped by {self.dialect.title}{state}, Polars over the groups"
 
     def group(self, plan: Plan, progress: Progress = SILENT) -> Batch:
-        """The combinations of the values that a plan reads, with the number of rows of each.
+        """The combinations of values in the columns that a plan reads, with their numbers of rows.
 
-        Raises `DataError` if there are more than `MOST_GROUPS`.
+        Raises `DataError` if there are more than `MOST_GROUPS` combinations.
         """
-        # If a plan only needs the interval of a number, the database finds the interval.
+        # If a plan only needs the interval of a number, the database groups by the interval.
         cut: dict[str, Key] = {}
         for key in plan.every_key:
             if key.edges is not None:
@@ -228,7 +228,7 @@ class Table(Frozen):
         done = 0
 
         def report(share: float) -> None:
-            """Reports the rows done; what a database takes back stays done."""
+            """Reports the rows done; progress does not go back if the database reports less."""
             nonlocal done
             now = int(min(share, 1.0) * self.rows)
             progress.advance(max(now - done, 0), "rows")
@@ -238,10 +238,9 @@ class Table(Frozen):
         return self._read_groups(plan, columns_read([plan]), alone, on_progress)
 
     def values(self, plan: Plan, column: str) -> Batch:
-        """The values of a column, with the rows of each that the plan's filter keeps or not."""
+        """The values of a column and of the columns that the filter and the counts need."""
         columns = {column, *filter_columns(plan), *([plan.count] if plan.count else [])}
-        every = columns_read([plan])
-        return self._read_groups(plan, every if plan.is_derived else columns, {})
+        return self._read_groups(plan, columns_read([plan]) if plan.is_derived else columns, {})
 
     def _read_groups(
         self,
@@ -283,9 +282,10 @@ class Table(Frozen):
         return Batch(frame.lazy(), dict(frame.schema), (self.data.name,), times=own(_TIMES))
 
     def _write(self, plan: Plan, needed: Sequence[str], cut: Mapping[str, Key]) -> str:
-        """The query that groups by columns, of those that are `cut` by the interval.
+        """The query that groups by the columns; `cut` columns by their intervals.
 
-        Each group has the least number of a cut column; for floats, at the end, also the greatest.
+        For a cut column, the query returns the smallest number of each group. For floats, it also
+        returns the largest, after all other columns: NaN may be the smallest or the largest number.
         """
         shown, grouped, greatest = [], [], []
         for name in needed:
@@ -300,7 +300,7 @@ class Table(Frozen):
             grouped.append(shown[-1])
             if dtype == pl.String and self.dialect.letters is not None:
                 grouped.append(self.dialect.letters.format(value))
-        # By other names, or a dialect would group by what is shown.
+        # With the names of columns, some dialects would group by the values that are shown.
         shown = [f"{value} AS fairaudit_{n}" for n, value in enumerate([*shown, *greatest])]
         shown.append(f"COUNT(*) AS {_TIMES}")
         by = f" GROUP BY {', '.join(grouped)}" if grouped else ""
@@ -308,19 +308,19 @@ class Table(Frozen):
         return f"SELECT {', '.join(shown)} FROM {self.source}{by}{limit}"
 
     def _leave(self, column: Reading, value: str) -> str:
-        """How a value of a column leaves the database."""
+        """The expression for a value of a column in the result."""
         value = self.dialect.as_text.format(value) if column.by_text else value
         return self.dialect.exact_text.format(value) if column.dtype == pl.String else value
 
     def _interval(self, key: Key, plan: Plan) -> str:
-        """The number of the interval of a number; what means missing, and NaN, are apart."""
+        """The code of a number's interval; null, NaN and missing numbers have codes below 0."""
         dtype = self.schema[key.column].dtype
         column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
         kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
         number = f"CAST({column} AS {kind})"
         words = plan.missing_numbers(key.column)
         apart = [f"{number} = {_literal(word, kind)}" for word in words]
-        # A decimal of PostgreSQL may be NaN, too, and is refused where it arrives.
+        # Decimals of PostgreSQL may also be NaN; `Reading.parse` refuses them.
         if not dtype.is_integer() and self.dialect.is_nan is not None:
             apart.append(self.dialect.is_nan.format(number))
         passed = [
@@ -333,7 +333,7 @@ class Table(Frozen):
 
 
 def _count_passed(tests: Sequence[str], before: int) -> str:
-    """How many of these ascending tests a number passes, by halving them: databases limit depth."""
+    """The number of ascending tests that a number passes, by halves: databases limit depth."""
     if not tests:
         return str(before)
     half = len(tests) // 2
@@ -343,10 +343,10 @@ def _count_passed(tests: Sequence[str], before: int) -> str:
 
 @contextmanager
 def open_table(data: Database) -> Iterator[Table]:
-    """A table of a database, read in one transaction that writes nothing.
+    """A table of a database, open in one transaction for reading.
 
-    Raises `UsageError` if the address names none, or a package is missing, and `DataError` if
-    it cannot be read.
+    Raises `UsageError` if the address names no table or query, or if a package is missing, and
+    `DataError` if the table cannot be read.
     """
     dialect = dialect_of(data)
     if data.table is not None:
@@ -368,7 +368,7 @@ def open_table(data: Database) -> Iterator[Table]:
                 raise _too_late(data)
             with _explain_errors(data, "read", end):
                 table = link.ask(text, left, on_progress)
-                table.validate(full=True)  # a text of ClickHouse may be any bytes
+                table.validate(full=True)  # a text in ClickHouse may have any bytes
                 return table
 
         def query(text: str, on_progress: OnProgress | None) -> pl.DataFrame:
@@ -392,8 +392,7 @@ def open_table(data: Database) -> Iterator[Table]:
 def _read(table: pa.Table) -> pl.DataFrame:
     frame = pl.from_arrow(table)
     assert isinstance(frame, pl.DataFrame)
-    # A column without values has no type.
-    return frame.cast({pl.Null: pl.String}) if pl.Null in frame.schema.dtypes() else frame
+    return frame.cast({pl.Null: pl.String})  # a column without values has the type Null
 
 
 def _literal(number: float | Decimal, kind: str) -> str:
@@ -401,7 +400,7 @@ def _literal(number: float | Decimal, kind: str) -> str:
 
 
 def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError | None:
-    """The error of a missing table, with the nearest name; None if the table exists."""
+    """The error of a missing table, with the most similar name; None if the table exists."""
     if data.table is None or dialect.tables is None:
         return None
     schema = data.table.rpartition(".")[0]
@@ -422,9 +421,9 @@ def _name_missing(data: Database, dialect: Dialect, query: Query) -> DataError |
 
 @contextmanager
 def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[None]:
-    """An error of a database in our words: its own text may quote a row, or a password.
+    """Raises `DataError` for an error of a database, without its text, which may quote a row.
 
-    An error after the `end` of the time limit, by the monotonic clock, is reported as a timeout.
+    An error after the `end` of the time limit (monotonic clock) is reported as a timeout.
     """
     try:
         yield
@@ -433,7 +432,7 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
     except Exception as error:
         if end is not None and time.monotonic() >= end:
             raise _too_late(data) from error
-        # The code that a server or its driver gives the error, and what kind of fault that is.
+        # The class and the code of the error.
         state = getattr(error, "sqlstate", None)
         code = getattr(error, "code", None) or next(iter(error.args), None)
         kinds = [type(error).__name__]
@@ -441,7 +440,7 @@ def _explain_errors(data: Database, what: str, end: float | None) -> Iterator[No
             kinds.append(f"SQLSTATE {state}")
         elif isinstance(code, int):
             kinds.append(f"code {code}")
-        # These words hold neither a value of a row nor a name.
+        # Known phrases in the text of the error, which contain no values or names.
         kinds += dict.fromkeys(map(str.lower, _FAULT.findall(str(error))))
         raise DataError(
             f"{data.name}: cannot be {what} ({', '.join(kinds)})",

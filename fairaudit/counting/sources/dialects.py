@@ -1,6 +1,6 @@
-"""Databases: dialects by scheme, connections; addresses, passwords refused in them, their names.
+"""Databases: addresses (without passwords), connections, and the SQL dialect of each database.
 
-Add a database to `DIALECTS` here.
+To add a database, write a subclass of `Dialect`, and add it to `DIALECTS`.
 """
 
 from __future__ import annotations
@@ -34,28 +34,28 @@ _RETRIES = 3
 _IDLE = 45.0
 
 OnProgress = Callable[[float], None]
-"""Hears which share of a query is done, from 0 to 1."""
+"""A function that is called with the share of a query that is done, from 0 to 1."""
 
 LimitedQuery = Callable[[str, float | None, OnProgress | None], "pa.Table"]
-"""The result of a query, which ends with an error after a number of seconds, if given."""
+"""A function that runs a query; after this number of seconds, if given, it raises an error."""
 
 ColumnTypes = list[tuple[str, str]]
-"""The name of each column, and its type as the server names it."""
+"""The name of each column, and the server's name of its type."""
 
 
 class Link(NamedTuple):
-    """A connection: queries, and the types of the columns of what can be behind FROM."""
+    """A connection: `ask` runs a query, `name_types` returns the columns of a table or subquery."""
 
     ask: LimitedQuery
     name_types: Callable[[str, Callable[[str], pa.Table]], ColumnTypes]
 
 
 class Database(Frozen):
-    """A table of a database, or the rows of a query: `duckdb:///lake.db?table=loans`.
+    """The address of a table or query in a database, such as `duckdb:///lake.db?table=loans`.
 
-    A relative path starts from `base`. An address has no password: drivers find it where their own
-    programs do. `opened` is the open table of an engine; `timeout` is the limit in seconds for all
-    queries of an audit, None without a limit.
+    A relative path starts from `base`. An address cannot contain a password; drivers read it from
+    the usual variables or files. `opened` is the open table of an engine. `timeout` is the limit in
+    seconds for all queries of an audit; None without a limit.
     """
 
     entry: str
@@ -65,9 +65,9 @@ class Database(Frozen):
 
     @classmethod
     def find(cls, entries: Sequence[str], base: Path) -> Database | None:
-        """The database that an entry of `data` names; None if files are named.
+        """The database that an entry of `data` names; None if no entry names a database.
 
-        Raises `UsageError` if it is not the only one, or if it has a password.
+        Raises `UsageError` if there are other entries, or if the address contains a password.
         """
         named = [entry for entry in entries if _is_address(entry)]
         if not named:
@@ -95,40 +95,40 @@ class Database(Frozen):
 
     @property
     def scheme(self) -> str:
-        """The kind of database, without the driver that `postgresql+psycopg2` names for others."""
+        """The kind of database; the driver in `postgresql+psycopg2` is ignored."""
         return urlsplit(self.entry).scheme.partition("+")[0]
 
     @property
     def table(self) -> str | None:
-        """The table, with its schema if that is named; None if a query is."""
+        """The table, with its schema if the address names it; None for a query."""
         return self._parameters.get("table")
 
     @property
     def query(self) -> str | None:
-        """The query whose rows are audited."""
+        """The query that returns the rows to audit; None for a table."""
         return self._parameters.get("query")
 
     @property
     def path(self) -> Path | None:
-        """The file of the database; None if it has none."""
+        """The file of a DuckDB or SQLite database; None for other databases."""
         path = unquote(urlsplit(self.entry).path).removeprefix("/")
         return self.base / path if path and self.scheme in {"duckdb", "sqlite"} else None
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files that are read here: that of the database, where it has one."""
+        """The file of the database, if any."""
         return () if self.path is None else (self.path,)
 
     def address_with(self, defaults: Mapping[str, str]) -> str:
-        """How a client connects, without what is ours; `defaults` give way to the address."""
+        """The address for a driver: without `table` and `query`, with missing `defaults`."""
         own = _pairs(urlsplit(self.entry).query)
         others = {k: v for k, v in own.items() if k not in {"table", "query"}}
-        query = urlencode({**defaults, **others}, quote_via=quote)  # libpq reads + as itself
+        query = urlencode({**defaults, **others}, quote_via=quote)  # for libpq a + is not a space
         return urlunsplit(urlsplit(self.entry)._replace(scheme=self.scheme, query=query))
 
     @property
     def name(self) -> str:
-        """Its name in reports: without the user and the parameters of the connection."""
+        """The address in reports, without the user and the parameters of the connection."""
         if not self._can_be_read:
             return f"{self.entry.partition('://')[0]}://…"
         parts = urlsplit(self.entry)
@@ -139,49 +139,47 @@ class Database(Frozen):
 
     @property
     def _parameters(self) -> dict[str, str]:
-        """The parameters after `?`, and after `;` for Spark Connect."""
+        """The parameters after `?`, and (for Spark Connect) after `;`."""
         parts = urlsplit(self.entry)
         _, *others = parts.path.split(";")
         return {**_pairs("&".join(others)), **_pairs(parts.query)}
 
     @property
     def _can_be_read(self) -> bool:
-        """Whether its host is a host name: part of a password with a slash would be read as one."""
+        """Whether the address is split correctly: a `/` or `#` in a password would split it."""
         try:
             parts = urlsplit(self.entry)
         except ValueError:
             return False
         hosts = parts.netloc.rpartition("@")[2].split(",")
-        has_user_beyond = bool(parts.netloc) and "@" in parts.path.partition(";")[0]
-        return not (parts.fragment or has_user_beyond) and all(map(_HOST.fullmatch, hosts))
+        has_user_in_path = bool(parts.netloc) and "@" in parts.path.partition(";")[0]
+        return not (parts.fragment or has_user_in_path) and all(map(_HOST.fullmatch, hosts))
 
 
 class Dialect:
-    """A database: the package that connects to it, how, and what its SQL says otherwise.
-
-    The first columns of what `tables` gives are a schema and a table in it.
-    """
+    """A kind of database: the `package` that connects to it, and its own words of SQL."""
 
     title: str
     package: str
     install: str
-    """What pip is asked for."""
+    """The argument of `pip install`."""
     is_nan: str | None = None
-    """A test of a number; None if none was tried: then numbers leave it uncut."""
+    """A test whether a number is NaN; None if unknown: then the database does not cut numbers."""
     quote: str = '"'
     double: str = "DOUBLE PRECISION"
     single: str = "REAL"
     tables: str | None = "SELECT table_schema, table_name FROM information_schema.tables"
+    """A query for all tables: first the column of schemas, then the column of tables."""
     snapshot: str | None = None
-    """An expression for the state that a query sees, if the database numbers its states."""
+    """An expression for the number of the state that a query sees, if states have numbers."""
     as_text: str = "CAST({} AS VARCHAR)"
-    """Any value as a text."""
+    """Converts any value to a text."""
     exact_text: str = "{}"
-    """A text that differs from others that its column compares as equal, such as `f` and `F`."""
+    """Converts a text so that GROUP BY separates texts such as `f` and `F`."""
     letters: str | None = None
-    """What differs for texts that are equal even so."""
+    """An additional expression to group texts by, if `exact_text` does not separate them."""
     takes_time_limit: bool = True
-    """Whether a query of it can be given a time limit."""
+    """Whether a query can have a time limit."""
 
     def connect(self, data: Database) -> AbstractContextManager[Link]:
         """A connection in one transaction."""
@@ -205,10 +203,10 @@ class _DuckDB(Dialect):
         name, is_file = (":memory:", False) if path is None else (str(path), True)
         with closing(duckdb.connect(name, read_only=is_file)) as link:
             _distrust_statistics(link)
-            # A query writes no file: no extension into the home folder, none next to the data.
+            # A query must not write files: extensions into the home folder, or next to the data.
             link.execute("SET autoinstall_known_extensions = false")
             link.execute("SET temp_directory = ?", [tempfile.gettempdir()])
-            link.execute("SET TimeZone = 'UTC'")  # times with a zone do not depend on the machine
+            link.execute("SET TimeZone = 'UTC'")  # independent of the time zone of this machine
 
             def ask(text: str, seconds: float | None, on_progress: OnProgress | None) -> pa.Table:
                 (statement,) = link.extract_statements(text)
@@ -231,31 +229,31 @@ def _find_file(data: Database) -> Path | None:
     """The file of a database; raises `DataError` if it does not exist."""
     path = data.path
     if path is not None and not path.is_file():
-        masked = Path(mask(str(path)))  # before it is cut: a part may not look like an address
+        masked = Path(mask(str(path)))  # mask the whole path: its parts do not look like an address
         what = f"{data.name}: the file {masked.name} does not exist"
         raise DataError(what, f"check the path; looked in {masked.parent}")
     return path
 
 
 def _describe(statement: str, source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
-    """The types by a statement that gives the name and the type of each column first."""
+    """The types of the columns, by a statement with the columns name and type first."""
     names, types, *_ = ask(statement.format(source)).to_pydict().values()
     return [*zip(names, types, strict=True)]
 
 
 def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may be missing
-    """Keeps DuckDB from answering by the statistics of Parquet files, which leave NaN out."""
+    """Keeps DuckDB from using the statistics of Parquet files, which ignore NaN."""
     link.execute("SET disabled_optimizers = 'statistics_propagation'")
     known = link.sql("SELECT 1 FROM duckdb_settings() WHERE name = 'parquet_can_have_nan'")
-    if known.fetchall():  # of `WHERE`, from DuckDB 2.0.1 on
+    if known.fetchall():  # from DuckDB 2.0.1 on
         link.execute("SET parquet_can_have_nan = true")
 
 
 @contextmanager
 def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None]:
-    """Repeats an action after a number of seconds, until the block has ended.
+    """Repeats an action until the block ends, for the first time `after` a number of seconds.
 
-    An interrupt before the query has begun has no effect, so it is repeated.
+    An interrupt has no effect before the query begins. So one call would not be enough.
     """
     ended = threading.Event()
 
@@ -289,7 +287,7 @@ class _PostgreSQL(Dialect):
     def connect(self, data: Database) -> Iterator[Link]:
         from adbc_driver_postgresql import dbapi
 
-        # libpq waits for two seconds at least.
+        # The shortest time limit of libpq is two seconds.
         wait = {} if data.timeout is None else {"connect_timeout": str(max(2, ceil(data.timeout)))}
         with dbapi.connect(data.address_with(wait)) as link, link.cursor() as cursor:
             cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
@@ -302,13 +300,13 @@ class _PostgreSQL(Dialect):
                     cursor.execute(text)
                     return cursor.fetch_arrow_table()
                 except dbapi.Error:
-                    link.rollback()  # or the server would refuse to name the tables that there are
+                    link.rollback()  # else the server would refuse the next query, for table names
                     raise
 
             def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
                 names = query(f"SELECT * FROM {source} LIMIT 0").column_names
                 asked = ", ".join(f"pg_typeof(t.{self.quoted(name)})::text" for name in names)
-                # Without a row no function is called, so there is one, which is missing throughout.
+                # `pg_typeof` needs a row, so the join makes one in which all values are null.
                 none = f"(SELECT 1) AS one LEFT JOIN (SELECT * FROM {source} LIMIT 0) AS t ON true"
                 types = query(f"SELECT {asked} FROM {none}")
                 return [*zip(names, (column[0].as_py() for column in types.columns), strict=True)]
@@ -327,7 +325,7 @@ class _MySQL(Dialect):
         import pyarrow as pa
         import pymysql
 
-        # Without decoders each value is the text that the server sends, and nothing is lost.
+        # Without decoders, each value is the text from the server, without loss.
         options = {"charset": "utf8mb4", **_list_options(data, "user", "MYSQL_PWD")}
         link = pymysql.connect(**options, conv=pymysql.converters.encoders)
         with closing(link), link.cursor() as cursor:
@@ -341,7 +339,7 @@ class _MySQL(Dialect):
 
             def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
                 query(f"SELECT * FROM {source} LIMIT 0")
-                # Only these fields say of which types columns are; the character set 63 is bytes.
+                # The types are only in these private fields; the character set 63 means bytes.
                 fields = cursor._result.fields  # noqa: SLF001
                 texts = {True: "BLOB", False: "TEXT"}
                 return [
@@ -357,7 +355,7 @@ _MYSQL_TYPES = {
     8: "BIGINT", 9: "MEDIUMINT", 10: "DATE", 11: "TIME", 12: "DATETIME", 13: "YEAR", 16: "BIT",
     245: "JSON", 246: "DECIMAL", 255: "GEOMETRY",
 }  # fmt: skip
-"""The types by their numbers in the protocol; others are texts or bytes."""
+"""The types by their numbers in the protocol; other numbers are texts or bytes."""
 
 
 class _SQLite(Dialect):
@@ -381,7 +379,7 @@ class _SQLite(Dialect):
                     return _to_table(link.execute(text))
 
             def name_types(source: str, query: Callable[[str], pa.Table]) -> ColumnTypes:
-                # Those of the values in each column: SQLite does not hold them to the declared one.
+                # The types of the values: in SQLite, values may differ from the declared type.
                 names = query(f"SELECT * FROM {source} LIMIT 0").column_names
                 columns = ", ".join(_SQLITE_TYPES.format(self.quoted(name)) for name in names)
                 types = []
@@ -399,11 +397,11 @@ _SQLITE_TYPES = (
     "group_concat(DISTINCT CASE WHEN typeof({0}) = 'integer' AND {0} NOT BETWEEN "
     "-9007199254740992 AND 9007199254740992 THEN 'large integer' ELSE typeof({0}) END)"
 )
-"""The types of the values of a column; a large integer has no equal among real numbers."""
+"""The types of the values in a column; large integers are not exact as real numbers."""
 
 
 def _to_table(cursor: Any, kind: pa.DataType | None = None) -> pa.Table:  # noqa: ANN401  # of a driver
-    """The rows of a cursor, all columns of one type or each of the type of its values."""
+    """The rows of a cursor; all columns have the type `kind`, or the type of their values."""
     import pyarrow as pa
 
     columns = [*zip(*cursor.fetchall(), strict=True)] or [()] * len(cursor.description)
@@ -432,7 +430,10 @@ class _ClickHouse(Dialect):
 
 
 def _list_options(data: Database, user: str, secret: str) -> dict[str, Any]:
-    """The arguments of a driver, from an address; `secret` is the variable of the password."""
+    """The arguments of a driver, from an address.
+
+    `user` is the driver's name of the user, `secret` the variable that has the password.
+    """
     address = urlsplit(data.address_with({}))
     given = {
         key: int(value) if value.isdecimal() else {"true": True, "false": False}.get(value, value)
@@ -462,7 +463,7 @@ class _Spark(Dialect):
             from pyspark.sql.connect.client.retries import DefaultPolicy
 
             session = builder.remote(data.address_with({})).create()
-            # Spark's own policy waits for minutes for a server that does not answer.
+            # By default, Spark waits for several minutes if a server does not answer.
             session.client.set_retry_policies([DefaultPolicy(max_retries=_RETRIES)])
         else:
             session = builder.master(data.address_with({})).appName("fairaudit").getOrCreate()
@@ -473,7 +474,7 @@ class _Spark(Dialect):
                 return session.sql(text).toArrow()
 
         def name_types(source: str, _: object) -> ColumnTypes:
-            with _watch_tasks(data, session, data.timeout, None):  # it may read footers of files
+            with _watch_tasks(data, session, data.timeout, None):  # Spark may read footers of files
                 fields = session.sql(f"SELECT * FROM {source} LIMIT 0").schema
             return [(field.name, field.dataType.simpleString()) for field in fields]
 
@@ -490,10 +491,10 @@ def _watch_tasks(
     seconds: float | None,
     on_progress: OnProgress | None,
 ) -> Iterator[None]:
-    """Reports how far a query of Spark is, and ends it after a number of seconds.
+    """Reports the progress of a Spark query, and ends the query after a number of seconds.
 
-    Spark waits for workers without end. So without a time limit the query ends with `DataError`
-    if its tasks wait for `_IDLE` seconds and none runs.
+    Spark waits for workers without end. So without a time limit, the query ends with `DataError` if
+    it has tasks but no task runs for `_IDLE` seconds.
     """
     idle_since, are_gone = inf, False
 
@@ -551,10 +552,10 @@ DIALECTS: dict[str, Dialect] = {
 
 
 def dialect_of(data: Database) -> Dialect:
-    """The dialect of an address.
+    """The dialect of a database.
 
-    Raises `UsageError` if its package is not installed, or if it takes no time limit and
-    the address has one.
+    Raises `UsageError` if its package is not installed, or if `data` has a time limit that the
+    dialect does not support.
     """
     from importlib.util import find_spec
 
@@ -569,7 +570,7 @@ def dialect_of(data: Database) -> Dialect:
 
 
 def name_entry(entry: str) -> str:
-    """How reports name an entry of `data`: an address of a database as its `Database` does."""
+    """The name of an entry of `data` in reports, without secrets."""
     return Database(entry).name if _is_address(entry) else mask(entry)
 
 
@@ -579,5 +580,5 @@ def _is_address(entry: str) -> bool:
 
 
 def _pairs(text: str) -> dict[str, str]:
-    """The parameters of an address; a plus is one, as in SQL."""
+    """The parameters of an address; a `+` does not mean a space."""
     return dict(parse_qsl(text.replace("+", "%2B")))

@@ -1,4 +1,4 @@
-"""Files of one audit with the same rows, which would count twice: refused, or reported."""
+"""Refuses or reports data files that have the same rows, because their people would count twice."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def compare_files(
     *,
     may_repeat: bool,
 ) -> list[Notice]:
-    """A notice on files that may hold the same rows; raises `DataError` if they do.
+    """Raises `DataError` if two files have the same rows; a notice if they only may have.
 
-    Rows are equal if all columns have the same text, in any order of the columns and in any
-    encoding, compression or format. Two formats may write a value in two ways: if their rows
-    differ, equal numbers of rows give a notice. Files without rows are skipped, and files with
-    other columns from their folders differ. With `may_repeat` nothing is refused.
+    Rows are equal if all columns have the same text; the order of columns, the encoding, the
+    compression and the format do not matter. Two formats may write the same value differently. So
+    for two formats with the same number of rows, there is a notice if the rows differ. Files
+    without rows are skipped. Files in folders of different partitions are not compared. With
+    `may_repeat`, equal files give a notice instead of an error.
     """
     pairs_read = zip(files, checked, strict=True)
     filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
@@ -42,8 +43,8 @@ def compare_files(
         rows = hash_rows(first, separator)
         return rows is not None and rows == hash_rows(second, separator)
 
-    # Pairs of an earlier file and a file with the same rows: only files of the same number of rows
-    # are opened, and only files with the same first rows are read.
+    # Pairs of files with the same rows. Only files with the same number of rows are opened, and
+    # only files with the same first rows are read to the end.
     pairs = []
     for group in groups:
         for members in _group(group, lambda file: hash_rows(file, separator, _FIRST_ROWS)):
@@ -58,7 +59,7 @@ def compare_files(
         for group in groups:
             first, other = group[0], next((x for x in group if x.kind != group[0].kind), None)
             if other is not None:
-                # Their number would reveal how many of them are dropped.
+                # The notice does not show the number of rows: it could reveal dropped rows.
                 both = f"{first.file.path} and {other.file.path} have as many rows"
                 doubt = f"{both}: if these are the same in two formats, every count is double"
                 return [Notice(doubt, Subjects.NOBODY)]
@@ -84,7 +85,7 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
 
 
 def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> HashedRows | None:
-    """The rows of a file, or the first `most`; None if a column cannot be read as text."""
+    """The hashes of all rows, or of the first `most`; None if a column cannot be read as text."""
     import polars as pl  # not needed to count with the kernel
 
     from fairaudit.counting.sources.batches import batches, collect

@@ -1,6 +1,6 @@
-"""Excel reader (entry point): a sheet becomes a CSV copy whose line numbers are the sheet's rows.
+"""The reader of Excel files: copies a sheet to CSV, which is then checked and counted as CSV.
 
-After the copy, the file is a CSV file for every check and count.
+The line numbers of the copy are the row numbers of the sheet.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fairaudit.base.frozen import replace
 from fairaudit.base.inputs import CSV
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import CsvFormat
-from fairaudit.counting.sources import Copies, SourceFile, csv_reader
+from fairaudit.counting.sources import Copies, SourceFile, csv_reader, no_space
 from fairaudit.counting.sources.csv_reader import (
     check_file,
     find_line,
@@ -34,16 +34,16 @@ if TYPE_CHECKING:
 __all__ = ["check_file", "find_line", "read_columns", "read_first", "read_schema", "scan_files"]
 
 MOST_BYTES = 2**32
-"""Most bytes of an unpacked workbook, because a sheet is read into memory."""
+"""Maximum size of a decompressed workbook, because a sheet is read into memory."""
 
 MOST_ROWS = 2**20
-"""Most rows of a sheet: the limit of Excel itself."""
+"""Maximum number of rows of a sheet, as in Excel."""
 
 MOST_CELLS = 2**24
-"""Most cells of a sheet, including empty cells before the last row and column."""
+"""Maximum number of cells of a sheet, including empty cells before the last row and column."""
 
 _LONGEST = 2**24
-"""Most bytes of a row before its XML is searched in parts."""
+"""Maximum bytes of a row; the XML of longer rows is searched in pieces."""
 
 _ROW = re.compile(rb"<(?:\w+:)?row\b")
 _PLACE = re.compile(rb"""\br=["']([A-Z]{1,3})\d""")
@@ -51,7 +51,7 @@ _NUMBER = re.compile(rb"""[^>]*?\br=["'](\d+)""")
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
-    """The file as a CSV copy of its sheet, with its columns."""
+    """The file as a CSV copy of its sheet, with the names of the columns."""
     copy = copy_sheet(file, form, copies)
     return csv_reader.read_columns(copy, replace(form, encoding="utf-8"), copies)
 
@@ -65,7 +65,7 @@ def copy_sheet(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
         writer = csv.writer(text, delimiter=form.separator, lineterminator="\n")
         for row in sheet.iter_rows():
             values = [*_write_cells(row, form.decimal)]
-            # A row without values is a blank line, not a row of missing values.
+            # An empty row becomes a blank line, not a row of missing values.
             if any(values):
                 writer.writerow(values)
             else:
@@ -73,14 +73,12 @@ def copy_sheet(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:
         text.flush()
         text.detach()
     except OSError as error:
-        what = f"{file.file.path}: no disk space for a temporary copy of the sheet as CSV"
-        hint = f"{error.strerror}: free some space, or set TMPDIR to a folder on another disk"
-        raise DataError(what, hint) from error
+        raise no_space(file, error) from error
     return replace(file, path=path, form=CSV)
 
 
 def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
-    """The sheet to read: the declared sheet, or the only sheet with rows.
+    """The sheet named `wanted`; without a name, the only sheet with rows.
 
     Raises `UsageError` if python-calamine is not installed, `DataError` without such a sheet.
     """
@@ -128,7 +126,7 @@ def _open_sheet(file: SourceFile, wanted: str | None) -> CalamineSheet:
 
 
 def _find_extent(sheet: IO[bytes]) -> tuple[int, int]:
-    """The numbers of the last row and column of a sheet, from its XML; 0, 0 for another file."""
+    """The numbers of the last row and column of a sheet, from its XML; 0 for other files."""
     rows, most, letters, rest = -1, 0, set[bytes](), b""
     is_at_end = False
     while not is_at_end:
@@ -141,7 +139,7 @@ def _find_extent(sheet: IO[bytes]) -> tuple[int, int]:
         for piece in pieces:
             found = _NUMBER.match(piece)
             rows = max(rows + 1, int(found[1]) if found else 0)
-            # Cells without a reference such as A1 follow each other without gaps.
+            # Cells without a reference (such as A1) have no gaps, so their number is the column.
             most = max(most, piece.count(b"<c") + piece.count(b":c"))
     # The number of a column is 1 for A, and 27 for AA.
     numbers = (reduce(lambda number, sign: 26 * number + sign - 64, name, 0) for name in letters)
@@ -160,5 +158,5 @@ def _write_cells(row: list[Any], decimal: str) -> Iterator[str]:
         elif isinstance(cell, date):
             yield cell.isoformat()
         else:
-            # A line break would make two lines of one row.
+            # A row must be one line, so line breaks become spaces.
             yield " ".join(str(cell).splitlines())

@@ -1,4 +1,4 @@
-"""Data files: finds those that paths, folders and globs name, and names them in reports."""
+"""Finds the data files that paths, folders and globs name, and names them in reports."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _ADDRESS = re.compile(r"jdbc:|([^/\s]+)://", re.IGNORECASE)
 
 
 class Files(Frozen):
-    """Paths, folders and globs of data files; relative ones start at `base`.
+    """The `entries` of `data`: paths, folders and globs; relative paths start at `base`.
 
-    `may_repeat` allows files with identical content.
+    `may_repeat` allows files with the same content.
     """
 
     entries: tuple[str, ...]
@@ -49,7 +49,7 @@ class Files(Frozen):
 
     @property
     def are_counts(self) -> bool:
-        """Whether their names are those of counts files; raises `UsageError` if only some are."""
+        """Whether the entries are counts files; raises `UsageError` if only some of them are."""
         stored = [entry.lower().endswith(COUNTS_SUFFIX) for entry in self.entries]
         if any(stored) and not all(stored):
             what = "the data mixes files of rows and files of counts"
@@ -58,10 +58,10 @@ class Files(Frozen):
 
 
 def find_files(entries: Sequence[str], base: Path) -> tuple[list[Path], list[Notice]]:
-    """The files that paths, folders and globs name, each once, and notices on what is left out.
+    """The files that entries of `data` name, each once, and notices on files that are not read.
 
-    Relative paths start at `base`. Raises `NothingToAudit` if a glob or folder holds no file,
-    `DataError` where a named file is missing.
+    Relative paths start at `base`. Raises `NothingToAudit` if a glob or folder has no data file,
+    `DataError` if a named file is missing.
     """
     files: list[Path] = []
     notices: list[Notice] = []
@@ -136,7 +136,7 @@ def _find_named(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
     try:
         path.stat()
     except FileNotFoundError as error:
-        # Suggest data files of its folder with a similar name before the first dot.
+        # Suggest data files in its folder with a similar name before the first dot.
         there = list[str]()
         with contextlib.suppress(OSError):
             found = (entry.name for entry in os.scandir(path.parent))
@@ -148,12 +148,11 @@ def _find_named(entry: str, base: Path, notices: list[Notice]) -> list[Path]:
             f"the file {entry} does not exist{near}",
             f"check the path; looked in {Path(mask(str(path))).parent}",
         ) from error
-    # It is a pipe or a device, which the readers refuse.
-    return [path]
+    return [path]  # a pipe or a device, which the readers refuse
 
 
 def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
-    """The data files below a folder; a Delta or Iceberg table is one file, its current rows."""
+    """The data files below a folder; for a Delta or Iceberg table, a file of its current rows."""
     table = find_table(path)
     if table is not None:
         return [fetch_table(Place.here(path), entry, table)]
@@ -175,7 +174,7 @@ def _in_folder(path: Path, entry: str, notices: list[Notice]) -> list[Path]:
 
 
 def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
-    """Raises `DataError` for files of a Delta or Iceberg table: some may not be current."""
+    """Raises `DataError` if files belong to a Delta or Iceberg table: some may not be current."""
     above = {folder for file in files for folder in Path(os.path.realpath(file)).parents}
     is_of_table = any(map(marks_table, files))
     for folder in above:
@@ -187,15 +186,15 @@ def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
 
 
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
-    """The matches of a pattern below a folder, by name; `*` does not match a dot at the start.
+    """The matches of a pattern below a folder, sorted; `*` does not match a dot at the start.
 
-    Unlike `glob`, it raises `OSError` for a folder that may not be read instead of skipping it.
+    Unlike `glob`, it raises `OSError` for a folder without permission instead of skipping it.
     """
     refuse_path(folder)
     if not parts:
         yield folder
     elif parts[0] == "**":
-        rest = list(itertools.dropwhile("**".__eq__, parts))  # several in a row are one
+        rest = list(itertools.dropwhile("**".__eq__, parts))  # `**/**` is the same as `**`
         for inner in _folders(folder):
             yield from _matches(inner, rest)
     elif glob.has_magic(parts[0]):
@@ -207,7 +206,7 @@ def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
 
 
 def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
-    """A folder and all folders below it; each once, even if links lead to it several times."""
+    """A folder and all folders below it, each once, even if several links lead to it."""
     seen = set() if seen is None else seen
     real = os.path.realpath(folder)
     if real not in seen:
@@ -219,7 +218,7 @@ def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
 
 
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
-    """The entries of a folder, by name: only `hidden` ones (with a dot first), or only others."""
+    """The entries of a folder, sorted: only `hidden` ones (with a dot first), or only others."""
     refuse_path(folder)
     with os.scandir(folder) as entries:
         shown = [entry for entry in entries if entry.name.startswith(".") is hidden]

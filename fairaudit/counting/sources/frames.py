@@ -1,7 +1,7 @@
-"""Data in memory: pandas, Polars, Arrow and other data frames, or columns, as a lazy frame.
+"""Data in memory (pandas, Polars, Arrow, other data frames, columns) as a lazy frame of Polars.
 
-Lazy data stays lazy: Polars, DuckDB and datasets of Arrow return the columns that a pass reads,
-chunk by chunk. In other frames only these columns are converted, one after the other.
+Lazy data stays lazy: Polars, DuckDB and Arrow datasets return the columns that a pass reads, chunk
+by chunk. For other frames, only these columns are converted, one after the other.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _HINT = "give a path, a frame (Polars, pandas, Arrow, DuckDB), or a dict of colu
 
 
 def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[str, ...]]:
-    """A frame as a batch, how many rows it has, counted apart from the pass, and its header.
+    """A data frame as a batch, its number of rows, and the names of all its columns.
 
-    The batch has at least the columns that the plans read, the header the names of all columns.
+    The batch has at least the columns that the plans read. The rows are counted separately, to
+    check the passes.
     """
     try:
         native = data.frame
@@ -55,21 +56,21 @@ def read_frame(data: Frame, plans: Sequence[Plan]) -> tuple[Batch, int, tuple[st
             frame, header = _of_library(data, plans)
         schema = frame.collect_schema()
         if pl.Null in schema.dtypes():
-            # In a file of texts, too, a column may be missing throughout.
+            # A column with only missing values is a column of texts, as in a CSV file.
             frame = frame.cast({pl.Null: pl.String})
             schema = frame.collect_schema()
         rows = int(frame.select(pl.len().cast(pl.Int64)).collect(engine="streaming").item())
     except FairauditError:
         raise
-    except (Exception, pl.exceptions.PanicException) as error:  # each library in its own way
-        # Its text may quote a row; only the kind of error is reported.
+    except (Exception, pl.exceptions.PanicException) as error:  # libraries raise any exception
+        # The text of the error may quote a row, so the message has only its class.
         kind = f"{type(data.frame).__name__} that cannot be read ({type(error).__name__})"
         raise DataError(f"the data is a {kind}", _HINT) from error
     return Batch(frame, schema, (FRAME_NAME,)), rows, header
 
 
 def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """A frame of a library that narwhals knows, or anything that streams Arrow."""
+    """A frame of a library that narwhals supports, or any stream of Arrow batches."""
     try:
         frame = nw.from_native(data.frame)
     except nw.exceptions.DuplicateError as error:
@@ -101,7 +102,7 @@ def _of_library(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple
 
 
 def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tuple[str, ...]] | None:
-    """A frame of pandas or Arrow with columns of one name, each once; None of any other library."""
+    """A pandas or Arrow frame with repeated names, each name once; None for other libraries."""
     frame = data.frame
     if isinstance(frame, pa.Table):
         header = tuple(frame.column_names)
@@ -124,7 +125,7 @@ def _of_repeated(data: Frame, plans: Sequence[Plan]) -> tuple[pl.LazyFrame, tupl
 def _of_columns(
     names: Iterable[Any], column: Callable[[Any], Any], plans: Sequence[Plan]
 ) -> tuple[pl.LazyFrame, tuple[str, ...]]:
-    """The columns that plans read, each converted alone, so that an error has its name."""
+    """The columns that plans read, converted one by one, as a frame; the names of all columns."""
     by_text = {str(name): name for name in names}
     read = columns_read(plans)
     series = [read_column(text, column(by_text[text])) for text in by_text if text in read]
@@ -140,15 +141,15 @@ def _of_columns(
 
 
 def refuse_other_order(columns: Mapping[Any, Any]) -> None:
-    """Raises `DataError` for pandas indexes with the same labels in another order.
+    """Raises `DataError` if pandas columns have indexes with the same labels in another order.
 
-    Rows are paired by position, so these columns would mix up people.
+    Values are paired by position, so such columns would pair values of different people.
     """
     first: tuple[str, Any] | None = None
     for name, values in columns.items():
         native = values.to_native() if isinstance(values, nw.Series) else values
         index: Any = getattr(native, "index", None)
-        if not hasattr(index, "equals"):  # a list has a method of that name
+        if not hasattr(index, "equals"):  # the method `index` of a list is not an index
             continue
         if first is None:
             first = str(name), index
@@ -159,7 +160,7 @@ def refuse_other_order(columns: Mapping[Any, Any]) -> None:
 
 
 def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any library
-    """A column of any kind; raises `DataError` if it mixes what no column can hold together."""
+    """A column of any library as a Polars series; raises `DataError` if it mixes types."""
     if isinstance(values, str | bytes | AbstractSet) or not isinstance(values, Iterable):
         kind = type(values).__name__
         raise DataError(f"the column {quoted(name)} is a {kind}, not a list or an array", _HINT)
@@ -176,7 +177,7 @@ def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any 
         what = "values that fairaudit cannot read, such as a decimal of more than 38 digits"
         raise DataError(f"the column {quoted(name)} holds {what}", READABLE) from error
     if not is_sound:
-        # Python values, with None for NaN and for what pandas calls missing.
+        # Python values, with None for NaN and for the missing values of pandas.
         plain = (value.item() if isinstance(value, np.generic) else value for value in values)
         known = [
             None
@@ -195,7 +196,7 @@ def read_column(name: str, values: Any) -> pl.Series:  # noqa: ANN401  # of any 
 
 
 def _choose_fields(schema: pa.Schema, plans: Sequence[Plan]) -> pa.Schema:
-    """The columns that plans read; raises `DataError` if Polars does not read a type."""
+    """The columns that plans read; raises `DataError` for a type that Polars cannot read."""
     read = columns_read(plans)
     chosen = [field for field in schema if field.name in read]
     for field in chosen:
@@ -209,7 +210,7 @@ def _refuse_unread(name: str, kind: object) -> None:
 
 
 def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  # of any library
-    """The columns of a frame, a series, a dict, or an array, which are `base_0` … where unnamed."""
+    """The columns of a frame, series, dict or array; names that are missing are `base_0`, …."""
     if isinstance(features, Mapping):
         return {str(name): values for name, values in features.items()}
     if isinstance(features, np.ndarray | list | tuple):
@@ -229,7 +230,7 @@ def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  #
 
 
 def list_levels(column: pl.Series) -> set[str]:
-    """The texts of all values of a column that are not missing; raises `DataError` for lists."""
+    """The known values of a column as texts; raises `DataError` for columns of lists or objects."""
     if column.dtype.is_nested() or column.dtype.is_object():
         what = (
             f"the column {quoted(column.name)} holds {column.dtype}, which cannot be used as levels"

@@ -1,6 +1,7 @@
-"""Delta and Iceberg tables: a snapshot, fetched as one Parquet file. Add a kind here.
+"""Delta and Iceberg tables: the current rows (snapshot) are copied to one Parquet file.
 
-Which files of such a folder are rows is known to its log alone, so it is read by its own library.
+Only the log of such a table says which files in its folder have current rows. So the library of the
+format reads the table.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class Snapshot(Frozen):
-    """A state of a table: its id, when it was made in milliseconds since 1970, and its rows.
+    """A state of a table: its id, and the time when it was `made` in milliseconds since 1970.
 
-    `open_rows` gives the schema and batches of Arrow.
+    `open_rows` returns the Arrow schema and the batches of rows.
     """
 
     id: str
@@ -39,10 +40,10 @@ class Snapshot(Frozen):
 
 
 class Place(Frozen):
-    """The folder of a table, here or in a store.
+    """The folder of a table, on this machine or in a cloud `store`.
 
-    `path` is its path in the file system, `address` its address for a library. `endpoint` is the
-    endpoint of a store that is not Amazon's.
+    `path` is its path in the file system or store, `address` its address for the library of the
+    format. `endpoint` is the address of an S3 store that is not Amazon's.
     """
 
     path: str
@@ -52,31 +53,31 @@ class Place(Frozen):
 
     @classmethod
     def here(cls, folder: Path) -> Place:
-        """A folder of this machine."""
+        """A folder on this machine."""
         return cls(str(folder), str(folder.resolve()))
 
 
 class TableFormat:
-    """A format of tables: its title, and its extra with the module of its library."""
+    """A table format: its title, the `module` of its library, and the `extra` that installs it."""
 
     title: str
     extra: str
     module: str
 
     def open(self, place: Place) -> Snapshot:
-        """The table as it is now."""
+        """The current state of a table."""
         raise NotImplementedError
 
 
 def find_table(folder: Path) -> TableFormat | None:
-    """The format of the table in a folder; None for another folder. Raises `OSError`."""
+    """The format of the table in a folder; None if it has no table. Raises `OSError`."""
     below = folder / "metadata"
     log = [folder / "_delta_log"] if (folder / "_delta_log").is_dir() else []
     return format_of_table([*log, *(below.iterdir() if below.is_dir() else [])])
 
 
 def format_of_table(files: Iterable[PurePath]) -> TableFormat | None:
-    """The format of the table whose folder holds these files; None for other files."""
+    """The format of the table to which these files belong; None if there is no file of a log."""
     for path in files:
         if "_delta_log" in {path.name, path.parent.name}:
             return _DELTA
@@ -86,15 +87,15 @@ def format_of_table(files: Iterable[PurePath]) -> TableFormat | None:
 
 
 def marks_table(path: PurePath) -> bool:
-    """Whether a file is of the log of a table."""
+    """Whether a file belongs to the log of a table."""
     is_metadata = path.parent.name == "metadata" and _METADATA.fullmatch(path.name) is not None
     return is_metadata or path.parent.name == "_delta_log"
 
 
 def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
-    """A file with the rows of the table as it is now, which reports name with the snapshot's id.
+    """A file with the current rows of a table; its name in reports has the id of the snapshot.
 
-    Raises `UsageError` if the library is not installed, `DataError` if it cannot read it.
+    Raises `UsageError` if the library is not installed, `DataError` if it cannot read the table.
     """
     refuse(name, f"a table of {form.title}, whose log may name files anywhere")
     try:
@@ -114,7 +115,7 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
             with pq.ParquetWriter(path, schema) as writer:
                 for batch in batches:
                     writer.write_batch(batch)
-            # The same snapshot gives the same report.
+            # Reports show the time of the file, and must be the same for the same snapshot.
             os.utime(path, (snapshot.made / 1000, snapshot.made / 1000))
 
         return keep_fetched(origin, state, "table.parquet", write)
@@ -123,7 +124,7 @@ def fetch_table(place: Place, name: str, form: TableFormat) -> Path:
     except Exception as error:
         if ran_out(error) or getattr(error, "errno", None) in _FULL:
             raise
-        # The message has only the kind of a library's error, whose text may quote a row.
+        # The text of a library's error may quote a row, so the message has only its class.
         what = f"{name}: {form.module} cannot read this table of {form.title}"
         hint = (
             f"{type(error).__name__}: check that the table is complete, and of a version that "
@@ -155,9 +156,10 @@ class _Iceberg(TableFormat):
     title, extra, module = "Iceberg", "iceberg", "pyiceberg"
 
     def open(self, place: Place) -> Snapshot:
-        """The snapshot by the current metadata: named by the hint, or else with the highest number.
+        """The snapshot in the current metadata file.
 
-        Raises `DataError` if two have this number: only the catalog knows which of them is valid.
+        It is the file in `version-hint.text`, or the file with the highest number. Raises
+        `DataError` if two files have this number: only the catalog knows which file is valid.
         """
         from pyarrow.fs import FileSelector, LocalFileSystem
         from pyiceberg.table import StaticTable
@@ -166,7 +168,6 @@ class _Iceberg(TableFormat):
         below = files.get_file_info(FileSelector(folder, allow_not_found=True))
         names = [info.base_name for info in below]
         matches = filter(None, map(_METADATA.fullmatch, names))
-        # With or without zeros before them.
         numbers = {match[0]: int(match[1]) for match in matches}
         if "version-hint.text" in names:
             with files.open_input_stream(f"{folder}/version-hint.text") as stream:

@@ -1,7 +1,7 @@
-"""Objects of cloud stores (`s3://`, `gs://`, `az://`): listed, fetched; notice on unread files.
+"""Files (objects) in cloud stores (`s3://`, `gs://`, `az://`): finds and downloads them.
 
-Credentials come from the environment and the store's own chain, never from an address; the text of
-a store's errors is not repeated, since it may quote the request.
+The library of the store finds the credentials, for example in the environment; an address cannot
+contain them. Messages do not repeat the text of a store's error, which may quote the request.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "az": "az"}
 SCHEMES |= {"abfs": "az", "abfss": "az"}
-"""The stores, by how an address begins."""
+"""The kind of store for each beginning of an address."""
 
 _PATIENCE = timedelta(seconds=60)
 _PIECE = 1 << 20
@@ -52,16 +52,16 @@ def is_object(entry: str) -> bool:
 
 
 def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
-    """The files that hold the objects which an address, a folder or a glob of a store names.
+    """Local copies of the objects that an address names: one object, a folder or a glob.
 
-    What was fetched before and has the same size and time is not fetched again. Raises
-    `NothingToAudit` where a glob or folder holds none, `DataError` where the store has no such
-    object or does not give it, `UsageError` where the address holds more than a bucket and a path.
+    An object with the same size and time as its copy is not downloaded again. Raises
+    `NothingToAudit` for a folder or glob without data, `DataError` if the store does not return the
+    object, `UsageError` if the address has more than a bucket and a path.
     """
     scheme, path, account = _split(entry)
     refuse(mask(entry), "a cloud store")
     bucket, _, key = path.partition("/")
-    # The name of a bucket has no such character, and a key is requested as it is written.
+    # The name of a bucket never has these characters, and parameters would be part of the path.
     if re.search("[@:?&#]", bucket) or re.search(r"[?&](?:[^/&=]*)=", key):
         what = "the address of an object has a user, a password or parameters, which reports print"
         raise UsageError(what, f"name the bucket and the path alone; {_WHO}")
@@ -86,7 +86,7 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
             raise DataError(
                 f"{entry}: the file cannot be saved on this computer: {error.strerror}", hint
             ) from error
-        # The message has only the kind of a store's error, whose text may quote the request.
+        # The text of a store's error may quote the request, so the message has only its kind.
         why = f" ({kind[1]})" if kind else ""
         raise DataError(
             f"{entry}: the cloud storage does not return this file{why}", _WHO
@@ -94,7 +94,7 @@ def fetch_objects(entry: str, notices: list[Notice]) -> list[Path]:
 
 
 def _split(entry: str) -> tuple[str, str, str | None]:
-    """The scheme of a store, the path in it, and the account that `abfss://` names after `@`."""
+    """The kind of store, the path in it, and the account (after `@` in `abfss://`), if any."""
     scheme, _, path = entry.partition("://")
     named = re.fullmatch(r"([^/@:]+)@([\w-]+)(?:\.[\w.-]+)?(/.*)?", path)
     if named is None or not scheme.lower().startswith("abfs"):
@@ -103,7 +103,7 @@ def _split(entry: str) -> tuple[str, str, str | None]:
 
 
 def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
-    """The format of the table in a folder of a store; None for another folder."""
+    """The format of the table in a folder of a store; None if it has no table."""
     from pyarrow.fs import FileType
 
     if glob.has_magic(folder) or store.get_file_info(folder).type != FileType.Directory:
@@ -113,7 +113,7 @@ def _find_table(store: FileSystem, folder: str) -> TableFormat | None:
 
 
 def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo]) -> None:
-    """Raises `DataError` if objects are of a table with a log, which alone knows its rows."""
+    """Raises `DataError` if objects belong to a Delta or Iceberg table: some may not be current."""
     paths = [PurePosixPath(info.path) for info in files]
     above = {str(folder) for path in paths for folder in path.parents if folder.name}
     if any(map(marks_table, paths)) or any(_find_table(store, folder) for folder in sorted(above)):
@@ -122,7 +122,7 @@ def _refuse_table_files(store: FileSystem, what: str, files: Sequence[FileInfo])
 
 
 def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> list[FileInfo]:
-    """The objects that a path names: one, all of a folder in a known format, or those of a glob."""
+    """The objects that a path names: one object, the data files of a folder, or those of a glob."""
     from pyarrow.fs import FileType
 
     (found,) = store.get_file_info([path])
@@ -155,7 +155,7 @@ def _find(store: FileSystem, entry: str, path: str, notices: list[Notice]) -> li
 
 
 def note_unread(entry: str, names: Sequence[str]) -> list[Notice]:
-    """A notice on what a folder holds and no audit reads, with some names; `/` ends a folder."""
+    """A notice on files and folders that are not read; the name of a folder ends with `/`."""
     if not names:
         return []
     shown = ", ".join([*map(quoted, names[:_MOST_NAMES]), *["…"] * (len(names) > _MOST_NAMES)])
@@ -167,7 +167,7 @@ def note_unread(entry: str, names: Sequence[str]) -> list[Notice]:
 
 
 def _list(store: FileSystem, folder: str) -> list[FileInfo]:
-    """All objects below a folder, by name; what is empty and ends in `/` stands for a folder."""
+    """All objects below a folder, sorted by path."""
     from pyarrow.fs import FileSelector, FileType
 
     found = store.get_file_info(FileSelector(folder, recursive=True, allow_not_found=True))
@@ -175,7 +175,7 @@ def _list(store: FileSystem, folder: str) -> list[FileInfo]:
 
 
 def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether a path fits a pattern, part by part; `**` stands for any number of folders."""
+    """Whether the parts of a path match those of a pattern; `**` matches any number of folders."""
     if not parts or not names:
         return not parts and not names
     if parts[0] == "**":
@@ -186,7 +186,7 @@ def _matches(names: Sequence[str], parts: Sequence[str]) -> bool:
 
 
 def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
-    """The file that holds the bytes of an object; raises `DataError` if they are not all."""
+    """A local copy of an object; raises `DataError` if it has another size than the object."""
     address = f"{scheme}://{found.path}"
     if format_of(Path(found.base_name)) is None:
         raise DataError(f"{address}: unknown file format", list_formats())
@@ -205,11 +205,11 @@ def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
 
 
 def _open_store(scheme: str, account: str | None = None) -> FileSystem:
-    """A store, with the credentials that its own library finds."""
+    """A store, with the credentials that its library finds."""
     from pyarrow import fs
 
     if scheme == "s3":
-        # Arrow may not read it from the environment.
+        # Not every version of Arrow reads the endpoint from the environment.
         endpoint = _find_endpoint()
         return fs.S3FileSystem(**({"endpoint_override": endpoint} if endpoint else {}))
     try:
@@ -227,9 +227,9 @@ def _open_store(scheme: str, account: str | None = None) -> FileSystem:
 
 
 def _find_azure(account: str | None = None) -> dict[str, str]:
-    """The storage account of Azure, if an address names none, and who may read it.
+    """The options of an Azure store: the storage account, and the credentials.
 
-    A connection string comes before the variables of its parts.
+    A connection string takes precedence over the variables for its parts.
     """
     text = os.environ.get("AZURE_STORAGE_CONNECTION_STRING", "")
     parts = dict(part.split("=", 1) for part in text.split(";") if "=" in part)
@@ -250,7 +250,7 @@ def _find_azure(account: str | None = None) -> dict[str, str]:
         raise UsageError(what, hint)
     if "BlobEndpoint" in parts:
         endpoint = urlsplit(parts["BlobEndpoint"])
-        # Arrow writes the account before what begins with a dot, and behind all else.
+        # If the authority begins with a dot, Arrow puts the account before it.
         authority = endpoint.netloc.removeprefix(options["account_name"])
         for kind in ("blob", "dfs"):
             options |= {f"{kind}_storage_authority": authority}

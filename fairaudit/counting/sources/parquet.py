@@ -1,13 +1,13 @@
-"""Parquet footers and page headers: refuses damaged, encrypted files and too large row groups.
+"""Checks Parquet files: footer, page headers and checksums; refuses damaged and encrypted files.
 
-Arrow and Polars trust the sizes in a file: after a flipped bit they allocate more memory than the
-machine has, or end the process. So this module first checks the footer, and then the header of each
-page of the columns that are used (a few microseconds a page), and checksums where pages have them.
+Arrow and Polars trust the sizes in a file. If a bit is wrong, they may allocate more memory than
+the machine has, or end the process. So this module first checks the footer, and then the header
+(and checksum, if any) of each page of the columns that are used. A page takes a few microseconds.
 See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 
-The metadata are Thrift structs in the compact protocol, read as mappings from field to value.
-A length that is larger than the rest of the bytes is an error.
-https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
+A file consists of row groups. A row group has a chunk for each column, and a chunk has pages. The
+metadata are Thrift structs in the compact protocol; they are read as mappings from field number to
+value. See https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from fairaudit.base.names import quoted
 from fairaudit.counting import load_kernel
 
 MOST_ROWS = 2**28
-"""Most rows in a row group: a single column of more rows would take gigabytes."""
+"""Maximum number of rows in a row group; with more, a column would need gigabytes of memory."""
 
 _MAGIC, _ENCRYPTED = b"PAR1", b"PARE"
 _TAIL = 8
-"""The bytes at the end of a file: the length of the footer (4), and the magic (4)."""
+"""Number of bytes after the footer: its length (4 bytes) and `_MAGIC` (4 bytes)."""
 
 _FEW_BYTES, _MANY_BYTES = 256, 2**24
-"""Bytes that are read for the header of a page: first few, then many if it has long statistics."""
+"""Number of bytes that are read for a page header; many only if few do not suffice."""
 
 _MOST_AT_ONCE = 2**25
-"""Most bytes of a column chunk that is read and checked at once, which is faster than by page."""
+"""Maximum size of a chunk that is read and checked at once, which is faster than page by page."""
 
 _INT = 2**31
 _LARGEST = 2**62
 NO_FILE = "not a Parquet file, or damaged or truncated"
 _WIDTHS = {1: 4, 2: 8, 3: 12, 4: 4, 5: 8, 6: 4}
-"""The bytes of a value by its physical type; a text has at least 4, for its length."""
+"""The number of bytes of a value, by physical type; a text has at least 4, for its length."""
 
 _FIXED = 7
 DATA, _INDEX, DICTIONARY, DATA_V2 = range(4)
@@ -52,10 +52,10 @@ TEXT = 6
 
 
 class Leaf(Frozen):
-    """A stored column: path, physical type (`kind`), bytes of a value (`width`), nesting.
+    """A stored column: its path of names, physical type (`kind`) and bytes of a value (`width`).
 
-    `repeats`: a row may have several values. `is_optional`: a value may be null; only meaningful
-    for columns that are not nested.
+    `repeats` says whether a row may have several values. `is_optional` says whether a value may be
+    null; it has a meaning only for columns that are not nested.
     """
 
     path: tuple[str, ...]
@@ -68,8 +68,9 @@ class Leaf(Frozen):
 class Chunk(Frozen):
     """A column in a row group: its bytes are from `start` to `stop` in the file.
 
-    `extremes` (the bytes of the smallest and the largest value) and `nulls` (how many) are None if
-    the file does not state them. Nothing checks that they are right.
+    `unpacked` is its size after decompression by `codec`. `extremes` are the bytes of the smallest
+    and the largest value, and `nulls` is the number of nulls; they are None if the file does not
+    state them, and are not checked.
     """
 
     leaf: Leaf
@@ -89,15 +90,15 @@ class Chunk(Frozen):
         path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
         values = _int(meta.get(5), _LARGEST)
         sound = values >= rows if leaf.repeats else values == rows
-        # An offset of 0 means no such page: a file begins with the magic.
+        # An offset of 0 means that there is no such page, because a file begins with `_MAGIC`.
         offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
         start = min((offset for offset in offsets if offset), default=0)
         stop = start + _int(meta.get(7), end + 1)
         if not sound or tuple(path) != leaf.path or _int(meta.get(1), 8) != leaf.kind or stop > end:
             raise _Damaged
         statistics = meta.get(12)
-        told = statistics if isinstance(statistics, dict) else {}
-        low, high, nulls = (told.get(key) for key in (6, 5, 3))
+        known = statistics if isinstance(statistics, dict) else {}
+        low, high, nulls = (known.get(key) for key in (6, 5, 3))
         return cls(
             leaf=leaf,
             values=values,
@@ -111,13 +112,13 @@ class Chunk(Frozen):
         )
 
     def check(self, file: int) -> None:
-        """Raises `_Damaged` if its pages do not fill its bytes, or a count or checksum is wrong."""
+        """Raises `_Damaged` if pages do not fill its bytes, or a number or checksum is wrong."""
         native, size = load_kernel(), self.stop - self.start
         if native is not None and size <= _MOST_AT_ONCE:
             content = read_at(file, size, self.start)
             if are_sound(native, content, self):
                 return
-        # Without the kernel, for a large chunk, and to name the fault, Python reads page by page.
+        # Python reads page by page: without the kernel, for large chunks, and to name a fault.
         values, offset = 0, self.start
         while offset < self.stop:
             try:
@@ -138,7 +139,7 @@ class Chunk(Frozen):
                 is_sound = 0 <= header.values <= self.values
                 values += header.values
             if header.kind == DATA_V2:
-                # The header of such a page also has the sizes of its levels and its rows.
+                # These headers also state the sizes of levels, and the numbers of nulls and rows.
                 sizes = header.levels_size, header.repeats_size, header.nulls, header.rows
                 is_sound = (
                     is_sound
@@ -152,7 +153,7 @@ class Chunk(Frozen):
             if header.checksum is not None:
                 checksum = zlib.crc32(read_at(file, header.size, body))
                 if checksum != header.checksum % 2**32:
-                    raise _Damaged("the checksum of a page does not fit its bytes")
+                    raise _Damaged("the checksum of a page is wrong")
         if values != self.values:
             raise _Damaged
 
@@ -164,19 +165,19 @@ class RowGroup(Frozen):
     chunks: tuple[Chunk, ...]
 
     def of(self, names: Collection[str]) -> Iterator[Chunk]:
-        """The chunks of the columns of those names."""
+        """The chunks of the columns with these names."""
         return (chunk for chunk in self.chunks if chunk.leaf.path[0] in names)
 
 
 class Layout(Frozen):
-    """The content of a footer, found to be without contradictions."""
+    """The checked content of a footer: the number of rows, and the row groups."""
 
     rows: int
     groups: tuple[RowGroup, ...]
 
     @classmethod
     def read(cls, footer: Struct, end: int) -> Layout:
-        """The layout in a footer, which begins at byte `end` of the file."""
+        """The layout in a footer that begins at byte `end` of the file."""
         leaves = _leaves([_struct(entry) for entry in _list(footer.get(2))])
         groups = []
         for group in map(_struct, _list(footer.get(4, []))):
@@ -192,7 +193,7 @@ class Layout(Frozen):
 
 
 class Header(NamedTuple):
-    """The header of a page, of `start` bytes; a field that the page does not have is -1."""
+    """The header of a page; the page begins after `start` bytes. A missing field is -1."""
 
     kind: int
     start: int
@@ -214,7 +215,7 @@ class _Damaged(Exception):
 
 
 def read_layout(path: Path, name: str) -> Layout:
-    """The layout of a file, which the report calls `name`; raises `DataError` for a bad one."""
+    """The layout of a file; raises `DataError`, with `name`, if the file cannot be read."""
     try:
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
@@ -237,7 +238,7 @@ def read_layout(path: Path, name: str) -> Layout:
         chunks = [
             chunk for group in groups for chunk in _list(group.get(1)) if isinstance(chunk, dict)
         ]
-        # The metadata of a column may be encrypted, where the footer is not.
+        # The metadata of a column may be encrypted even if the footer is not.
         if any(8 in chunk or 9 in chunk for chunk in chunks):
             raise _encrypted(name)
         most = max((_int(group.get(3), _LARGEST) for group in groups), default=0)
@@ -253,7 +254,7 @@ def read_layout(path: Path, name: str) -> Layout:
 
 
 def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str]) -> None:
-    """Raises `DataError` if the pages of these columns are not what the footer says."""
+    """Raises `DataError` if the pages of these columns contradict the footer."""
     with path.open("rb", buffering=0) as file:
         for group in layout.groups:
             for chunk in group.of(columns):
@@ -267,8 +268,8 @@ def check_pages(path: Path, name: str, layout: Layout, columns: Collection[str])
 
 
 def read_at(file: int, size: int, offset: int) -> bytes:
-    """Up to `size` bytes from `offset` on; it moves the descriptor, as Windows has no `pread`."""
-    os.lseek(file, offset, os.SEEK_SET)
+    """Up to `size` bytes from `offset` on."""
+    os.lseek(file, offset, os.SEEK_SET)  # Windows has no `os.pread`
     return os.read(file, size)
 
 
@@ -277,7 +278,7 @@ def _encrypted(name: str) -> DataError:
 
 
 def _leaves(elements: list[Struct]) -> list[Leaf]:
-    """The columns of a schema, whose tree is stored as a list: each node before its children."""
+    """The stored columns of a schema; `elements` are the nodes of a tree, parents first."""
     leaves: list[Leaf] = []
     open_: list[tuple[tuple[str, ...], int, bool]] = []
     for number, element in enumerate(elements):
@@ -313,7 +314,7 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
 
 
 def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
-    """Whether the kernel finds the pages of a chunk sound; `content` are the bytes of the chunk."""
+    """Whether the pages of a chunk (with these bytes) are correct, by the kernel."""
     leaf = chunk.leaf
     checksums = native.check_pages(content, chunk.values, leaf.width, leaf.repeats)
     return checksums is not None and all(
@@ -323,7 +324,7 @@ def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
 
 
 def header_in_python(content: bytes) -> Header:
-    """The header at the start of the bytes: the same as from the kernel, for when it is missing."""
+    """The page header at the start of the bytes, as the kernel reads it."""
     fields, start = read_struct(content)
     kind = _int(fields.get(1), 4)
     page = _struct(fields.get({DATA: 5, _INDEX: -1, DICTIONARY: 7, DATA_V2: 8}[kind], {}))
@@ -374,21 +375,21 @@ Struct: TypeAlias = Mapping[int, Value]
 
 _DEEPEST = 32
 _WIDEST = 63
-"""A number has 64 bits in groups of seven: the shift of the last group."""
+"""The shift of the last group of seven bits in a number of 64 bits."""
 
 _TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
     1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
 )  # fmt: skip
 _LARGE = 15
-"""Mark of a list whose size is behind its first byte; a shorter one has its size in that byte."""
+"""The size in the first byte of a long list, which means that the size follows this byte."""
 
 
 class Malformed(ValueError):
-    """These bytes are not a struct, or end too early."""
+    """The bytes are not a Thrift struct, or end too early."""
 
 
 def read_struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
-    """The struct at `offset`, and where it ends; raises `Malformed` without a struct."""
+    """The struct at `offset`, and the offset of its end; raises `Malformed` without a struct."""
     try:
         return _read_fields(data, offset, 0)
     except IndexError as error:
@@ -396,7 +397,7 @@ def read_struct(data: bytes, offset: int = 0) -> tuple[dict[int, Value], int]:
 
 
 def _read_fields(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value], int]:
-    # Called for each page of a file. Most fields are numbers, so these are read without a call.
+    # Called for each page of a file, so numbers (most fields) are read without another call.
     values: dict[int, Value] = {}
     field = 0
     while head := data[offset]:
@@ -420,7 +421,7 @@ def _read_fields(data: bytes, offset: int, depth: int) -> tuple[dict[int, Value]
 
 
 def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]:
-    """A value of a field that is neither an integer nor a truth value."""
+    """The value of a field, or of an element of a list, and its end."""
     if depth > _DEEPEST:
         raise Malformed
     if kind == _BINARY:
@@ -440,7 +441,7 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
             values.append(value)
         return values, offset
     if kind == _MAP:
-        return _map(data, offset, depth)
+        return None, _skip_map(data, offset, depth)
     if kind == _DOUBLE:
         return _bytes(data, offset, 8)
     if _I16 <= kind <= _I64:
@@ -450,8 +451,8 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
     raise Malformed
 
 
-def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
-    """Skips a map, since no field of Parquet is a map; None, and where it ends."""
+def _skip_map(data: bytes, offset: int, depth: int) -> int:
+    """The end of a map; no field of Parquet is a map."""
     size, offset = _number(data, offset)
     if size:
         kinds, offset = data[offset], offset + 1
@@ -459,7 +460,7 @@ def _map(data: bytes, offset: int, depth: int) -> tuple[None, int]:
         for _ in range(size):
             _, offset = _value(kinds >> 4, data, offset, depth + 1)
             _, offset = _value(kinds & 15, data, offset, depth + 1)
-    return None, offset
+    return offset
 
 
 def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
@@ -468,7 +469,7 @@ def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
 
 
 def _require_bytes(data: bytes, offset: int, size: int) -> None:
-    """Raises `Malformed` if `size` bytes, or elements (at least one byte each), are not left."""
+    """Raises `Malformed` if fewer than `size` bytes are left (elements have at least one byte)."""
     if size > len(data) - offset:
         raise Malformed
 

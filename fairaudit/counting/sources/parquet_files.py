@@ -1,6 +1,6 @@
-"""Parquet reader (entry point): columns, partitions (`year=2026/`), checks, lazy frame.
+"""The reader of Parquet files: columns, checks, lazy frame.
 
-A folder named `year=2026` adds a column `year` to the files in it (partitions of Hive).
+A folder named `year=2026` (a Hive partition) adds a column `year` to the files in it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fairaudit.base.inputs import find_origin
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.sources import Copies, SourceFile
+from fairaudit.counting.sources import Copies, SourceFile, no_space
 from fairaudit.counting.sources.column_checks import columns_read, describe_unread
 from fairaudit.counting.sources.parquet import NO_FILE, check_pages, read_layout
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyarrow._parquet import ParquetReader
 
 _NULL = "__HIVE_DEFAULT_PARTITION__"
-"""The value in the name of the folder for rows without a value."""
+"""The value in the name of a folder that means a missing value."""
 
 _BATCH = 65_536
 """Rows in memory at once while a file is copied."""
@@ -47,7 +47,7 @@ def read_columns(file: SourceFile, _form: CsvFormat, _copies: Copies) -> SourceF
     except (pa.ArrowException, OSError, ValueError) as error:
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     types = {column.name: str(column.type) for column in schema}
-    # The columns that folders add; a column of the file itself replaces one of the same name.
+    # The columns that folders add; a column of the file takes precedence over one with its name.
     above: list[tuple[str, str | None]] = []
     path = PurePosixPath(find_origin(file.path) or str(file.path.absolute()))
     for folder in path.parent.parts[::-1]:
@@ -82,10 +82,10 @@ def _open(path: Path) -> ParquetReader:
 def check_file(
     file: SourceFile, plans: Sequence[Plan], copies: Copies, _progress: Progress
 ) -> SourceFile:
-    """The file, after its pages were compared with its footer.
+    """The file, after the pages of the columns to read (except `unproven` ones) were checked.
 
-    Only columns that are read and not `unproven` are compared. If plans read columns that folders
-    add, it is a temporary copy with these columns; raises `DataError` if the disk has no space.
+    If plans read columns that folders add, the result is a temporary copy with these columns.
+    Raises `DataError` if the file is damaged, or if the disk has no space for the copy.
     """
     assert file.layout is not None
     wanted = columns_read(plans)
@@ -116,9 +116,7 @@ def check_file(
     except pa.ArrowException as error:
         raise DataError.unreadable(file.file.path, NO_FILE) from error
     except OSError as error:
-        what = f"{file.file.path}: no disk space for a temporary copy of this file"
-        hint = f"{error.strerror or error}: free some space, or set TMPDIR to another disk"
-        raise DataError(what, hint) from error
+        raise no_space(file, error) from error
     return replace(file, path=path, layout=read_layout(path, file.file.path))
 
 
@@ -127,7 +125,7 @@ def read_first(
 ) -> list[list[Hashable]] | None:
     """The values of columns in the first rows of a checked file, a list for each column.
 
-    None if Arrow cannot read them, and for columns with lists or records.
+    None if Arrow cannot read them, or for columns of lists or records.
     """
     import pyarrow as pa
 
@@ -160,12 +158,12 @@ def read_schema(file: SourceFile) -> Mapping[str, pl.DataType]:
 
 
 def scan_files(paths: Sequence[Path], _separator: str) -> pl.LazyFrame:
-    """Files of one schema as a lazy frame."""
+    """Files with the same columns and types as one lazy frame."""
     import polars as pl
 
     return pl.scan_parquet([*paths], glob=False)
 
 
 def find_line(_file: SourceFile, _form: CsvFormat, _row: int) -> int | None:
-    """None: its rows are not lines."""
+    """None, because rows of Parquet files are not lines."""
     return None

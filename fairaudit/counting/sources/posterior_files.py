@@ -1,4 +1,4 @@
-"""`Draws` of a posterior of outcome probabilities, read from files (`draws`): a row for each."""
+"""`Draws`: random draws of the probabilities of outcomes, from a file (`draws` in a spec)."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ _CLOSE = 1e-6
 
 
 class Draws(Frozen, eq=False):
-    """The probability of each outcome in each group by each draw, [D, K, G].
+    """The probability [D draws, K outcomes, G groups] of each outcome in each group.
 
-    Without `outcomes` it is that of the positive one alone, K = 1, of an outcome with two.
+    `by` are the columns of the groups. Without `outcomes`, K is 1, the positive outcome.
     """
 
     path: str
@@ -41,10 +41,10 @@ class Draws(Frozen, eq=False):
     probability: Floats
 
     def roll_up(self, groups: tuple[Group, ...], finest: dict[Group, float]) -> Floats:
-        """The probabilities of coarser groups, [D, K, G]: means of their parts, by their people.
+        """The probabilities [D, K, G] of coarser groups: means over the groups of the draws.
 
-        `finest` are the people of every group by all attributes of the draws; NaN if a group
-        has none.
+        The weights are the people of the groups of the draws, in `finest`. A group without people
+        has NaN.
         """
         people = np.array([finest.get(group, 0.0) for group in self.groups])
         belongs = np.array([
@@ -57,10 +57,10 @@ class Draws(Frozen, eq=False):
 
 
 def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
-    """The draws in a file, by those of the protected attributes that it has.
+    """The draws in a file, by the protected `attributes` that are columns of the file.
 
-    Raises `DataError` for probabilities outside [0, 1] or that do not add up to 1, and for draws
-    that lack a group or an outcome of another.
+    Raises `DataError` for probabilities outside [0, 1], for probabilities that do not add up to 1,
+    and if not all draws have the same groups and outcomes.
     """
     try:
         refuse_path(path)
@@ -110,7 +110,7 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
 
 
 def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[int]]:
-    """The distinct rows in the order of the file, and which of them each row is."""
+    """The distinct rows in the order of the file, and the number of each row among them."""
     place: dict[tuple[str, ...], int] = {}
     index = [place.setdefault(row, len(place)) for row in rows]
     return list(place), index

@@ -1,7 +1,7 @@
-"""For `fairaudit init`: guesses how a CSV file is written; its profile: levels, counts, groups.
+"""For `fairaudit init`: guesses the format of a CSV file, and profiles the columns of a data file.
 
-Memory does not grow with the rows: distinct values are counted by HyperLogLog, texts and their
-counts are of the first rows.
+The memory does not depend on the number of rows: distinct values are estimated by HyperLogLog, and
+texts with their counts are from the first rows only.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ def guess_format(
     has_header: bool | None = None,
     sheet: str | None = None,
 ) -> CsvFormat:
-    """How a CSV file is written, where that is not given: from its first lines.
+    """The format of a data file; everything that is not given is guessed from the first lines.
 
-    A first line that holds a number is a row; columns without names are `column_1` and so on.
-    Raises `UsageError` if a comma or point can be a decimal sign or a thousands separator.
+    If the first line contains numbers, it is a row; columns without names are `column_1` and so on.
+    Raises `UsageError` if a comma or point may be a decimal sign or a thousands separator.
     """
     file = inspect_file(path, str(path))
     if file.form != CSV:
@@ -120,7 +120,7 @@ def guess_format(
 
 
 def _find_other_lines(path: Path, form: CsvFormat) -> CsvFormat:
-    """The format with the lines above the header and below the rows that look like no rows."""
+    """The format with the number of lines above the header and below the rows to ignore."""
     with io.TextIOWrapper(open_bytes(path), form.encoding, "replace", newline="\n") as text:
         lines = [*islice(text, _SIGN_LINES)]
         last = [*deque(chain(lines[-_HEAD_LINES:], text), _HEAD_LINES)]
@@ -128,7 +128,7 @@ def _find_other_lines(path: Path, form: CsvFormat) -> CsvFormat:
     titles = count_titles(lines, form.separator)
 
     def is_note(line: str) -> bool:
-        # A quote that is not closed ends a row of several lines.
+        # An odd number of quotes: the line is the end of a row over several lines.
         row = next(csv.reader([line], delimiter=form.separator), [])
         return line.count('"') % 2 == 0 and is_title(row, width)
 
@@ -137,7 +137,7 @@ def _find_other_lines(path: Path, form: CsvFormat) -> CsvFormat:
 
 
 def _guess_signs(fields: Sequence[str], separator: str) -> tuple[str, str]:
-    """The signs before decimals and between thousands, where numbers have commas or points."""
+    """The decimal sign and the thousands separator in these fields."""
     signs = ((",", ".", "comma"), (".", ",", "point"))
     for sign, other, name in signs if separator != "," else signs[:1]:
         grouped = [field for field in fields if _THOUSANDS[sign].fullmatch(field)]
@@ -170,7 +170,7 @@ def _guess_encoding(head: bytes) -> str:
 
 
 def _guess_separator(lines: Sequence[str]) -> str:
-    """The character that cuts most lines into equally many fields, at least two; else a comma."""
+    """The separator that splits most lines into the same number (at least 2) of fields."""
     lines_cut = dict.fromkeys(_SEPARATORS, 0)
     for sign in _SEPARATORS:
         with suppress(csv.Error):
@@ -180,7 +180,7 @@ def _guess_separator(lines: Sequence[str]) -> str:
 
 
 def _is_row(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether the first line is one of numbers like the others."""
+    """Whether the first line has a number in a column in which all other lines have numbers."""
     return any(
         is_finite_number(field) and all(is_finite_number(row[place]) for row in rows[1:] if row)
         for place, field in enumerate(rows[0] if rows else ())
@@ -194,13 +194,14 @@ _MOST_DISTINCT = 5_000
 
 
 class ColumnProfile(Frozen):
-    """A column: the number of its values, of numbers among them, and the most common values.
+    """The content of a column.
 
-    A large `distinct` is approximate. `values` are the most common values of the first rows, each
-    with its count; `is_whole` says that no other value is known. `whole` of the `numbers` are whole
-    numbers; all are between `low` and `high`. `days` are the first and the last date of a column
-    in which the first rows hold dates. `day_signs` are the signs in dates such as 3/4/2024, with
-    the number of such dates, and the largest first and second number.
+    `present` is the number of values that are not empty, `distinct` the number of different values
+    (approximate if large). `values` are the most common values of the first rows, each with its
+    count; `is_whole` says whether they are all values. `numbers` is the number of values that are
+    numbers, and `whole` of them are whole numbers; all are between `low` and `high`. `days` are the
+    first and the last date, if the first rows have dates. `day_signs` are the separators in dates
+    such as 3/4/2024, with the number of such dates, and the largest first and second number.
     """
 
     name: str
@@ -218,9 +219,10 @@ class ColumnProfile(Frozen):
 
 
 class FileProfile(Frozen):
-    """A file: its rows and columns. `count` is a column of counts, where one row is one group.
+    """The content of a file.
 
-    `counts` are columns that count people side by side, in such a table, by what they count.
+    If each row is a group of people, `count` is the column with its number of people, or `counts`
+    are several columns of counts, by the level that each counts.
     """
 
     rows: int
@@ -238,8 +240,8 @@ def profile_file(
 ) -> FileProfile:
     """The profile of a file, or of `only` some columns; raises `DataError` if it cannot be read.
 
-    By their names `is_like_count` finds columns that may be counts, and `pair_counts` columns that
-    may be counts side by side: by the level that each counts, with the `total`, if any.
+    `is_like_count` says whether the name of a column is like that of a count. `pair_counts` returns
+    possible columns of counts: the column for each level, and for `total`, if any.
     """
     with begin_pass([path]) as copies:
         file = open_file(path, form, copies)
@@ -292,9 +294,9 @@ def profile_file(
 
 
 def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str, str]) -> bool:
-    """Whether columns count people of one group a row: whole numbers, none above its total.
+    """Whether columns are counts: whole numbers up to their total, in rows that differ otherwise.
 
-    A column of only 0 and 1 holds values of persons, not counts.
+    If all numbers are 0 or 1, they are values of single people, not counts.
     """
     masks = {
         name: [text for text in sample[name].unique() if text and MaskedCount.propose(text)]
@@ -327,7 +329,7 @@ def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str
 
 
 def _is_table(sample: pl.DataFrame, count: str) -> bool:
-    """Whether each row is a combination of few levels, which occurs only once."""
+    """Whether the other columns have few levels, and each combination of them occurs only once."""
     others = sample.drop(count)
     if not others.width:
         return False
@@ -336,16 +338,17 @@ def _is_table(sample: pl.DataFrame, count: str) -> bool:
 
 
 def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.LazyFrame:
-    """One row with what is counted of each column, by its place.
+    """One row of facts about all columns, named by the index of the column and a letter.
 
-    Numbers are looked for where the first rows have some, distinct values where those repeat.
+    Numbers and dates are searched only in columns in which the first rows have some. Distinct
+    values are counted only in columns in which the first rows have few of them.
     """
     facts, numbers = [pl.len().alias("rows")], list[pl.Expr]()
     for place, name in enumerate(sample.columns):
         facts.append((pl.col(name) != "").sum().alias(f"{place}p"))
         if sample[name].n_unique() < _MOST_DISTINCT:
             facts.append(pl.col(name).approx_n_unique().alias(f"{place}d"))
-        # A date such as 2024-12-31; null for other texts.
+        # A date such as 2024-12-31, or null.
         date = pl.col(name).str.extract(r"^\s*(\d{4}-\d{2}-\d{2})\b")
         if (notations := dict(form.dates).get(name)) is not None:
             date = read_date(pl.col(name), notations).dt.to_string("%Y-%m-%d")
@@ -370,12 +373,11 @@ def _measure(texts: pl.LazyFrame, sample: pl.DataFrame, form: CsvFormat) -> pl.L
 
 
 def _has_numbers(sample: pl.DataFrame, name: str, form: CsvFormat) -> bool:
-    # Of a frame of that column alone: each query of Polars reads the names of all columns.
-    column = sample[name].to_frame()
+    column = sample[name].to_frame()  # a query of a wide frame would read all column names
     return bool(column.select(_as_number(pl.col(name), form).is_not_null().any()).item())
 
 
 def _as_number(text: pl.Expr, form: CsvFormat) -> pl.Expr:
-    """A text as a finite number; null for other texts."""
+    """A text as a finite number, or null."""
     number = read_number(text.str.strip_chars(), form)
     return pl.when(number.is_finite()).then(number)

@@ -1,7 +1,9 @@
-"""Simpson's reversals: gaps that change sign when a third column is held fixed; `Reversal`.
+"""Records of Simpson's reversals: gaps that change sign within the levels of another column.
 
-The kinds and their order are those of Foulds & Pan §3.1 ("for all, or most, of the third variable's
-values") made exact: decided on complete cases and on the strata where both groups occur.
+The other column is called the conditioning column, and its levels are the strata. The kinds and
+their order are a precise form of Foulds & Pan §3.1 ("for all, or most, of the third variable's
+values"). They are decided on people without missing values, and on strata that have people of both
+groups.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, NO_MINIMUM, Correction, I
 
 
 class ReversalKind(StrEnum):
-    """The effect of conditioning on a gap, strongest first; the last three are notes."""
+    """The change of a gap within strata, strongest first; the last three are notes."""
 
     EVERY_STRATUM = "every_stratum"
     ADJUSTED = "adjusted"
@@ -33,7 +35,7 @@ class ReversalKind(StrEnum):
 
     @property
     def strength(self) -> int:
-        """The strength as a number: larger is stronger."""
+        """The strength as a number; a larger number means a stronger kind."""
         return -list(ReversalKind).index(self)
 
     @property
@@ -43,12 +45,12 @@ class ReversalKind(StrEnum):
 
     @property
     def reverses(self) -> bool:
-        """Whether it is a reversal, not a note."""
+        """Whether the kind is a reversal and not a note."""
         return self.strength >= ReversalKind.MOST_PEOPLE.strength
 
     @property
     def has_both_directions(self) -> bool:
-        """Whether its gaps point both ways: a reversal, or opposite gaps in strata."""
+        """Whether the gaps have both signs: a reversal, or opposite gaps in strata."""
         return self.strength >= ReversalKind.OPPOSITE.strength
 
 
@@ -73,16 +75,16 @@ NotCompared: TypeAlias = tuple[Group, Ineligibility]
 """A group that could not be compared, and the reason."""
 
 DEFAULT_ODDS_RATIO = Fraction(21, 20)
-"""The smallest gap that counts, where a spec sets none.
+"""The smallest odds ratio that counts as a gap, if the spec sets no minimum.
 
-1.05 is 1.2 points at a rate of 50 %, 0.4 points at 10 % and 0.0017 points at 0.034 %. The weakest
-published reversal (third class and crew of the Titanic) has 1.07.
+An odds ratio of 1.05 is 1.2 points at a rate of 50 %, 0.4 points at 10 % and 0.0017 points at
+0.034 %. The weakest published reversal (third class and crew of the Titanic) has 1.07.
 """
 
 
 @declare_subjects(row="over under n scale")
 class GroupRate(Frozen):
-    """A rate of one group: numerator and denominator (over `scale` under weights), and people."""
+    """A rate of one group: numerator and denominator (with weights, times `scale`), and people."""
 
     over: int = field(name="numerator")
     under: Annotated[int, POSITIVE] = field(name="denominator")
@@ -91,12 +93,12 @@ class GroupRate(Frozen):
 
     @property
     def value(self) -> Annotated[float, WRITTEN]:
-        """The rate; NaN if the denominator is empty."""
+        """The rate; NaN if the denominator is 0."""
         return self.over / self.under if self.under else float("nan")
 
 
 class PairChoice(StrEnum):
-    """Which pairs of groups are compared: all, or each group with the declared reference."""
+    """The pairs that a scan compares: all pairs, or each group with the declared reference."""
 
     ALL = "all"
     REFERENCE = "reference"
@@ -104,9 +106,9 @@ class PairChoice(StrEnum):
 
 @declare_subjects(row="stratum first second weight significance")
 class Stratum(Frozen):
-    """One value of the conditioning columns: both groups' rates there, its weight, its test.
+    """The rates of both groups of a pair in one stratum, its weight, and the test of its gap.
 
-    The family of its test are the strata of its pair; None if no test is possible.
+    `significance` is corrected for all strata of the pair; None if no test is possible.
     """
 
     stratum: Group = field(name="given")
@@ -126,13 +128,14 @@ class Stratum(Frozen):
     "opposite"
 )
 class CombinedStrata(Frozen):
-    """The joint results of the strata for both groups; None for undefined numbers.
+    """The results of both groups for all strata together; a number is None if it is undefined.
 
-    `p` is from the Cochran–Mantel–Haenszel test, the ends are those of the common odds ratio
-    (Robins, Breslow & Greenland) and of the common `difference` (Sato). `homogeneity` is Breslow &
-    Day's p for equal odds ratios, `interaction` Gail & Simon's p for gaps with one sign, `opposite`
-    the one-sided p for gaps with the sign of the gap overall. The last two take each stratum's
-    variance for a gap of 0.
+    `p` is from the Cochran–Mantel–Haenszel test. The common odds ratio (Robins, Breslow &
+    Greenland) is between `odds_low` and `odds_high`, the common `difference` (Sato) between
+    `difference_low` and `difference_high`. `homogeneity` is Breslow & Day's p of equal odds ratios,
+    `interaction` Gail & Simon's p of gaps that all have one sign, and `opposite` the one-sided p of
+    gaps that all have the sign of the gap overall. The last two assume the variance of a gap of 0
+    in each stratum.
     """
 
     p: float | None
@@ -148,9 +151,10 @@ class CombinedStrata(Frozen):
 
 @declare_subjects(row="value low high")
 class ExplainedShare(Frozen):
-    """The share 1 - standardized / crude, with its interval; None for an unbounded interval.
+    """The share of a gap that the mix of strata explains: 1 - standardized / crude.
 
-    Below 0 the gap is wider at an equal mix, above 1 it has the opposite sign.
+    Below 0, the standardized gap is wider; above 1, it has the opposite sign. The ends of an
+    unbounded interval are None.
     """
 
     value: float = field(name="share")
@@ -166,13 +170,17 @@ class ExplainedShare(Frozen):
     anybody="significance",  # in the family of all comparisons
 )
 class Reversal(Frozen):
-    """Two groups of one attribute whose gap changes with conditioning, and the numbers behind it.
+    """Two groups of one attribute whose gap changes within strata, and the numbers of the change.
 
-    All differences are first minus second of the pair, on complete cases and common support, so
-    that `crude = composition + within`. `standardized` weighs strata by both groups together;
-    `adjusted` says whether it has the opposite sign. `crude_p` tests the gap overall;
-    `significance` tests what the kind claims (see `pairs`), in the family of all comparisons of
-    its scan. `explained` is the share of the gap that goes with the mix.
+    All differences are the first group's rate minus the second group's rate, for people without
+    missing values in strata that both groups share. `crude` is the gap overall, and `crude_p` the
+    p-value of its test. `composition` is the part of the gap that follows from the different mix of
+    strata, and `within` the rest. `standardized` is the gap if both groups have the mix of strata
+    of both together, and `adjusted` is set if this gap has the opposite sign. `significance` is the
+    test of the claim of the kind, for all comparisons of the scan. `opposite_weight` is the share
+    of the people in strata with a gap of the opposite sign. `off_support` are strata of only one
+    group. `incomplete` people have no known stratum. `explained` is the share of the gap that the
+    mix explains.
     """
 
     rate: str
@@ -210,35 +218,35 @@ class Reversal(Frozen):
 
     @property
     def opposite_strata(self) -> Annotated[float, WRITTEN]:
-        """The share of the strata with the opposite sign; `opposite_weight` is that of people."""
+        """The share of the strata whose gap has the opposite sign of the gap overall."""
         strata = self.estimable_strata
         return self.reversed_strata / strata if strata else float("nan")
 
     @property
     def swing(self) -> float:
-        """The change of the gap when both groups have the same mix of strata."""
+        """The size of the difference between the crude and the standardized gap."""
         return abs(self.crude - self.standardized)
 
     @property
     def hangs_on_weights(self) -> bool:
-        """Whether Mantel and Haenszel's weights give the adjusted gap another sign.
+        """Whether the adjusted gap has another sign with the weights of Mantel and Haenszel.
 
-        The kind uses the people of both groups as weights; if the signs differ, its claim is not
-        tested.
+        The kind is decided with the people of both groups as weights, but the test uses the weights
+        of Mantel and Haenszel. If the signs differ, the claim of the kind is not tested.
         """
         gap = None if self.joined is None else self.joined.difference
         by_people = self.kind in {ReversalKind.MASKED, ReversalKind.ADJUSTED}
         return by_people and gap is not None and gap * self.standardized <= 0
 
     def is_significant(self, alpha: float) -> bool:
-        """Whether it is significant among all comparisons of its scan."""
+        """Whether the reversal is significant, corrected for all comparisons of the scan."""
         return self.significance is not None and self.significance.adjusted < alpha
 
     def is_not_left(self, alpha: float) -> bool:
-        """Whether the gap overall is significant, and the adjusted gap is not.
+        """Whether the gap overall is significant, and no significant gap is left after adjustment.
 
-        The gap overall is tested by Bonferroni among all comparisons of the scan. The adjusted
-        Mantel-Haenszel difference has the opposite sign, or is not significant on its own.
+        The p-value overall is corrected for all comparisons of the scan (Bonferroni). The adjusted
+        Mantel-Haenszel difference has the opposite sign, or is not significant by its own test.
         """
         joined, crude = self.joined, self.crude_p
         if joined is None or joined.difference is None or joined.p is None or crude is None:
@@ -260,10 +268,10 @@ class Reversal(Frozen):
         )
 
     def significant_strata(self, alpha: float) -> tuple[int, int]:
-        """The numbers of strata with a significant gap of the same and of the opposite sign.
+        """The numbers of strata with a significant gap of the same sign and of the opposite sign.
 
-        The tests of all strata of the pair are corrected together. Without a gap overall they are
-        the numbers of strata in which the first group is ahead, and the second.
+        The sign of the gap overall is the reference; without a gap overall, it is the positive
+        sign. The tests are corrected for all strata of the pair.
         """
         significant = [
             stratum.difference * (self.crude or 1.0)
@@ -275,9 +283,9 @@ class Reversal(Frozen):
 
 @declare_subjects(nobody="by given pairs min_gap min_odds_ratio")
 class ScanScope(Frozen):
-    """The settings of a scan: columns of groups, conditioning columns, and the smallest gap.
+    """The settings of a scan: the columns `by` of groups, conditioning columns, and minimum gaps.
 
-    Differences of rates below `min_gap` and odds ratios below `min_odds_ratio` do not count.
+    A gap counts if it reaches both `min_gap`, in rates, and `min_odds_ratio`.
     """
 
     by: Grouping
@@ -293,10 +301,10 @@ class ScanScope(Frozen):
     hidden={"groups": (), "apart": None},
 )
 class ScannedPairs(Frozen):
-    """The pairs that were compared: of `groups`, or each of these with the `reference`.
+    """The compared pairs of groups of one attribute, for each of the conditioning columns `given`.
 
-    `apart` are pairs that were not compared, because they share fewer than two strata given any
-    of `given`. None: too many to list.
+    These are all pairs of `groups`, or each group with the `reference`, without the pairs `apart`,
+    which share fewer than two strata. None means too many `apart` pairs to list.
     """
 
     rate: str = field(name="metric")
@@ -318,7 +326,7 @@ class ScannedPairs(Frozen):
 
 @declare_subjects(nobody="of scope", anybody="pairs", hidden={"pairs": ()})
 class Scanned(Frozen):
-    """The pairs that a scan for reversals compared; an empty result has no meaning without them."""
+    """The pairs that a scan for reversals compared. They show what an empty result is about."""
 
     of: str
     scope: ScanScope = field(name="*scope")
@@ -330,9 +338,9 @@ class Scanned(Frozen):
 
 
 class ReversalScan(Frozen):
-    """The request of a scan: rates of one outcome, groups of attributes, conditioning columns.
+    """The request of a scan: rates of one outcome, attributes with groups, conditioning columns.
 
-    A gap counts if the difference is `floor` or more, and the ratio of the odds `odds` or more.
+    A gap counts if it reaches both `floor`, in rates, and the odds ratio `odds`.
     """
 
     rates: tuple[Rate, ...]
@@ -348,17 +356,17 @@ class ReversalScan(Frozen):
 
     @property
     def scope(self) -> ScanScope:
-        """The scope as reports show it."""
+        """The settings of the scan that reports show."""
         sizes = float(self.floor), float(self.odds)
         return ScanScope(self.attributes, self.given, self.pairs, *sizes)
 
 
 class Compared(Frozen, eq=False):
-    """The comparisons of a scan by one rate, between groups of one attribute, given some columns.
+    """The extent of a scan by one rate, between groups of one attribute, given some columns.
 
-    `pairs` is the number of pairs among the groups that are `large` enough [G]. The people of
-    other groups, and of strata without another group, are not compared: they are `passed_over`
-    [Z, G]. A single stratum (`strata` is 1) cannot change a gap.
+    `pairs` is the number of compared pairs. `strata` is the number of strata; in a single stratum
+    no gap can change. `large` marks the groups [G] that are large enough. `passed_over` marks the
+    groups in strata [Z, G] whose people are not compared with another group.
     """
 
     pairs: int
@@ -368,12 +376,12 @@ class Compared(Frozen, eq=False):
 
 
 class ScanResult(Frozen):
-    """The reversals of a scan, the compared pairs, and the groups that were not compared.
+    """The reversals that a scan found, the compared pairs, and the groups that were not compared.
 
-    `compared` is by rate, attribute and conditioning columns. `too_many` lists attributes with too
-    many groups to compare all pairs, `untested` is the number of pairs that were not tested for
-    opposite gaps in strata. `repeated` reversals are not listed: fewer of their conditioning
-    columns show a reversal that is as strong and as significant.
+    The keys of `compared` are rate, attribute and conditioning columns. `too_many` are reasons why
+    too large parts of the scan were skipped. `untested` is the number of pairs that were not tested
+    for opposite gaps in strata. `repeated` is the number of unlisted reversals: fewer conditioning
+    columns show them at least as strongly and as significantly.
     """
 
     found: tuple[Reversal, ...] = ()
@@ -389,6 +397,6 @@ class ScanResult(Frozen):
         known = [key for key, one in self.compared.items() if one.pairs and rate in {None, key[0]}]
         columns = {*(by for _, by, _ in known)}, {*(given for *_, given in known)}
         by = tuple(name for name in scope.by if name in columns[0])
-        # A column never conditions on itself.
+        # Keep conditioning columns that contain all attributes: no attribute has pairs given these.
         given = (names for names in scope.given if names in columns[1] or {*scope.by} <= {*names})
         return replace(scope, by=by, given=tuple(given)) if known else scope

@@ -1,10 +1,10 @@
 """Pairs of groups: gaps overall and within strata, their tests, and the kinds of reversals.
 
-A reversal claims two things: a gap overall, and a gap in the opposite direction within the strata.
-Its p-value is the larger of both p-values (an intersection–union test: Berger & Hsu 1996,
-Bioequivalence trials, intersection–union tests and equivalence confidence sets, Stat Sci 11:283).
-Each comparison of a scan has one such p-value, 1 if no gap is reversed, and all of them are one
-family.
+A reversal makes two claims: there is a gap overall, and there is a gap in the opposite direction
+within the strata. Its p-value is the larger of the two p-values (an intersection–union test: Berger
+& Hsu 1996, Bioequivalence trials, intersection–union tests and equivalence confidence sets, Stat
+Sci 11:283). Each comparison of a scan has one p-value, which is 1 without a reversal. All
+comparisons of a scan are one family of tests.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from fairaudit.metrics.terms import Inference
 from fairaudit.stats import distributions, strata
 
 NEAR = 1e-9
-"""Numbers this close to a limit are compared as fractions, not as floats."""
+"""Numbers that are at most this far from a limit are compared with it as fractions."""
 
 
 def find_excess(p: Floats, q: Floats, floor: Fraction, odds: Fraction) -> Floats:
-    """How much gaps exceed both limits of the scan: points, and odds (as cross products)."""
+    """The distance by which gaps exceed both limits: of points, and of odds (as cross products)."""
     high, low = np.maximum(p, q), np.minimum(p, q)
     crossed = high * (1 - low) - float(odds) * low * (1 - high)
     return np.asarray(np.minimum(high - low - float(floor), crossed))
@@ -58,12 +58,12 @@ class Gap(Frozen):
 
     @property
     def sign(self) -> int:
-        """The sign of the gap, decided exactly if it is near 0."""
+        """The sign of the gap; a gap near 0 is computed as a fraction."""
         value = self.value if abs(self.value) > NEAR else self.find_exactly()
         return (value > 0) - (value < 0)
 
     def is_wide_enough(self, scan: ReversalScan) -> bool:
-        """Whether the gap is as wide as the scan requires, decided exactly if it is near that."""
+        """Whether the gap counts in the scan; near the limit, it is compared as a fraction."""
         p, q = map(np.asarray, self.sides)
         excess = float(find_excess(p, q, scan.floor, scan.odds))
         if abs(excess) > NEAR:
@@ -73,14 +73,14 @@ class Gap(Frozen):
         return is_as_wide and (high > low or scan.odds == 1)
 
     def is_at_most_half_of(self, whole: Gap) -> bool:
-        """Whether it is at most half as wide as another gap, decided exactly if it is near that."""
+        """Whether the gap is at most half as wide as `whole`; near half, fractions decide."""
         if abs(2 * abs(self.value) - abs(whole.value)) > NEAR:
             return 2 * abs(self.value) < abs(whole.value)
         return 2 * abs(self.find_exactly()) <= abs(whole.find_exactly())
 
 
 class PairCounts(Frozen, dict=True):
-    """The counts of both groups of a pair in the strata that they share, as arrays [Z]."""
+    """Numerators and denominators of both groups of a pair, in the strata [Z] that they share."""
 
     over: tuple[Ints, Ints]
     under: tuple[Ints, Ints]
@@ -108,7 +108,7 @@ class PairCounts(Frozen, dict=True):
 
     @cached_property
     def standardized(self) -> Gap:
-        """The gap at the mix of strata of both groups together."""
+        """The gap if both groups have the mix of strata of both groups together."""
         (p, q), weights = self.shares, self.people.tolist()
 
         def find_exact_sides() -> tuple[Fraction, Fraction]:
@@ -135,7 +135,7 @@ class PairCounts(Frozen, dict=True):
 
     @cached_property
     def composition(self) -> float:
-        """The part of the gap that follows from the mix of strata of each group."""
+        """The part of the gap that follows from the different mix of strata in both groups."""
         (p, q), (n, m) = self.shares, self.under
         return float(((p + q) / 2 * (n / n.sum() - m / m.sum())).sum())
 
@@ -148,7 +148,7 @@ class PairCounts(Frozen, dict=True):
 
     @cached_property
     def _signs(self) -> Ints:
-        """The sign of the gap in each stratum, by cross products if it is near 0."""
+        """The sign of the gap in each stratum; gaps near 0 are compared in whole numbers."""
         (a, c), (n, m) = self.over, self.under
         gap = a / n - c / m
         signs = np.sign(gap).astype(np.int64)
@@ -158,7 +158,7 @@ class PairCounts(Frozen, dict=True):
         return signs
 
     def has_wide_gaps_of_both_signs(self, floor: Fraction, odds: Fraction) -> bool:
-        """Whether both mean gaps are wide enough: of strata with a positive and a negative gap."""
+        """Whether the mean positive and the mean negative gap of strata both exceed the limits."""
         p, q = self.shares
         for side in (self._signs > 0, self._signs < 0):
             if not side.any():
@@ -178,16 +178,16 @@ def count_rate(values: GroupValues) -> tuple[Ints, Ints]:
 
 
 def list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> list[GroupRate]:
-    """The rate of one group in each of some strata, and last in all of them together."""
+    """The rate of one group in each stratum of `support`, and last in all of them together."""
     counts = np.stack([part[support, group] for part in (*count_rate(values), values.n)], axis=1)
     rows = [*counts.tolist(), counts.sum(axis=0).tolist()]
     return [GroupRate(over, under, n, scale) for over, under, n in rows]
 
 
 def choose_kind(pair: PairCounts, scan: ReversalScan, *, interacts: bool) -> ReversalKind | None:
-    """The first kind that fits the gaps; None if there is no reversal.
+    """The strongest kind whose conditions the gaps meet; None if there is no kind.
 
-    A new kind must be among the pairs of `_find_suspects` in `scanning.py`, or it is never found.
+    If you add a kind, `suspected` in `scanning.py` must choose its pairs.
     """
     crude, standardized = pair.crude, pair.standardized
     wide, adjusted_wide = crude.is_wide_enough(scan), standardized.is_wide_enough(scan)
@@ -208,18 +208,18 @@ def choose_kind(pair: PairCounts, scan: ReversalScan, *, interacts: bool) -> Rev
 
 
 def weigh(weights: Ints, marked: Marks) -> Fraction:
-    """The marked share of the weights."""
+    """The share of the weights that is marked."""
     return Fraction(int(weights[marked].sum()), int(weights.sum()))
 
 
 _CRUDE = "the gap overall"
 _JOINED = "Cochran–Mantel–Haenszel"
 _NO_GAP = 1e-12
-"""A smaller gap counts as 0, so it has no explained share."""
+"""A smaller gap counts as 0 and has no explained share."""
 
 
 class PairTests(Frozen):
-    """The results of the tests of a pair in the strata that both groups share."""
+    """The results of the tests of one pair, in the strata that both groups share."""
 
     crude_p: float | None
     strata: tuple[Significance | None, ...]
@@ -230,14 +230,14 @@ class PairTests(Frozen):
 def run_pair_tests(
     values: GroupValues, support: Marks, pairs: Ints, inference: Inference
 ) -> Iterator[PairTests]:
-    """The tests of each of the pairs [P, 2], in its strata and in all of them.
+    """Yields the tests of each of the pairs [P, 2], in each stratum and in all strata together.
 
     `support` marks the strata that both groups of a pair share, [Z, P].
     """
     sides = pairs.T
     (first, pooled), (second, other) = (_make_samples(values, support, side) for side in sides)
     crude, _ = compare_shares(pooled, other, inference)
-    # Collect the fields of `CombinedStrata`, [., P]. With survey weights, sizes are effective.
+    # The fields of `CombinedStrata`, [., P]. With survey weights, sizes are effective sizes.
     r, n, q, m = first.share, first.size, second.share, second.size
     a, c = n * r, m * q
     common = strata.mantel_haenszel(a, n, c, m, inference.alpha)
@@ -286,10 +286,10 @@ def _none_if_nan(number: float) -> float | None:
 
 
 def _make_samples(values: GroupValues, support: Marks, groups: Ints) -> tuple[Sample, Sample]:
-    """One group of each pair in each stratum, [Z, P], and in all its strata together, [P].
+    """One group of each pair in each stratum, [Z, P], and in all strata together, [P].
 
-    It is 0 in strata that the pair does not share; with weights all of them together have Kish's
-    effective size.
+    Numbers are 0 in strata that the pair does not share. With weights, all strata together have
+    Kish's effective size.
     """
     share, size, over, under = (
         np.where(support, numbers[:, groups], 0)
@@ -308,10 +308,11 @@ def find_explained_share(
 ) -> ExplainedShare | None:
     """The share of the gap overall that the mix of strata explains; None without a gap.
 
-    The interval is Fieller's for the ratio of two differences of the same rates, with fixed sizes
-    of the strata (E. C. Fieller, Some problems in interval estimation, J. R. Stat. Soc. B 16:175,
-    1954). It has no ends if the gap overall may be 0. The variances are of rates with one more hit
-    and one more miss, because a stratum with a few people could have a variance of 0.
+    The interval is Fieller's interval for the ratio of two differences of the same rates, with
+    fixed sizes of the strata (E. C. Fieller, Some problems in interval estimation, J. R. Stat. Soc.
+    B 16:175, 1954). It is unbounded if the gap overall may be 0. For the variances, one person is
+    added to the numerator and two to the denominator of each rate, because a stratum with few
+    people could have a variance of 0.
     """
     own = [weight / weight.sum() for weight in weights]
     pooled = sum(weights) / sum(weight.sum() for weight in weights)
@@ -344,7 +345,7 @@ def find_explained_share(
 def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
-    """The reversals with p-values corrected for all comparisons of their scan (untested: 1)."""
+    """The reversals with p-values corrected for all `comparisons`; the others count as p = 1."""
     names, p = [], np.ones(max(comparisons, len(reversals)))
     for index, reversal in enumerate(reversals):
         kind, joined = reversal.kind, reversal.joined

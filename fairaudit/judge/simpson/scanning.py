@@ -1,4 +1,4 @@
-"""Scans of rates, pairs of groups and strata for reversals: order, limits, excluded groups."""
+"""Scans for Simpson's reversals: the pairs of groups to test, limits on their number, the order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from fairaudit.metrics.terms import MetricOptions
 from fairaudit.stats import strata
 
 MOST_GROUPS = 500
-"""Maximum number of groups of an attribute. Attributes with more are reported and not scanned."""
+"""Maximum number of groups of an attribute; an attribute with more groups is not scanned."""
 
 MOST_SUSPECTS = 5_000
 """Maximum number of pairs that a scan tests. Each takes about half a millisecond."""
@@ -48,18 +48,19 @@ MOST_STRATA = 4_000_000
 """Maximum number of strata of all pairs that a scan tests. Each takes about 400 bytes."""
 
 _MOST_APART = 100
-"""Most listed pairs that share fewer than two strata."""
+"""Maximum number of pairs that are listed because they share fewer than two strata."""
 
 _BLOCK = 2**16
-"""Most strata of pairs that are tested at once."""
+"""Maximum number of strata, over all pairs, that one block of tests has."""
 
 
 def scan_reversals(
     table: Callable[[Grouping, Grouping, str], GroupTable], scan: ReversalScan
 ) -> ScanResult:
-    """Every reversal and note of the scan, the most important first.
+    """All reversals and notes of a scan, the most important first.
 
-    Reversals come before notes; then significant ones, the stronger kind, the larger swing.
+    Reversals come before notes, then significant ones, the stronger kind, the larger swing. `table`
+    returns a table by groups, conditioning columns and outcome.
     """
     reversals: list[Reversal] = []
     compared: dict[tuple[str, str, Grouping], Compared] = {}
@@ -109,7 +110,7 @@ def scan_reversals(
 
 
 def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
-    """The reversals that fewer columns do not show as strongly and as significantly."""
+    """The reversals in order, without those that fewer columns show as strongly and as surely."""
     shown = {
         (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
             reversal.kind.strength,
@@ -138,7 +139,7 @@ def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
 
 
 def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata: int) -> str | None:
-    """A reason to skip too many groups or cells before they are computed; None if not."""
+    """The reason to skip a table because it has too many cells or groups; None if it has not."""
     table = whole.table
     attribute, groups = table.by[0], len(table.groups)
     counts = table.people.size * strata
@@ -154,7 +155,10 @@ def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata:
 
 
 class _PairScan:
-    """The pairs of groups of one attribute, given some columns, by one rate."""
+    """The pairs of groups of one attribute, given some columns, compared by one rate.
+
+    A group is its index in the table `within`; `large` are the groups that are large enough.
+    """
 
     def __init__(
         self, rate: Rate, scan: ReversalScan, whole: Evaluation, within: GroupTable
@@ -180,7 +184,7 @@ class _PairScan:
 
     @cached_property
     def chosen(self) -> Marks:
-        """The pairs to compare, [large, large], each once."""
+        """Marks each pair to compare once, [large, large]."""
         count = len(self.large)
         if self.scan.pairs is PairChoice.ALL:
             return np.triu(np.ones((count, count), dtype=bool), k=1)
@@ -189,8 +193,8 @@ class _PairScan:
 
     @cached_property
     def comparable(self) -> Marks:
-        """The chosen pairs that share two or more strata with both rates, [large, large]."""
-        # In one stratum alone nothing can turn: the gap there is the gap overall.
+        """Marks the chosen pairs with both rates in two strata or more, [large, large]."""
+        # If a pair shares only one stratum, its gap there is the gap overall.
         return np.asarray(self.chosen & (self.shared > 1))
 
     @cached_property
@@ -203,10 +207,10 @@ class _PairScan:
     def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The pairs whose gap may change, and other pairs whose gaps in strata may be opposite.
 
-        Each group is compared with all others at once. Only pairs whose gap is clearly the same, or
-        clearly small, before and after are skipped, so that `_measure` does not compute all k²
-        pairs. Only `choose_kind` in `pairs.py` decides on the kind: pairs of all kinds must be
-        among the suspects.
+        This selection avoids that `_measure` computes all k² pairs. It compares each group with all
+        others at once, and leaves out pairs whose gap clearly stays the same or is clearly small
+        both overall and after adjustment. `choose_kind` in `pairs.py` decides on the kind; the
+        selection must include all pairs that can have a kind.
         """
         scan, known = self.scan, self.strata
         over, under = (counts[known] for counts in count_rate(self.values))
@@ -247,7 +251,7 @@ class _PairScan:
         return turning, opposite
 
     def looked_at(self) -> ScannedPairs:
-        """The pairs of this scan; the caller adds the conditioning columns."""
+        """The compared pairs, still without the conditioning columns, which the caller adds."""
         is_all = self.scan.pairs is PairChoice.ALL
         apart = np.argwhere(self.chosen & ~self.comparable).tolist()
         groups = [self.levels[g] for g in self.large.tolist()]
@@ -261,7 +265,7 @@ class _PairScan:
         )
 
     def compared(self) -> Compared:
-        """The number of compared pairs, and the groups that are not in any of them."""
+        """The number of compared pairs, and marks of the people who are not compared."""
         large, paired = np.zeros((2, len(self.levels)), dtype=np.bool_)
         large[self.large] = True
         paired[self.large] = self.comparable.any(axis=0) | self.comparable.any(axis=1)
@@ -279,7 +283,7 @@ class _PairScan:
                 explain_ineligibility(self.whole, 0, self.place[self.levels[g]]),
             )
         skipped = int(self.chosen.sum() - self.comparable.sum())
-        # A column with one value does not condition on anything.
+        # A single stratum cannot change a gap, so nothing is reported about it.
         if skipped and len(self.strata) > 1:
             attribute, given = self.within.by[0], " and ".join(self.within.given)
             pairs = "pair is" if skipped == 1 else "pairs are"
@@ -291,13 +295,13 @@ class _PairScan:
 
     def reversals(self, tested: Sequence[tuple[int, int]]) -> Iterator[Reversal]:
         """The reversals and notes among these pairs."""
-        # The declared reference comes second.
+        # In each pair, the declared reference is the second group.
         pairs = [(h, g) if g == self.reference else (g, h) for g, h in tested]
         step = max(_BLOCK // max(len(self.within.strata), 1), 1)
         for start in range(0, len(pairs), step):
             block = pairs[start : start + step]
             first, second = np.transpose(block)
-            # The known strata in which both groups of a pair have the rate, [Z, P].
+            # Marks of the known strata in which both groups of a pair have the rate, [Z, P].
             support = np.asarray(self.present[:, first] & self.present[:, second])
             tests = run_pair_tests(self.values, support, np.array(block), self.scan.inference)
             for at, (pair, of_pair) in enumerate(zip(block, tests, strict=True)):
@@ -307,11 +311,11 @@ class _PairScan:
 
     @cached_property
     def present(self) -> Marks:
-        """The groups with a rate in each known stratum, [Z, G]."""
+        """Marks the groups that have a rate in each known stratum, [Z, G]."""
         return (count_rate(self.values)[1] > 0) & self.within.known_strata[:, None]
 
     def _measure(self, pair: tuple[int, int], support: Ints, tests: PairTests) -> Reversal | None:
-        """One pair with its kind, numbers and tests; None if conditioning does not change it.
+        """The reversal of one pair, with its numbers and tests; None if its gap does not change.
 
         `support` are the strata that both groups share.
         """
@@ -350,7 +354,7 @@ class _PairScan:
             mantel_haenszel_odds_ratio=counts.mantel_haenszel_odds_ratio(),
             joined=tests.joined,
             crude_p=tests.crude_p,
-            significance=None,  # in the family of all pairs that are scanned
+            significance=None,  # `add_significances` sets it for all pairs of the scan
             opposite_weight=float(weigh(counts.people, counts.opposite)),
             reversed_strata=int(counts.opposite.sum()),
             estimable_strata=len(support),

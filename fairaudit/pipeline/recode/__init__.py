@@ -1,4 +1,4 @@
-"""Recoding from raw levels to audited levels (entry point): cubes, notices, refusals of data."""
+"""Recoding of raw levels to audited levels: cubes (tables of all counts), notices, data errors."""
 
 from __future__ import annotations
 
@@ -57,32 +57,32 @@ _COMPARED = re.compile(
     rf"""\s*({_VALUE.pattern}(?:\s*,\s*{_VALUE.pattern})*)""",
     re.IGNORECASE,
 )
-"""A column and the texts it is compared with: `race != 'White'`, `race in ('White', 'Black')`."""
+"""Matches a column and the texts it is compared with: `race in ('White', 'Black')`."""
 
 _SURE_DIGITS = 6
-"""The digits in which two sums of counts agree by chance once in a million tables."""
+"""Two sums of counts have this number of equal digits by chance in one of a million tables."""
 _NOTABLE_DIGITS = 2
-"""The digits in which they agree by chance once in a hundred tables."""
+"""Two sums of counts have this number of equal digits by chance in one of a hundred tables."""
 _ROUNDED_DIGITS = 4
-"""The same for numbers that agree only up to rounding, or only where the level occurs."""
+"""The same for sums that are rounded, or for a level that some combinations lack."""
 _ROUNDED_MEAN = 0.005
 """The relative error of a sum that is computed from a printed mean."""
 _COUNTED_TWICE = "if its rows are totals, people are counted twice: leave them out with `filter`"
 _FEWEST_PARTS = 2
-"""A level is compared with the sum of more than one other level: one can be equal by chance."""
+"""A level is compared with the sum of at least this number of others; one is often equal."""
 
 LONGEST_LEVEL = 100_000
-"""The length of the longest text that can be a level: reports repeat each level many times."""
+"""Maximum length of a level, because reports repeat each level many times."""
 
 
 class Cubes(Frozen):
     """The cube of an audit, extra cubes of a few columns, and notices on the levels.
 
-    `tables` are the extra cubes in which subgroups are searched. `left_out` are the rows that the
-    filter keeps and the cube does not hold, if any. `rows` are the people of the cube one by one,
-    if a metric needs them. `alike` is the cube in which levels with similar spelling are joined, if
-    there are such levels. `moving` are the columns cut at quantiles that missing numbers could
-    move, with the number of people who lack one.
+    Subgroups are searched in the extra cubes `tables`. `left_out` are the rows that the filter
+    keeps but the cube does not contain; None if there are no such rows. `rows` are the single
+    people of the cube, if a metric needs them. `alike` is the cube in which levels with similar
+    spelling are joined, if there are such levels. `moving` are the columns with quantiles that
+    missing numbers could move, with the number of people without a number.
     """
 
     cube: Cube
@@ -161,7 +161,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
 
 
 def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:
-    """The columns cut at quantiles that missing numbers could move, and how many are missing."""
+    """The columns with quantiles that missing numbers could move, and the people without one."""
     columns: list[Protected | Outcome] = [*spec.groupable, *spec.outcomes]
     for one in columns:
         edges = one.bins if isinstance(one, Protected) else [one.threshold and one.threshold.above]
@@ -174,13 +174,13 @@ def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:
 
 
 def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
-    """The counts without rows of totals, as if the filter left them out; adds a notice on each.
+    """The counts without rows of totals, as if the filter removed them; adds a notice on each.
 
-    A level holds totals if it has as many people as all other levels together, and one of these is
-    true: its name means a total, or the numbers are equal in each combination of the other columns
-    and so large that chance is unlikely. A filter may have removed parts of the total, so it counts
-    too if the numbers are equal before the filter. Only tables of counts have such rows. A level
-    whose numbers are equal up to rounding, or that some combinations lack, only has a notice.
+    Only tables of counts have such rows. A level is a total if it has as many people as all other
+    levels together, and if its name means a total or the numbers are equal in each combination of
+    the other columns, and so large that this is unlikely by chance. The numbers may also be equal
+    before a filter, which may remove parts of a total. If they are equal only up to rounding, or
+    some combinations lack the level, the only effect is a notice.
     """
     plan, people, masked = counts.plan, counts.people, counts.kept == MASKED
     for name, levels, codes, others in _list_text_columns(counts, spec) if plan.is_table else ():
@@ -199,7 +199,7 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
             if not people[is_total & (counts.kept == 1)].any():
                 continue
             what = f"{quoted(levels[code])} has as many people as all other levels together"
-            # Rows of scores and of further tables cannot be left out here.
+            # Counts of scores and of further tables do not allow to leave out single rows.
             if is_sure and not (plan.scores or plan.tables):
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
                 what += ": its rows are totals, and are left out as filtered rows"
@@ -253,9 +253,9 @@ def _are_margins(counts: Counts, levels: Mapping[int, int], there: Marks) -> boo
 def _list_text_columns(
     counts: Counts, spec: Spec
 ) -> Iterator[tuple[str, Sequence[str], Ints, list[Ints]]]:
-    """The columns of groups and classes: name, levels, codes, and the codes of other columns.
+    """Yields name, levels and codes of each column of groups or classes, and all other codes.
 
-    Each column of a combination is one of them.
+    A combination of columns yields each of its columns.
     """
     made = {one.name: one.columns for one in counts.plan.derived}
     columns = [
@@ -287,13 +287,12 @@ def _list_text_columns(
 def _find_sums(
     counts: Counts, codes: Ints, others: Sequence[Ints], there: Marks
 ) -> Iterator[tuple[int, bool, bool]]:
-    """The levels that equal the sum of two or more others where they occur, up to rounding.
+    """Yields the levels that equal the sum of two or more other levels, up to rounding.
 
-    For each, whether it is exact and in every combination of the other columns, and whether chance
-    is out of the question. The decimal digits in which they agree decide, added up over the
+    It also yields whether a level is exactly equal in all combinations of the other columns, and
+    whether chance is out of the question, by the number of equal decimal digits, added up over the
     combinations. If all levels have the same distribution over the combinations, only the digits of
-    the total count. Each count may be off by
-    half the unit of all counts.
+    the total count. Up to rounding means that a count differs by at most half the unit of all counts.
     """
     there = there & (counts.people > 0)
     people, own_codes = counts.people[there], codes[there]
@@ -311,7 +310,7 @@ def _find_sums(
     for code in np.flatnonzero(is_close).tolist():
         mine = of_level == code
         among = np.isin(place, of_place[mine])
-        # The sums of numbers, too, up to the rounding of means.
+        # Sums of numbers must be equal, too, up to the rounding of means.
         amounts = [np.array(sums, dtype=np.float64)[there] for sums in counts.amounts.values()]
         both = [(2 * one[own_codes == code].sum(), one[among].sum()) for one in amounts]
         if all(np.isclose(*pair, rtol=_ROUNDED_MEAN) for pair in both):
@@ -337,10 +336,7 @@ def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:
 
 
 def _refuse_unusable(counts: Counts, spec: Spec) -> None:
-    """Raises `NothingToAudit` for data without a row, before faults of levels are looked for.
-
-    Raises `SpecError` for each column that holds a text too long to be a level.
-    """
+    """Raises `NothingToAudit` for data without rows, and `SpecError` for too long levels."""
     if not counts.rows[counts.kept == 1].sum():
         filtered = int(counts.file_rows[counts.kept == 0].sum())
         undecided = int(counts.file_rows[counts.kept == -1].sum())
@@ -384,9 +380,9 @@ def _refuse_unexpected(expected: Expected, rows: int) -> None:
 
 
 def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
-    """Notices on the filter and its texts that no row has, on masked counts, on hidden people."""
+    """Notices on a filter that removes no row, on its absent texts, on masked and hidden people."""
     if spec.filter is not None and not counts.rows[counts.kept == 0].sum():
-        # The filter may not say what is meant.
+        # Such a filter may be a mistake.
         but = " but those that lack a value it needs" if (counts.kept == -1).any() else ""
         yield Notice(f"the filter removes no row{but}: {spec.filter.value}", Subjects.ANYBODY)
     counted = {key.column for key in counts.plan.keys if not key.is_cut}
@@ -399,7 +395,7 @@ def _notice_odd_rows(counts: Counts, spec: Spec) -> Iterator[Notice]:
         for value in [text[1:-1].replace("''", "'") for text in _VALUE.findall(values)]:
             if value not in levels:
                 what = f"{quoted(value)} of the filter does not occur{did_you_mean(value, levels)}"
-                # Hiding this notice would reveal which of the texts some row has.
+                # If this notice were hidden, readers would know that some row has the text.
                 yield Notice(f"{column}: {what}", Subjects.ANYBODY)
     if masked := counts.plan.masked:
         hidden = int(counts.people[(counts.kept == 1) & (counts.rows == 0)].sum())

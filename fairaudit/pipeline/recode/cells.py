@@ -1,6 +1,7 @@
-"""Raw cells become the cube of an audit: which cells stay, who is left out, the ledger of rows.
+"""From raw cells to the cube of an audit: cells that stay or leave, and the ledger of all rows.
 
-Every row that leaves the audit here has a line in the ledger.
+A cell is a combination of levels with its counts. The cube is the table of all cells that stay. The
+ledger has a line for each reason why rows leave the audit.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ OTHERS_DROPPED = "neither positive nor negative (others: drop)"
 
 _MOST_NAMED = 5
 _NEAR = 0.9
-"""The similarity of two texts that differ in one letter of ten."""
+"""The similarity of two texts if one letter of ten differs."""
 
 _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 
@@ -57,8 +58,8 @@ _NO_PEOPLE = "its rows count no people (`count` is 0 in all of them)"
 class LostGroup(Frozen):
     """A group whose rows all leave the audit, in all strata or in the named stratum.
 
-    An empty group means a stratum without any people left. `share` is the share of the group
-    in the people whose group is known.
+    An empty group means that a stratum has no people left. `share` is the share of the group in all
+    people of known group.
     """
 
     group: Group
@@ -68,20 +69,21 @@ class LostGroup(Frozen):
     why: str
 
     def standing(self, least: int | None, rule: ExcludeBelow | None) -> Eligibility | None:
-        """Why the spec would not compare such a group anyway; None if it would."""
+        """The rule by which the spec would not compare the group anyway; None if it would."""
         if rule is not None and self.share < rule.share:
             return Eligibility.EXCLUDED
         return Eligibility.SMALL if least is not None and self.people < least else None
 
 
 class Cells:
-    """The raw cells with their audited `codes` [C, K], and marks [C] of what happens to them.
+    """The raw cells with audited `codes` [C, K], and marks [C] of the cells that stay or leave.
 
-    The filter does not remove cells that are `seen`; the cube holds those that `stays` marks. `why`
-    is the place in `reasons` (a column and a rule) of the reason why a cell leaves: `others` by
-    `others: drop` alone, `missing` because a value is missing. `roles` maps each role whose missing
-    values drop rows to the key of `missing` that says so. `is_fitted`: bins or strata are fitted to
-    the rows that stay. `threshold` is `suppress_below`: smaller numbers of people are raised.
+    `seen` cells are not removed by the filter, and the cells that `stays` marks are in the cube.
+    `why` is the number of the reason to leave in `reasons` (a column and a rule). `others` marks
+    the cells that leave only by `others: drop`, `missing` those with a missing value. `roles` maps
+    each role whose missing values drop rows to its key in `missing`. `is_fitted` is set if bins or
+    strata are fitted to the rows that stay. Numbers of people below `threshold` (`suppress_below`)
+    are raised.
     """
 
     def __init__(self, counts: Counts, axes: Sequence[Axis], spec: Spec) -> None:
@@ -104,7 +106,7 @@ class Cells:
                     self.missing = self.missing | (gone & (reason == as_missing))
                     reasons.append((axis.column, reason))
                     self.stays = self.stays & ~gone
-        # Numbers have no levels and are not in the cube; protected columns and strata always are.
+        # Numbers have no levels, so they are not in the cube. Groups and strata are in any case.
         groupings = {Role.PROTECTED, Role.STRATUM}
         self._axes = [axis for axis in axes if axis.key.levels or axis.key.role in groupings]
         self.keys = tuple(axis.key for axis in self._axes)
@@ -139,14 +141,14 @@ class Cells:
 
     @property
     def are_left_out(self) -> bool:
-        """Whether people or rows that the filter does not remove are not in the cube."""
+        """Whether people or rows that the filter does not remove are missing in the cube."""
         counts = self.counts
         nobody = (counts.kept == 1) & (counts.people == 0) & (counts.rows > 0)
         is_left_out = self.ledger.dropped or self.ledger.undecided or nobody.any()
         return bool(is_left_out or (counts.kept == MASKED).any())
 
     def joined(self) -> Alike | None:
-        """The levels with similar spelling, and the cube that joins them; None without any."""
+        """The levels with similar spelling and the cube that joins them; None if there are none."""
         levels = {axis.key.name: axis.alike for axis in self.axes if axis.joined is not None}
         if not levels:
             return None
@@ -172,7 +174,7 @@ class Cells:
         possible: Marks | None = None,
         people: Ints | None = None,
     ) -> Cube:
-        """The cube of the cells in `stays`; those in `possible` may belong to it or not."""
+        """The cube of the cells in `stays`; cells in `possible` may belong to it or not."""
         counts = self.counts
         people = counts.people if people is None else people
 
@@ -200,10 +202,10 @@ class Cells:
         return replace(cube, possible=self._gather(possible, codes))
 
     def gone(self, by: Grouping, given: Grouping) -> Iterator[LostGroup]:
-        """The groups that the data has and the cube does not; then those of single strata.
+        """The groups that are in the data but not in the cube, first overall and then in strata.
 
-        An intersection without people is not gone if each of its levels has people: tables of all
-        combinations contain such zeros.
+        An intersection without people is not gone if each of its levels has people, because tables
+        of all combinations contain such zeros.
         """
         whole = [*self._gone(by, ())]
         if len(by) > 1 and any(not group.people for group in whole):
@@ -216,7 +218,7 @@ class Cells:
         names = {group.group for group in whole}
         if given:
             for group in self._gone(by, given):
-                # The group is not gone from a stratum that never had any of its people.
+                # A group is not gone from a stratum that never had people of this group.
                 if group.people and group.group not in names:
                     yield group
 
@@ -229,7 +231,7 @@ class Cells:
         people = self.counts.people[within]
         seen = add_up(people, index, len(cells))
         is_gone = add_up(np.where(self.stays[within], people, 0), index, len(cells)) == 0
-        # The reasons for which the cells with people of each group leave, by its number.
+        # The reasons why the cells with people leave, by the number of the group.
         leave, reasons = is_gone[index] & (people > 0), dict[int, list[str]]()
         numbers = zip(index[leave].tolist(), self.why[within][leave].tolist(), strict=True)
         for number, reason in sorted({*numbers}):
@@ -249,18 +251,18 @@ class Cells:
 
     @property
     def undecided(self) -> Marks:
-        """The cells of rows with people that the filter cannot decide."""
+        """Marks the cells with people whose rows the filter cannot decide."""
         undecided = self.why == len(self.reasons) - 2
         return np.asarray(self.seen & undecided & (self.counts.people > 0))
 
     @property
     def masked(self) -> Marks:
-        """The cells of people who may exist, because a text hides their number."""
+        """Marks the cells of people who may exist, because a text hides their number."""
         masked = self.why == len(self.reasons) - 1
         return np.asarray(self.seen & masked & (self.counts.people > 0))
 
     def uncounted(self, strata: Grouping) -> Iterator[tuple[LeftOutReason, Cube]]:
-        """A cube for each reason to leave; dropped rows of unknown stratum have that reason."""
+        """A cube of the people who leave, by reason; dropped rows may have an unknown stratum."""
         gone = self.seen & ~self.stays & ~self.masked & (self.counts.people > 0)
         lack = [self.is_unknown(key.name) for key in self.keys if key.name in strata]
         lacking = np.any([np.zeros_like(gone), *lack], axis=0) & ~self.undecided
@@ -290,10 +292,10 @@ class Cells:
     ) -> Cube:
         """The cube with `optional` people, who may belong to it or not.
 
-        All other people have a group of `by` and all `needed` outcomes; with `jointly`, people who
-        lack one of them also count, and people of masked counts are optional. An undecided row may
-        be the row that counts for its person, instead of a row in any cell. So in each cell as many
-        people are optional as there are such rows.
+        All other people have a group of `by` and all `needed` outcomes. With `jointly`, people who
+        lack one of these values also count, and people of masked counts are optional. If a person
+        has several rows, an undecided row may be the row that counts, instead of a row in any cell.
+        So each cell has as many optional people as there are such undecided rows.
         """
         used = [key for key in self.keys if key.name in needed]
         if jointly:
@@ -307,7 +309,7 @@ class Cells:
         replacing = self.count_replacing(optional)
         if not replacing:
             return self._gather(stays, self.codes, optional)
-        # Raw cells that are one cell in the table of the check share that number of people.
+        # Raw cells that are one cell in the table of the check share this number of people.
         columns = [self._place(name) for name in (*by, *strata, *(key.name for key in used))]
         index = distinct_rows(self.codes[:, columns])[1]
         people, replaced = self.counts.people, np.zeros_like(self.counts.people)
@@ -321,25 +323,25 @@ class Cells:
         return replace(certain, possible=self._gather(possible > 0, self.codes, people=possible))
 
     def count_replacing(self, optional: Marks) -> int:
-        """The undecided rows among the `optional` ones, if they can replace rows that count."""
+        """The number of undecided `optional` rows, if they can replace rows that count."""
         repeats = self.counts.plan.repeats
         if repeats is None or (repeats.keep == "error" and not repeats.latest):
             return 0
         return int(self.counts.people[optional & self.undecided].sum())
 
     def lack_one(self, names: Collection[str], among: Marks) -> bool:
-        """Whether any of these cells lacks a level of one of the columns."""
+        """Whether one of the cells `among` has an unknown level in one of the columns."""
         known = {key.name for key in self.keys}.intersection(names)
         return any((among & self.is_unknown(name)).any() for name in known)
 
     def is_unknown(self, name: str) -> Marks:
-        """The cells in which a column is unknown, or shown as unknown."""
+        """Marks the cells in which a column is unknown, or shown as unknown."""
         place = self._place(name)
         codes = self.codes[:, place]
         return np.asarray((codes == NO_LEVEL) | np.isin(codes, list(self.keys[place].unknown)))
 
     def _write_ledger(self) -> Ledger:
-        """The account of all rows. A published account does not show whose rows have weight 0."""
+        """The ledger of all rows. A published ledger does not show which rows have weight 0."""
         counts, aside = self.counts, []
         dropped = [self._line(self._leaves == n, *r) for n, r in enumerate(self.reasons[:-2])]
         # Sites removed these people before they sent their counts.
@@ -402,7 +404,7 @@ def notice_undecided(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
         rule = parse_filter(left_out.counts.plan)
         texts = [text for texts in rule.texts.values() for text in texts] if rule else []
         if texts:
-            # A text with similar spelling may mean the text of the filter or not.
+            # A text with similar spelling may mean the same as the text of the filter.
             what += f", or {'has' if rows == 1 else 'have'} a value that looks like "
             what += f"{' or '.join(map(quoted, texts[:_MOST_NAMED]))} and is written differently"
         sentence = _by_group(what, left_out.undecided, left_out, spec)
@@ -410,7 +412,7 @@ def notice_undecided(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
 
 
 def notice_left_out(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
-    """Notices on the values that are left out, by group, and on groups that are gone."""
+    """Notices on values that are left out, by group, and on groups that are not in the audit."""
     if left_out is None:
         return
     for outcome in spec.outcomes:
@@ -426,7 +428,7 @@ def notice_left_out(left_out: Cells | None, spec: Spec) -> Iterator[Notice]:
     for attribute in spec.protected:
         for lost in left_out.gone((attribute.name,), ()):
             what = f"{describe_group(lost.group)} is in the data and not in the audit: {lost.why}"
-            # If no check is open because of it, the notice would show that the group is small.
+            # If no check is open, the notice would reveal that the group is small.
             few = lost.standing(spec.minimum.size, spec.exclude_below)
             yield Notice(what, Subjects.NEVER if few else Subjects.NOBODY)
 
@@ -470,7 +472,7 @@ def _dropped_values(outcome: Outcome, left_out: Cells, spec: Spec) -> Iterator[N
 
 
 def _by_group(what: str, marks: Marks, left_out: Cells, spec: Spec) -> str:
-    """A sentence on rows that leave, with their number by level of each protected attribute."""
+    """The text `what` with the number of marked rows by level of each protected attribute."""
     by = [
         f"by {attribute.name}: {_listed(left_out.by_level(attribute.name, marks))}"
         for attribute in spec.protected

@@ -1,7 +1,7 @@
-"""`Axis`: a recoded column, its codes, missing cells; sums in raw cells, and in cells of the cube.
+"""`Axis`: a recoded column with its codes and missing values; sums of numbers in raw cells.
 
-Missing values add nothing. Cells distinguish known from missing numbers, so a sum over the people
-who have two numbers is a sum over the cells in which both are known.
+A cell is a combination of levels. It also distinguishes known and missing numbers. So a sum over
+the people who have two numbers is a sum over the cells in which both numbers are known.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ DROP = -3
 
 
 class Axis(Struct):
-    """A recoded column: its key, a code for each cell, and which cells are missing.
+    """A recoded column: its key, a code for each cell, and marks of the cells without a value.
 
-    `rule` is the key of its policy in `missing:`. `words` are the texts that mean missing in this
-    column, in addition to the tokens of the spec. `alike` are the sets of levels with similar
-    spelling, and `joined` the codes after joining them, or None without such levels.
+    `rule` is the key in `missing:` that sets the `policy`. `words` mean missing in this column, in
+    addition to the tokens of the spec. `alike` are the sets of levels with similar spelling, and
+    `joined` the codes after these are joined; None without such levels.
     """
 
     key: KeyColumn
@@ -47,18 +47,18 @@ class Axis(Struct):
 
     @property
     def written_rule(self) -> str:
-        """The key of `missing` for this column, as specs have it: `decision` for a decision."""
+        """The key of `missing` for this column in the spec, where a decision has its own key."""
         is_decision = self.rule == "prediction" and self.key.name == "decision"
         return "decision" if is_decision else self.rule
 
     @property
     def leaves_as_missing(self) -> Marks:
-        """The cells that leave the audit because their value is missing."""
+        """Marks the cells that leave the audit because their value is missing."""
         return np.asarray(self.missing & (self.codes == DROP))
 
     @property
     def leaves_by_value(self) -> Marks:
-        """The cells that leave the audit for their value (`others: drop`)."""
+        """Marks the cells that leave the audit because of their value (`others: drop`)."""
         return np.asarray(~self.missing & (self.codes == DROP))
 
     def refuse_missing(self, counts: Counts) -> None:
@@ -81,7 +81,7 @@ class Axis(Struct):
 
 
 class Problems(Struct):
-    """The problems of the data: faults, which refuse the data, and notices, which do not."""
+    """The problems of the data: faults make the audit fail, notices do not."""
 
     faults: list[Fault] = field(default_factory=Faults)
     notices: list[Notice] = field(default_factory=list)
@@ -98,17 +98,17 @@ class Problems(Struct):
 
 
 def with_missing_last(raw_key: RawKey) -> Ints:
-    """The codes of intervals; a missing number has the code after the last interval."""
+    """The codes of intervals, in which a missing number has the code after the last interval."""
     last = len(raw_key.key.edges or ()) + 1
     return np.where(raw_key.codes == MISSING, last, raw_key.codes)
 
 
 def cluster_codes(counts: Counts) -> tuple[Ints, SampleStrata | None] | None:
-    """The number of the cluster of each raw cell, and the strata of the sample; None without any.
+    """The number of the cluster of each raw cell, and the strata of the sample.
 
-    The same cluster name in two strata means two clusters. The units of a stratum include those
-    that a filter removes: a part of a sample has the design of the whole sample. Raises `DataError`
-    for rows that the filter keeps and that have no cluster.
+    The result is None without clusters. The same cluster name in two strata means two clusters. A
+    stratum includes the clusters that a filter removes, because a part of a sample has the design
+    of the whole sample. Raises `DataError` for rows that the filter keeps and that have no cluster.
     """
     if counts.plan.cluster is None:
         return None
@@ -148,7 +148,7 @@ def _number_levels(counts: Counts, column: str, what: str, remedy: str) -> Ints:
 
 
 def amounts(counts: Counts, spec: Spec) -> dict[AmountName, Amount]:
-    """Every amount of every outcome, in raw cells."""
+    """The sums of numbers that metrics of all outcomes need, by raw cell."""
     if not counts.amounts:
         return {}
     added = _Added(counts)
@@ -170,7 +170,7 @@ def notice_tiny_sums(amounts_by_name: dict[AmountName, Amount]) -> Iterator[Noti
 
 
 class _Added:
-    """Sums over the cells in which all the columns they are made of are known."""
+    """Sums of columns, each over the cells in which all its columns are known."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -217,11 +217,11 @@ class _Added:
 
 
 def audited_rows(counts: Counts, read: RawRows, places: Ints) -> Rows:
-    """The people of the cube; `places` are the cells of raw cells, -1 of those that leave it."""
+    """The single people of the cube; `places` are the cells of raw cells, or -1 if these leave."""
     stays = places >= 0
     read = read.take(stays[read.cells])
     cells = places[read.cells]
-    # One cell of the cube may have equal people from two raw cells; missing scores are equal.
+    # Equal people of one cell may come from two raw cells. Missing scores count as equal.
     keys: list[Ints | Floats] = [cells]
     keys += [np.nan_to_num(score, nan=-np.inf) for score in read.scores.values()]
     order = read.features.canonical_order(*keys)

@@ -32,7 +32,7 @@ def group_axis(
     names: list[str | None]
     joined_names, alike = list[str | None](), list[list[str]]()
     if attribute.bins:
-        # The column is cut at the edges of all its attributes; the code after the last is missing.
+        # The column is cut at the edges of all its attributes; the last code means missing.
         raw_key, levels = counts.cut_key(attribute.column.value), attribute.bin_labels()
         own = {Edge(value, attribute.is_over) for value in attribute.bins}
         passed = accumulate((edge in own for edge in raw_key.key.edges or ()), initial=0)
@@ -83,7 +83,7 @@ def group_axis(
 
 
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
-    """The audited levels that a codebook declares and no row has."""
+    """The audited levels that a codebook declares but no row has."""
     if not attribute.codebook or attribute.bins:
         return
     stored = {text for text in counts.text_key(attribute.column.value).levels if text is not None}
@@ -105,7 +105,7 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
 
 
 def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problems) -> None:
-    """Adds a fault for each reference level of an entry that no row has."""
+    """Adds a fault for each reference in the spec that no row has as a level."""
     keys = {axis.key.name: axis.key for axis in axes}
     for names, text in spec.references:
         levels = [level for name in names if name in keys for level in keys[name].levels]
@@ -118,7 +118,7 @@ def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problem
 
 
 class _Levels(Frozen):
-    """The reader of the levels of an attribute; it adds the problems that it finds."""
+    """Reads the levels of an attribute, and adds the problems that it finds."""
 
     attribute: Protected
     missing: Missing
@@ -163,7 +163,7 @@ class _Levels(Frozen):
         for name, texts in (attribute.merge or {}).items():
             sources = [resolve(text, may_lack=True) for text in texts]
             lacking = [label for label in sources if label not in labelled]
-            # Which combinations occur changes from export to export.
+            # Different exports contain different combinations, so some may be absent.
             if attribute.several == "combination" and len(lacking) < len(texts):
                 self._note_absent("merge", lacking)
             else:
@@ -186,10 +186,10 @@ class _Levels(Frozen):
         return [audited(level) for level in levels_read]
 
     def read(self, raw_key: RawKey) -> list[str | None]:
-        """The levels as stored; levels of combined columns by the rules of the spec.
+        """The stored levels; for combined columns, the levels by the rules of the spec.
 
-        A cell that is split has its only value, or the level of several. Unknown words do not
-        count, and the same value twice is one value.
+        A value with several parts (`split`) becomes its only known part, or the level that means
+        several. The same part twice is one part.
         """
         if isinstance(self.attribute.derivation, Combination):
             return self._combine(self.attribute.derivation, raw_key)
@@ -231,10 +231,10 @@ class _Levels(Frozen):
         return {"", *self.missing.tokens, *words, *by_label}
 
     def _combine(self, combination: Combination, raw_key: RawKey) -> list[str | None]:
-        """The level of each combination, by the first rule that fits, or by all columns.
+        """The level of each combination: the first rule that fits, or without rules all levels.
 
-        If a rule depends on a missing level, the combination is missing (None). A rule that names
-        a blank makes blanks a level of all columns; then blanks are not missing.
+        If a rule depends on a missing level, the combination is missing (None). If a rule names a
+        blank, blanks are a level in all columns and do not mean missing.
         """
         names, attribute = combination.columns, self.attribute
         rows = [(level or "").split(BETWEEN, len(names) - 1) for level in raw_key.levels]
@@ -296,8 +296,8 @@ class _Levels(Frozen):
     ) -> set[str]:
         """The levels of a combined column that a condition of a rule names.
 
-        If none of the levels occurs in any of the columns, they are a fault. If only some do not
-        occur, or if a codebook declares them, the absent levels are a notice.
+        It is a fault if all of these levels are absent from all columns. If only some are absent,
+        or if a codebook declares them, there is a notice on the absent levels.
         """
         levels = sorted(known.levels)
         absent = [text for text in texts if known.find(text.value) not in known]
@@ -317,9 +317,9 @@ class _Levels(Frozen):
         return {known.find(text.value) for text in texts}
 
     def _note_labels(self, known: Sequence[str]) -> None:
-        """Adds notices on a label that is another level, and on codes that do not occur.
+        """Adds notices on labels that are also another level, and on absent codes.
 
-        With a codebook, such codes are expected. Two labels of one level are a fault.
+        With a codebook, absent codes are expected. Two labels of one level are a fault.
         """
         attribute, problems = self.attribute, self.problems
         levels = _Known(known)
@@ -341,7 +341,7 @@ class _Levels(Frozen):
         self._note_absent("labels", absent)
 
     def _note_absent(self, key: str, absent: Sequence[str]) -> None:
-        """Adds a notice on words of a key that do not occur; with a codebook they are expected."""
+        """Adds a notice on absent words of a key; with a codebook, absent words are expected."""
         if absent and self.attribute.codebook is None:
             verb = "does" if len(absent) == 1 else "do"
             self.problems.note(
@@ -350,7 +350,7 @@ class _Levels(Frozen):
 
 
 def _meets(needed: Mapping[str, set[str]], parts: Mapping[str, str | None]) -> bool | None:
-    """Whether combined levels meet a condition; None if that depends on a missing level."""
+    """Whether combined levels meet a condition; None if this depends on a missing level."""
     are_in = {
         None if (part := parts[name]) is None else part in levels for name, levels in needed.items()
     }
@@ -358,7 +358,7 @@ def _meets(needed: Mapping[str, set[str]], parts: Mapping[str, str | None]) -> b
 
 
 def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) -> None:
-    """Raises `DataError` if the data has a level that is not declared."""
+    """Raises `DataError` if the data has a level that the codebook does not declare."""
     if attribute.codebook is None:
         return
     raw_key = counts.text_key(attribute.column.value)
@@ -386,7 +386,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
 
 
 class _Known:
-    """Levels as the file stores them."""
+    """Stored levels, which can be found by text or by equal value."""
 
     def __init__(self, levels: Iterable[str]) -> None:
         self.levels = set(levels)
@@ -398,9 +398,6 @@ class _Known:
         return level in self.levels
 
     def find(self, word: str) -> str:
-        """The level that a word of the spec names: the same text, or the only equal value.
-
-        The word itself if no level matches.
-        """
+        """The level with the same text, or the only level with an equal value; otherwise `word`."""
         equal = self._equal.get(canonical(word), ())
         return equal[0] if word not in self.levels and len(equal) == 1 else word

@@ -1,4 +1,4 @@
-"""Classes of outcomes in the data; notices of levels that are similar or seem to mean missing."""
+"""Classes of outcomes in the data; notices on similar levels, and on values that mean missing."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing
 from fairaudit.spec import Missing, MissingPolicy, Outcome, OutcomeKind, Protected, Spec
 
 _FAR = 10
+"""A number this many standard deviations from the mean is far from it. A number with this many
+times the rows of all more extreme numbers is not part of a tail."""
 _DROP_AT_1 = 5
 _RISE_AT_2 = 4
 _FEWEST_SHARES = 10
 _RARE = 50
-"""A number this many standard deviations from the mean is an outlier. A number with this many times
-the rows of all more extreme numbers is not part of a tail."""
+"""Fractions, or values in per cent, are reported only if at least one in this number is one."""
 
 _LIKE_MISSING = {*"?-–—.", "", "na", "n/a", "nan", "null", "none", "missing", "unknown"}
 _LIKE_UNKNOWN = re.compile(
@@ -60,8 +61,8 @@ def join_alike(
     """The audited level of each stored level after joining similar levels, and the joined levels.
 
     Levels are similar by their stored or their renamed spelling, unless `labels` renames each of
-    them. The joined level is unknown if one of them is unknown. Otherwise a level that the spec
-    names is preferred.
+    them. The joined level is unknown if one of the levels is unknown. Otherwise it is a level that
+    the spec names, if there is one.
     """
     named = {*attribute.labels.values(), *(attribute.merge or {})}
     named |= {text.value for text in (*(attribute.keep or ()), attribute.reference) if text}
@@ -96,7 +97,7 @@ def note_oddities(
     missing: Missing,
     problems: Problems,
 ) -> None:
-    """Adds notices on levels that are likely the same, or likely mean missing; joins no levels."""
+    """Adds notices on levels that are likely the same, or likely mean missing."""
     words = {*missing.tokens, *attribute.unknown}
     declared = {lookalike(word) for word in words if word}
     for same in alike:
@@ -143,7 +144,7 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
     """A notice for each column with numbers that likely mean missing, such as 999 or -1.
 
-    Almost no other numbers are more extreme, and in a numeric outcome they are far from the mean.
+    Almost no other numbers are more extreme, and a numeric outcome has a mean far from them.
     """
     cut = {one.column.value for one in spec.groupable if one.is_cut}
     cut |= {one.column.value for one in spec.outcomes if one.is_cut}
@@ -181,7 +182,7 @@ def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def notice_per_cent_cuts(counts: Counts) -> Iterator[Notice]:
-    """Notices on columns with fractions and numbers in per cent, if cuts of them are below 100."""
+    """Notices on columns with cuts below 100 that have both fractions and numbers in per cent."""
     for raw_key in counts.keys:
         edges = raw_key.key.edges or ()
         if {*PER_CENT} <= {*edges}:
@@ -195,9 +196,9 @@ def notice_per_cent_cuts(counts: Counts) -> Iterator[Notice]:
 
 
 def notice_per_cent(column: str, fractions: int, to_2: int, to_100: int) -> Iterator[Notice]:
-    """A notice if scores are partly in per cent, by those from 0 to 1, to 2 and to 100.
+    """A notice if some values are in per cent: by the numbers of values in 0–1, 1–2 and 2–100.
 
-    The scores of most distributions do not become rare at 1 and frequent above 2 again.
+    In most distributions, values are not rare between 1 and 2 and frequent again above 2.
     """
     fewer = min(fractions, to_100)
     is_frequent = fewer >= _FEWEST_SHARES and _RARE * fewer >= fractions + to_100
@@ -210,10 +211,10 @@ def notice_per_cent(column: str, fractions: int, to_2: int, to_100: int) -> Iter
 
 
 def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -> Iterator[Notice]:
-    """Notices if the filter selects by an outcome, because rates then describe selected people.
+    """Notices if the filter selects people by an outcome, because rates describe only these people.
 
-    It does if it reads the column, or if it keeps or removes hardly anybody with one outcome. The
-    filter of a level of `--for-each` removes all other levels: their people say nothing about it.
+    A filter selects by an outcome if it uses its column, or if it keeps or removes almost no people
+    with one outcome. The filter of `--for-each` is not checked, because it removes whole levels.
     """
     why = "rates and gaps describe only people whose outcome it keeps"
     read, removed = filter_columns(counts.plan), int(counts.file_rows[counts.kept == 0].sum())
@@ -225,7 +226,7 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -
     for axis in () if spec.is_level else axes:
         if axis.key.positive is None or axis.key.name in outcomes:
             continue
-        # A value that only removed rows hold is not a class, and counts as not positive.
+        # A value that occurs only in removed rows is not a class, and counts as not positive.
         sides = ((counts.kept == 0) & ~axis.missing, (counts.kept == 1) & (axis.codes >= 0))
         positive = np.isin(axis.codes, list(axis.key.positive))
         people = np.array(
@@ -264,7 +265,7 @@ def notice_odd_dates(counts: Counts, spec: Spec) -> Iterator[Notice]:
 
 
 def _is_far(number: Decimal, column: str, counts: Counts, others: Marks) -> bool:
-    """Whether a number is far from the mean of the other rows; True if the column has no sums."""
+    """Whether a number is far from the mean of the other rows; True for a column without sums."""
     sums, squares = (
         counts.amounts.get(name) for name in (("sum", column), ("product", column, column))
     )
@@ -293,7 +294,7 @@ class Alike(Frozen, eq=False):
 
 
 def make_outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Problems) -> Axis:
-    """The axis of a label, prediction or decision; adds faults of values that are not declared."""
+    """The axis of a label, prediction or decision; adds faults for undeclared values."""
     role = Role.LABEL if outcome.name == "label" else Role.PREDICTION
     policy = spec.missing.label if role is Role.LABEL else spec.missing.prediction
     if outcome.threshold is not None:
@@ -341,11 +342,11 @@ def make_outcome_axis(outcome: Outcome, counts: Counts, spec: Spec, problems: Pr
 
 
 class _Classes:
-    """The classes of an outcome column: levels of equal value are one class.
+    """The classes of an outcome column. Levels with equal values are one class.
 
-    Numbers and booleans are compared by value, so `1` and `1.0` are one class. Each other text is a
-    class. A class has the name of its first level. `occurring` are the levels that have rows. The
-    checks add the problems that they find.
+    Numbers and booleans are compared by value, so `1` and `1.0` are one class. Any other text is a
+    class. A class has the name of its first level. `occurring` are the classes that have rows. The
+    methods add the problems that they find.
     """
 
     def __init__(
@@ -366,13 +367,13 @@ class _Classes:
         self.negative = {self.find(text.value) for text in outcome.negative}
 
     def find(self, text: str) -> str:
-        """The class of a level, or of a text in the spec: the one with an equal value."""
+        """The class with the same value as a level or a text in the spec, or the text itself."""
         return self._by_value.get(canonical(text), text)
 
     def list_dropped(self) -> set[str]:
-        """The classes that `others: drop` leaves out; adds faults of other undeclared classes."""
+        """The classes that `others: drop` leaves out; adds faults for other undeclared classes."""
         outcome, problems, column = self.outcome, self.problems, self.column
-        if outcome.is_assumed:  # 1 or true is the positive, and there must be no other values
+        if outcome.is_assumed:  # the positive is 1 or true, and the other value must be 0 or false
             listed = sorted(self.occurring)
             values = {*map(canonical, listed)}
             if values - {"0", "1"}:
@@ -416,11 +417,11 @@ class _Classes:
         return set()
 
     def _check_names(self) -> bool:
-        """Whether all classes are named correctly; adds a fault of a positive without rows.
+        """Whether the spec names all classes correctly; adds faults.
 
-        If a declared negative has rows, it is not a fault: a month without positives has a rate of
-        0. Neither is it for an outcome with `outside` values, which may apply to no people. A
-        negative with a typo is a fault.
+        A positive without rows is a fault, except in two cases. If a declared negative has rows,
+        there may be no positives, for example in one month. An outcome with `outside` values may
+        apply to no people. A negative with a typo is a fault.
         """
         outcome, problems, occurring = self.outcome, self.problems, self.occurring
         before = len(problems.faults)
@@ -471,7 +472,7 @@ def _make_cut_axis(
     counts: Counts,
     problems: Problems,
 ) -> Axis:
-    """The axis of an outcome that is a cut on a number, with the classes negative and positive."""
+    """The axis of an outcome that is a cut of a number, with the classes negative and positive."""
     raw_key = counts.cut_key(outcome.column.value)
     edges = raw_key.key.edges or ()
     turning = edges_of(outcome.threshold) if outcome.threshold else ()
@@ -498,9 +499,9 @@ def _make_cut_axis(
 
 
 def make_number_axes(counts: Counts, spec: Spec) -> list[Axis]:
-    """The axes of scores and numeric outcomes, for each column and policy.
+    """The axes of scores and numeric outcomes, one for each column and policy.
 
-    They are not axes of the cube: the ledger counts missing values by them.
+    They are not axes of the cube. The ledger uses them to count missing values.
     """
     rules = {"label": spec.missing.label, "prediction": spec.missing.prediction}
     rules |= {"score": spec.missing.score, "numbers": spec.missing.numbers}

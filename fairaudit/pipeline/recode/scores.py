@@ -1,4 +1,4 @@
-"""Histograms of scores and numbers, notices on odd scores; extra cubes for subgroups, features."""
+"""Histograms of scores and numbers with notices; extra cubes for subgroups; described features."""
 
 from __future__ import annotations
 
@@ -71,9 +71,9 @@ class Recoding(Frozen, eq=False):
 
 
 class Distribution(Frozen, eq=False):
-    """The distribution of a score over the audited columns and the label.
+    """The distribution of a score by audited columns and label.
 
-    A row counts if it has a score and a group of the spec, even if another column drops it.
+    A row counts if it has a score and a group, even if another column drops it from the audit.
     """
 
     column: str
@@ -82,7 +82,7 @@ class Distribution(Frozen, eq=False):
     label: Recoding | None
 
     def summaries(self) -> Iterator[Histogram]:
-        """Everybody's histogram, and that of each protected attribute alone."""
+        """The histogram of everybody, and the histograms by each single protected attribute."""
         yield self.histogram((), ())
         for name, recoding in self.columns.items():
             if recoding.key.role is Role.PROTECTED:
@@ -95,7 +95,7 @@ class Distribution(Frozen, eq=False):
         groups: Sequence[Group] | None = None,
         strata: Sequence[Group] | None = None,
     ) -> Histogram:
-        """The histogram of a grouping, for these groups and strata or for all that occur."""
+        """The histogram by these columns, for the given groups and strata or for all of them."""
         raw = self._find_histogram(by, given)
         if raw is None:
             raise ValueError(f"no histogram by {by} given {given} was counted")
@@ -141,7 +141,7 @@ class Distribution(Frozen, eq=False):
         )
 
     def covers(self, by: Grouping, given: Grouping) -> bool:
-        """Whether a histogram by all these columns was counted."""
+        """Whether the counts contain a histogram by all these columns."""
         return self._find_histogram(by, given) is not None
 
     def _find_histogram(self, by: Grouping, given: Grouping) -> RawHistogram | None:
@@ -158,7 +158,7 @@ class Distribution(Frozen, eq=False):
         codes: Ints,
         chosen: Sequence[Group] | None,
     ) -> tuple[Ints, tuple[Group, ...]]:
-        """The number of each entry's group among the chosen ones, or all; -1 if not chosen."""
+        """The number of the group of each entry (-1 if it is not `chosen`), and the groups."""
         columns = [self.columns[name] for name in names]
         shape = (len(codes), len(columns))
         audited = np.array([column.codes(raw, codes) for column in columns], dtype=np.int32)
@@ -178,7 +178,7 @@ class Distribution(Frozen, eq=False):
         return places[index], groups
 
     def labels(self, raw: RawHistogram, codes: Ints) -> Ints:
-        """Negative, positive or not known; below 0 if the label leaves the audit."""
+        """Whether each entry has a negative, positive or unknown label; -1 if its row leaves."""
         if self.label is None or self.label.raw not in raw.keys:
             return np.full(len(codes), _NOT_KNOWN)
         audited = self.label.codes(raw, codes)
@@ -186,7 +186,7 @@ class Distribution(Frozen, eq=False):
 
 
 def find_labels(key: KeyColumn, codes: Ints) -> Ints:
-    """Whether each code of a label is negative, positive or not known."""
+    """Whether each code of a label is negative, positive or unknown, as a number."""
     positive = np.isin(codes, list(key.positive or ()))
     known = (codes >= 0) & (key.positive is not None)
     return np.where(positive, _POSITIVE, np.where(known, _NEGATIVE, _NOT_KNOWN))
@@ -202,7 +202,7 @@ def with_histogram(table: GroupTable, score: Distribution) -> GroupTable:
 
 
 class AttributeNumbers(Frozen, eq=False):
-    """Ascending values `at` of an attribute [B]: `people` with a known outcome, selected `hits`."""
+    """The ascending values `at` [B] of an attribute, with `people` of known outcome and `hits`."""
 
     attribute: str
     of: str
@@ -214,9 +214,9 @@ class AttributeNumbers(Frozen, eq=False):
 def attribute_numbers(
     counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]
 ) -> Iterator[AttributeNumbers]:
-    """The numbers of each pair of attribute and outcome whose slope the spec asks for.
+    """The numbers of each pair of attribute and outcome that has a metric of its slope.
 
-    A bin of several values is placed at its middle.
+    A bin of several values counts as the value in its middle.
     """
     for outcome, attribute in spec.smoothed:
         recoding = Recoding.of_column(outcome, axis_of, counts)
@@ -238,7 +238,7 @@ def attribute_numbers(
 
 
 def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterator[Notice]:
-    """Notices on scores that are likely meant to be probabilities, or that are not summarised."""
+    """Notices on scores with unlikely values, and on scores without a summary."""
     for column in dict.fromkeys(
         outcome.score.value for outcome in spec.predictions if outcome.score
     ):
@@ -247,7 +247,7 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
             yield Notice(what, Subjects.NOBODY)
         if spec.weight is not None or column not in scores:
             continue
-        # These notices are about single scores, which are in no cell of the cube.
+        # These notices depend on single scores, which no cell of the cube shows.
         everybody = scores[column].histogram((), ())
         if everybody.moments is None and everybody.people.any():
             what = (
@@ -284,15 +284,15 @@ def notice_odd_scores(spec: Spec, scores: Mapping[str, Distribution]) -> Iterato
 
 
 Recodings = Mapping[str, tuple[Key, Recoding]]
-"""By name of a column: its raw key, and the recoding of the raw codes."""
+"""The raw key and the recoding of each column, by name."""
 
 
 def feature_recodings(
     counts: Counts, spec: Spec, problems: Problems
 ) -> dict[str, tuple[Key, Recoding]]:
-    """How each feature is recoded.
+    """The recoding of each feature.
 
-    Raw cells have no features, so each feature is recoded in counts with one cell for each level.
+    Raw cells do not contain features, so a feature is recoded in counts with a cell for each level.
     """
     recodings = {}
     for attribute in spec.features:
@@ -326,8 +326,8 @@ def table_cubes(
 ) -> tuple[Cube, ...]:
     """A cube for each combination of columns in which subgroups are searched.
 
-    The `rows` of these cubes count people. Empty if no tables were counted. Raises `DataError`
-    for missing features if `missing: {strata: error}`.
+    The `rows` of these cubes count people. The result is empty if no tables were counted. Raises
+    `DataError` for missing features if the spec has `missing: {strata: error}`.
     """
     if not counts.tables or spec.subgroups is None:
         return ()
@@ -374,7 +374,7 @@ def not_known(cubes: Sequence[Cube], features: Recodings) -> Iterator[Notice]:
         )
         if cube is None:
             continue
-        column = [key.name for key in cube.keys].index(name)
+        (column,) = cube.places([name])
         codes, unknown = cube.codes[:, column], list(cube.keys[column].unknown)
         n = int(cube.people[(codes == NO_LEVEL) | np.isin(codes, unknown)].sum())
         if n:
@@ -390,7 +390,7 @@ def _codes(table: RawTable, key: Key, recoding: Recoding) -> Ints:
 class Described(Frozen, eq=False):
     """A feature in the groups [G] of one attribute: `missing` values, and `people` by level [L, G].
 
-    A numeric feature has a single level, of all people with a number.
+    A numeric feature has a single level, which counts all people with a number.
     """
 
     column: str
@@ -403,7 +403,7 @@ class Described(Frozen, eq=False):
 
 
 def describe(counts: Counts, spec: Spec, axis_of: Mapping[str, Axis]) -> Iterator[Described]:
-    """Each declared feature by each protected attribute, if the spec has `describe`."""
+    """The description of each feature by each protected attribute, if the spec has `describe`."""
     if not spec.describe:
         return
     tables = {frozenset(key.key for key in table.keys): table for table in counts.tables}

@@ -1,4 +1,4 @@
-"""Suppression of small counts in published reports (`suppress_below`): entry point, redaction."""
+"""Suppression of small counts in published reports (`suppress_below`): redaction of all rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ R = TypeVar("R", GroupRow, RateRow)
 
 
 def _widen_undefined(values: Iterable[Value], estimate: Estimate | None) -> list[Value]:
-    """The values behind a number; an undefined number depends on all groups."""
+    """The values that a number is computed from; an undefined number depends on all groups."""
     is_none = estimate is None or math.isnan(estimate.value)
     return [value.widen() if is_none else value for value in values]
 
@@ -51,9 +51,9 @@ def _widen_undefined(values: Iterable[Value], estimate: Estimate | None) -> list
 def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
     """The result of an audit without any count of 1 to `threshold` - 1 people.
 
-    It hides small counts, then enough other counts for each small count to be possibly large, and
-    all numbers that are computed from hidden counts. A notice lists tables that are hidden because
-    the problem is too large. See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
+    It hides small counts, more counts until each small count could be large, and all numbers that
+    depend on hidden counts. A notice names tables that are hidden because the problem is too large.
+    See Hundepool et al., Statistical Disclosure Control (2012), ch. 4.
     """
     return Redaction(result, audit, threshold).publish()
 
@@ -61,8 +61,8 @@ def suppress(result: AuditResult, audit: Audit, threshold: int) -> AuditResult:
 class Redaction:
     """The rows of a result with their numbers, or without them.
 
-    `items` collects the items that the rows print, and `shown` says for each whether it may be
-    printed; None until that is decided. `reason` replaces a hidden number.
+    A first pass collects the printed `items`. Then `shown` says for each item whether it may be
+    printed; it is None before. `reason` replaces a hidden number.
     """
 
     def __init__(self, result: AuditResult, audit: Audit, threshold: int) -> None:
@@ -86,7 +86,7 @@ class Redaction:
         )
         # The number of expected events of a group shows its size.
         self.uses_events = result.provenance.minimum.events is not None
-        # A missing row would reveal how small its group is.
+        # With `exclude_below`, a row with hidden numbers would reveal how small its group is.
         self.lists_hidden = result.provenance.exclude_below is None
         self.reason = f"suppressed: fewer than {threshold} people, or would reveal such a cell"
         self.items: dict[PrintedItem, int] = {}
@@ -94,7 +94,7 @@ class Redaction:
         self.widest: dict[str, int | None] = {"tables": None, "numbers of scores": None}
 
     def publish(self) -> AuditResult:
-        """The result, row by row."""
+        """The redacted result."""
         self._redact()  # collects the items
         items = list(self.items)
         cells, bounds = self.cells, self.cells.bounds.values()
@@ -126,17 +126,17 @@ class Redaction:
                 self.widest["numbers of scores"] = min(widest, of_score.widest)
             for at, is_shown in zip(made, of_score.shown, strict=True):
                 shown[at] &= is_shown
-        # A corrected p-value is computed from all others, hidden ones as well.
+        # A corrected p-value depends on all p-values, including hidden p-values.
         self.support.hides_people = self.support.hides_values or not all(shown)
         self.shown = shown
         return self._redact()
 
     def published_subjects(self, *also: Subjects) -> frozenset[Subjects]:
-        """The subjects whose values are published; without a small cell, also counts of anybody."""
+        """The subjects whose values are published; if nothing is hidden, also counts of anybody."""
         return frozenset(also if self.support.hides_people else (*also, Subjects.ANYBODY))
 
     def may_print(self, counts: frozenset[int], width: int, pieces: Pieces = frozenset()) -> bool:
-        """Whether a number from these counts, crossing that many columns, may be printed."""
+        """Whether a number from these counts, in a table by `width` columns, may be printed."""
         return self._may_print_item(PrintedItem(counts, width, pieces))
 
     def _may_print_item(self, item: PrintedItem) -> bool:
@@ -144,7 +144,7 @@ class Redaction:
         return self.shown is None or not self.support.hides_people or self.shown[at]
 
     def may_print_value(self, values: Iterable[Value]) -> bool:
-        """Whether a number may be printed, if it is one of these values."""
+        """Whether a number that is one of these values may be printed."""
         item = self.support.item_of(tuple(values))
         return item is not None and self._may_print_item(item)
 
@@ -161,7 +161,7 @@ class Redaction:
         return redacted
 
     def redact_group(self, row: GroupRow) -> GroupRow:
-        """A group: people, share and each class separately, but nothing without the people."""
+        """A group: its people, share and each class separately, but nothing without the people."""
         cells = self.support.cells_of(row.by, row.of, row.stratum, row.group)
         width = len(row.by) + len(row.stratum)
         excluded = self.support.counts_of_excluded(row.by, [row.group])
@@ -169,7 +169,7 @@ class Redaction:
         everybody = self.support.cells_of(row.by, row.of, row.stratum, None)
         known = everybody & self.cells.group_cells(row.by).of_known
         share = self.may_print(self.cells.register_all([cells, known]), width)
-        # In a hidden group an empty class would reveal the class of all its people.
+        # In a hidden group, an empty class would reveal the class of all people of the group.
         counts = {
             name: count
             if self.may_print(
@@ -184,13 +184,13 @@ class Redaction:
         )
 
     def _redact_eligibility(self, row: R) -> R:
-        """A row without its eligibility if that would reveal few events."""
+        """A row, without its eligibility if this would reveal a small number of events."""
         if self.uses_events and self.support.is_small:
             return replace(row, standing=Eligibility.SUPPRESSED)
         return row
 
     def redact_rates(self) -> Iterator[RateRow]:
-        """The rates; hidden rates come last, because their order would reveal them."""
+        """The rates. Hidden rates come last, because their place among others would reveal them."""
         places = groupby(
             self.result.rates,
             key=lambda row: (
@@ -223,7 +223,7 @@ class Redaction:
         return self._redact_eligibility(self.redact_row(row, is_shown=is_shown, also=also))
 
     def _drop_borrowed_interval(self, estimate: Estimate, values: Iterable[Value]) -> Estimate:
-        """An estimate; without its interval if that is also computed from hidden groups."""
+        """An estimate, without its interval if the interval also depends on hidden groups."""
         whole = [value.widen() for value in values]
         if not estimate.borrows or self.may_print_value(whole):
             return estimate
@@ -232,7 +232,7 @@ class Redaction:
     def _redact_parts(
         self, parts: Iterable[ComparisonPart], values: Sequence[Value]
     ) -> tuple[ComparisonPart, ...]:
-        """The comparisons behind a value, each side with its interval or without."""
+        """The comparisons of a value, in which a side may have no interval."""
 
         def redact_side(side: Side | None) -> Side | None:
             return side and replace(
@@ -245,10 +245,10 @@ class Redaction:
         )
 
     def redact_comparison(self, row: ComparisonRow) -> ComparisonRow | None:
-        """A comparison; the groups that took part are shown if all of them may be.
+        """A comparison; the groups that took part are shown only if all of them may be shown.
 
-        None for a hidden comparison of one group: a hidden row would reveal that its group reaches
-        the minimum, and a missing row which group is the highest.
+        The result is None for a hidden comparison of one group, because a row without numbers would
+        reveal that the group reaches the minimum.
         """
         values = _widen_undefined(self.support.comparison_values(row), row.estimate)
         is_shown = self.may_print_value(values)
@@ -260,7 +260,7 @@ class Redaction:
         return self.redact_row(row, is_shown=is_shown, also=also)
 
     def redact_lattice(self, row: LatticeRow) -> LatticeRow:
-        """A subset with the worst value of each metric, if all its groups may be shown."""
+        """A row of the lattice: the worst value of each metric, if all its groups may be shown."""
         entries = []
         for entry in row.entries:
             values = _widen_undefined(self.support.entry_values(row, entry), entry.estimate)
@@ -287,13 +287,13 @@ class Redaction:
         )
 
     def _list_reversals(self, reversals: Iterable[Reversal]) -> list[Reversal]:
-        """The reversals, redacted: no hidden p-value decides their order or whom others repeat."""
+        """The redacted reversals, whose order and repetitions do not depend on hidden p-values."""
         subjects = self.published_subjects(Subjects.ROW)
         redacted = [redact(reversal, subjects) for reversal in reversals]
         return list_apart(redacted, self.result.provenance.inference.alpha)
 
     def redact_waiver(self, outcome: WaiverOutcome) -> WaiverOutcome:
-        """A waiver with its outcome; the reason why it was not needed depends on counts."""
+        """A waiver with its outcome; the reason may depend on counts and is then hidden."""
         is_printed = outcome.state is WaiverState.EXPIRED or not self.support.hides_people
         return redact(outcome, self.published_subjects(), why=outcome.why if is_printed else "")
 
@@ -307,7 +307,7 @@ class Redaction:
         return notice.subjects is Subjects.NOBODY or notice.subjects in self.published_subjects()
 
     def redact_finding(self, finding: Finding) -> Finding:
-        """A finding with its status; with its value if all groups behind it may be shown."""
+        """A finding with its status; with its value only if all its groups may be shown."""
         check, people = finding.check, finding.left_out
         is_shown = True
         if isinstance(check, Check):
@@ -358,13 +358,13 @@ class Redaction:
         if isinstance(check, Check) and part.group and part.standing is not None:
             cells = self.support.cells_of(check.by, check.of, part.stratum, part.group)
             if not cells.any():
-                return False  # its few people are in no cell
+                return False  # no cell has the few people of this group
         if not self.support.hides_people:
             return True
         if not isinstance(check, Check) or part.standing is Eligibility.FEW_EVENTS:
             return False
         if part.tells_people and not part.group and not part.stratum:
-            return False  # a share of people in strata that are not judged
+            return False  # the reason has a share of people in strata that are not judged
         if part.tells_people and not check.against:
             everybody = self.support.cells_of(check.by, check.of, part.stratum, None)
             return self.may_print(
@@ -376,7 +376,7 @@ class Redaction:
         return is_shown
 
     def redact_score(self, row: ScoreRow) -> ScoreRow:
-        """The scores of a group; extremes and median are shown if many people share the value."""
+        """The scores of a group; shows extremes and median only if many people have the value."""
         if not self._may_print_scores(row, with_steps=False):
             return redact(row, frozenset())
         histograms = self.scores[row.column].histograms
@@ -393,7 +393,7 @@ class Redaction:
         )
 
     def _may_print_scores(self, row: ScoreRow | Curve, *, with_steps: bool) -> bool:
-        """Whether numbers from the scores of a group may be printed, by its pieces."""
+        """Whether numbers from the scores of a group may be printed."""
         marks = self.cells.group_cells(row.by).within(row.group)
         score = self.scores[row.column]
         pieces = score.pieces_of(marks, with_steps=with_steps)
@@ -402,9 +402,9 @@ class Redaction:
         return self.may_print(score.counts_of(marks), len(row.by), pieces)
 
     def _few_above_a_cut(self) -> bool:
-        """Whether a number that depends on a cut of the score has few people behind a share.
+        """Whether a share that depends on a cut of the score counts few people.
 
-        They are the people in the numerator of the share, or outside of it.
+        They may be few in the numerator, outside of the numerator, or in the denominator.
         """
         behind = [
             (self.support.rate_values(row, row.group), [row.estimate]) for row in self.result.rates
@@ -434,7 +434,7 @@ class Redaction:
     def _redact(self) -> AuditResult:
         result, published_ledger = self.result, self._redact_ledger()
         findings = tuple(map(self.redact_finding, result.findings))
-        # A hash of all counts would allow readers to test guesses of the hidden counts.
+        # With a hash of all counts, readers could test guesses of hidden counts.
         subjects = self.published_subjects()
         provenance = replace(result.provenance, suppress_below=self.threshold)
         return redact(
@@ -480,8 +480,8 @@ class Redaction:
     def _redact_ledger(self) -> Ledger | PublishedLedger:
         """The ledger without small numbers; unchanged if there is nothing to hide.
 
-        The rows read are the rows counted and the rows lost: each hidden line of lost rows must be
-        able to hold as many as the threshold, or the rows read are hidden, too.
+        The number of rows read is the sum of the rows counted and the rows lost. So each hidden
+        line of lost rows must be possibly as large as the threshold, or the rows read are hidden.
         """
         ledger = self.ledger
         shows_counted = self.may_print(self.cells.register_all([self.cells.all_cells]), 0)
@@ -492,8 +492,8 @@ class Redaction:
             for index, counts in enumerate(lost)
             if any(is_small(count, self.threshold) for count in counts)
         }
-        # The smallest other lines are hidden until each hidden line could hold as many as the
-        # threshold, if the other hidden lines have one row each.
+        # Hide the smallest other lines until each hidden line could be as large as the threshold if
+        # the other hidden lines had one row each.
         shows_read = True
         while hidden and (
             len(hidden) < 2 or sum(lost[index][0] - 1 for index in hidden) < self.threshold - 1
@@ -528,7 +528,7 @@ class Redaction:
         )
 
     def _may_print_line(self, line: LedgerLine) -> bool:
-        """Whether a line on people set aside may be printed; for a key they are a set of cells."""
+        """Whether a line on people set aside may be printed."""
         columns = {attribute.name: attribute.column.value for attribute in self.spec.groupable}
         columns |= {outcome.name: outcome.column.value for outcome in self.spec.outcomes}
         keys = [
@@ -540,8 +540,8 @@ class Redaction:
             if missing.any() and self.cells.total(missing) == line.people:
                 return self.may_print(self.cells.register_all([missing]), 1)
         if keys and has_small(self.cells.people, self.threshold):
-            return False  # an unknown part of the people in these cells
-        # People who lack a number are not a set of cells, and neither are the other people.
+            return False  # the line counts only some of the people in these cells
+        # Cells do not show who lacks a number, so the line is compared with other such lines.
         return not any(
             is_small(other.rows, self.threshold) or is_small(other.people, self.threshold)
             for other in self.ledger.set_aside
@@ -549,7 +549,7 @@ class Redaction:
         )
 
     def _describe_suppression(self, findings: Sequence[Finding]) -> Iterator[Notice]:
-        """Notices on verdicts that depend on hidden numbers, and on tables hidden as a whole."""
+        """Notices on statuses that depend on hidden numbers, and on completely hidden tables."""
         hidden = sum(
             finding.estimate is not None and finding.estimate.suppressed for finding in findings
         )
@@ -560,7 +560,7 @@ class Redaction:
                 "its limits such a number is, and how sure that is",
                 Subjects.NOBODY,
             )
-        # People of unknown stratum are always hidden, so the notice does not depend on them.
+        # The notice does not depend on people of unknown stratum, because they are always hidden.
         settled = {Status.INCONCLUSIVE, Status.FAIL}
         checks_in_doubt = [row.check for row in findings if row.status not in settled]
         if any(self.support.hides_people or getattr(one, "strata", 1) for one in checks_in_doubt):
@@ -580,9 +580,9 @@ class Redaction:
 
 
 def _ignore_baseline(finding: Finding) -> Finding:
-    """A finding of hidden numbers without its baseline, because the effect reveals counts.
+    """A finding of hidden numbers without its baseline, because the comparison reveals counts.
 
-    A check that was over its limit before and is not now is open: a group may be gone.
+    A check that was over its limit before and is not now is open, because a group may be gone.
     """
     before, limit = finding.before, finding.check.fail
     if before is None:

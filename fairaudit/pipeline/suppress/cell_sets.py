@@ -1,4 +1,7 @@
-"""Suppression: each count as a set of cells; pieces of scores by cells; zeros are never hidden."""
+"""Suppression: the sets of cells that counts add up, and the pieces of scores in these cells.
+
+A cell is a combination of levels. Empty cells are never hidden.
+"""
 
 from __future__ import annotations
 
@@ -50,19 +53,19 @@ from fairaudit.spec import Spec
 
 
 class GroupCells(Frozen, dict=True):
-    """The groups of some columns: the number of the group of each cell, or -1 without a group."""
+    """The groups by some columns: the number of the group of each cell, or -1 without a group."""
 
     groups: tuple[Group, ...]
     of_cell: Ints
     known: Marks
 
     def within(self, group: Group) -> Marks:
-        """The cells of a group; empty if it does not occur."""
+        """Marks the cells of a group; no cell if the group does not occur."""
         number = self._numbers.get(frozenset(group), len(self.groups))
         return np.asarray(self.of_cell == number)
 
     def each(self, *, with_unknown: bool = False) -> list[Marks]:
-        """The cells of each known group, or of every group."""
+        """Marks of the cells of each known group; with `with_unknown`, of every group."""
         return [
             np.asarray(self.of_cell == number)
             for number, known in enumerate(self.known.tolist())
@@ -71,7 +74,7 @@ class GroupCells(Frozen, dict=True):
 
     @cached_property
     def of_known(self) -> Marks:
-        """The cells of all groups that are known."""
+        """Marks the cells of all known groups."""
         return np.isin(self.of_cell, np.flatnonzero(self.known))
 
     @cached_property
@@ -82,7 +85,7 @@ class GroupCells(Frozen, dict=True):
 class MetricCells(Frozen):
     """The sets of cells that a metric of a group counts, in the group and in everybody.
 
-    `small` marks the cells that `min_size` counts; it does not apply if `has_all_groups`.
+    `min_size` counts the people of the `small` cells. With `has_all_groups`, no group is too small.
     """
 
     own: tuple[Marks, ...]
@@ -92,7 +95,7 @@ class MetricCells(Frozen):
 
 
 class NumberedSets:
-    """Cells of `people`, and a number for each set of cells."""
+    """Cells with their `people`, and a number for each registered set of cells."""
 
     def __init__(self, people: Ints) -> None:
         self.people = people
@@ -100,7 +103,7 @@ class NumberedSets:
         self._numbers: dict[bytes, int] = {}
 
     def register_all(self, sets: Iterable[Marks]) -> frozenset[int]:
-        """The numbers of the sets of cells; the empty set has none, since zeros are published."""
+        """The numbers of sets of cells; empty sets have no number, because zeros are published."""
         numbers = set()
         for cells in filter(len, map(np.flatnonzero, sets)):
             key = cells.tobytes()
@@ -112,7 +115,7 @@ class NumberedSets:
 
 
 class CellSets(NumberedSets):
-    """The finest cells of a cube that have people, and a number for each set of cells."""
+    """The cells of a cube that have people, and a number for each registered set of cells."""
 
     def __init__(self, cube: Cube) -> None:
         occupied = cube.people > 0
@@ -131,7 +134,7 @@ class CellSets(NumberedSets):
         ]
 
     def bound(self, marks: Marks, most: int) -> None:
-        """Notes that readers know how many people these cells hold at most."""
+        """Notes that readers know that these cells have at most `most` people."""
         self.bounds[np.flatnonzero(marks).tobytes()] = np.flatnonzero(marks), most
 
     def register_each(self, marks: Marks) -> frozenset[int]:
@@ -160,22 +163,22 @@ class CellSets(NumberedSets):
         return self._group_cells[names]
 
     def taking_part(self, *groupings: Grouping) -> Marks:
-        """The cells that have a level in all columns of these groupings."""
+        """Marks the cells that have a level in all columns of these groupings."""
         marks = self.all_cells
         for names in groupings:
             marks = marks & (self.group_cells(names).of_cell >= 0)
         return marks
 
     def known_outcome(self, of: str) -> Marks:
-        """The cells whose outcome is known; all cells if it has no classes."""
+        """Marks the cells whose outcome is known; all cells if the outcome has no classes."""
         return self.all_cells if self.cube.outcome(of) is None else self.column(of) >= 0
 
     def applicable(self, of: str) -> Marks:
-        """The cells of people to whom an outcome applies."""
+        """Marks the cells of people to whom an outcome applies."""
         return self.all_cells if self.cube.outcome(of) is None else self.column(of) != OUTSIDE
 
     def missing(self, name: str) -> Marks:
-        """The cells whose level in a column is unknown, whether that is a group or not."""
+        """Marks the cells with an unknown level in a column, even if unknown is a group."""
         key, codes = self.cube.key(name), self.column(name)
         is_group = key.role in {Role.PROTECTED, Role.STRATUM}
         unknown_codes = [key.levels.index(UNKNOWN)] if is_group and UNKNOWN in key.levels else []
@@ -186,14 +189,14 @@ class CellSets(NumberedSets):
         return name in self._names
 
     def classes(self, of: str) -> list[Marks]:
-        """The known classes of an outcome; all cells if it has no classes."""
+        """Marks of the cells of each known class; all cells if the outcome has no classes."""
         if self.cube.outcome(of) is None:
             return [self.all_cells]
         codes = self.column(of)
         return [codes == code for code in np.unique(codes).tolist() if code >= 0]
 
     def of_class(self, of: str, name: str) -> Marks:
-        """The cells of one class of an outcome."""
+        """Marks the cells of one class of an outcome."""
         key = self.cube.outcome(of)
         if key is None or name not in key.levels:
             return ~self.all_cells
@@ -214,7 +217,7 @@ class CellSets(NumberedSets):
         return self.cube.weight is not None
 
     def sides(self, of: str, of_class: str | None) -> tuple[Marks, Marks]:
-        """The positive and the negative cells, among those with a known outcome."""
+        """Marks of the cells with a positive outcome, and of the cells with a negative outcome."""
         key = self.cube.outcome(of)
         if key is None:
             return ~self.all_cells, ~self.all_cells
@@ -248,7 +251,7 @@ class CellSets(NumberedSets):
         if isinstance(metric, Macro):
             names = dict.fromkeys([*self._levels(of), *self._levels("label")])
             return _join(self._cells_of_metric(metric.base, of, name) for name in names)
-        # Any set that a formula may count: people, labels, classes, and labels by classes.
+        # A formula may count people, labels, classes, and labels by classes.
         by_label = bool(metric.requirements & {Requirement.LABEL, Requirement.NUMERIC_LABEL})
         by_class = bool(metric.requirements & {Requirement.PREDICTION, Requirement.CLASSES})
         subtracts = isinstance(metric, TableMetric) and metric.subtracts_label
@@ -269,7 +272,7 @@ class CellSets(NumberedSets):
         return () if key is None else key.levels
 
     def _of_rate(self, rate: Rate, of: str, of_class: str | None) -> MetricCells:
-        """The numerator and the denominator; each cell alone if a sum contains it twice."""
+        """The sets of the numerator and the denominator; single counts if a sum has one twice."""
         cell = self._cells_of_rates(of, of_class)
         everybody = [name for name in (*rate.over, *rate.under) if name.startswith("all_")]
         sides = (rate.over, rate.under)
@@ -313,13 +316,13 @@ def _join(parts: Iterable[MetricCells]) -> MetricCells:
 
 
 class ScoreSource:
-    """A score of a result: its histograms, the `points` that cut it, its pieces in the cells.
+    """A score of a result: its histograms, the `points` that cut it, and its pieces in the cells.
 
-    The points are by `at`, by thresholds of predictions, and at the median; each belongs to the
-    part above. `cut` are the histograms of the people whom such numbers count, `by_label` whether
-    by label. `outcomes` have this score. `sides` mark the positive bins, for each outcome that is a
-    cut on the score. `steps` are the thresholds of its curves. The `pieces` of its histograms are
-    numbered over all scores, from `first` on.
+    The points are the thresholds `at`, the thresholds of predictions, and the median; each belongs
+    to the part above. `cut` are the histograms of the people whom numbers at a point count,
+    `by_label` if they do so by label. `outcomes` have this score. `sides` marks the positive bins
+    of each outcome that is a cut of the score. `steps` are the thresholds of curves. The `pieces`
+    of histograms are numbered over all scores, starting with `first`.
     """
 
     def __init__(
@@ -381,7 +384,7 @@ class ScoreSource:
         }
 
     def cuts_few(self) -> bool:
-        """Whether a group has few people between two points: a difference would reveal them."""
+        """Whether a group has few people between two points; a difference would reveal them."""
         for histogram in self.cut:
             people = histogram.people if self.by_label else histogram.people.sum(axis=1)
             piece = np.searchsorted(self.points, histogram.bins.low, side="right")
@@ -392,16 +395,17 @@ class ScoreSource:
         return False
 
     def number_pieces(self, *, with_steps: bool) -> Ints:
-        """The piece of the score of each bin: a value, or a tenth between two cuts.
+        """The number of the piece of the score that each bin is in.
 
-        A score of at most twenty values has a piece for each value.
+        A piece is a part of a tenth of the range between two points, or a single value of at most
+        twenty.
         """
         first = self.histograms[0]
         bins = first.bins
         tenths = calibration_bins(
             ScoreCounts(first.people, bins.low, bins.high, first.everybody)
         ).astype(np.int64)
-        if (tenths < 0).any():  # beyond [0, 1] the tenths are of the range
+        if (tenths < 0).any():  # some scores are not in [0, 1]: use tenths of their range
             reach = max(float(bins.high[-1] - bins.low[0]), math.ulp(1.0))
             tenths = np.minimum((bins.low - bins.low[0]) / reach * 10, 9).astype(np.int64)
         points = np.union1d(self.points, [*self.steps] if with_steps else [])
@@ -410,12 +414,12 @@ class ScoreSource:
 
     @cached_property
     def is_whole(self) -> bool:
-        """Whether the people who have the score reveal nothing about the people who lack it."""
+        """Whether the people with a score reveal nothing about the people without a score."""
         for histogram in self.histograms:
             scored = histogram.people[0].sum(axis=(0, 2))
             cells = self.cells.group_cells(histogram.by)
             everybody = [self.cells.total(cells.within(group)) for group in histogram.groups]
-            # Negative if rows are dropped because another column is missing.
+            # The difference is negative if rows are dropped because another column is missing.
             missing = np.abs(np.array(everybody, dtype=np.int64) - scored)
             counts = (scored, missing, self.cells.people)
             if missing.any() and any(has_small(count, self.threshold) for count in counts):
@@ -423,7 +427,7 @@ class ScoreSource:
         return True
 
     def counts_of(self, marks: Marks) -> frozenset[int]:
-        """The counts of a set of cells by label and by class, since a prediction may be a cut."""
+        """The numbers of a set of cells by label and by class; a prediction may be a cut."""
         cells = self.cells
         labels = cells.classes("label") if cells.has("label") else []
         classes = [marks for name in self.outcomes for marks in cells.classes(name)]
@@ -443,10 +447,10 @@ class ScoreSource:
 
 
 class ScorePieces(NumberedSets):
-    """Cells of people by the columns of a histogram, the label and the piece of the score.
+    """Cells by the columns of a histogram, the label and the piece of the score.
 
-    A number computed from the scores of a group may show how many people of each label are in each
-    piece, so all these counts support it.
+    A number computed from the scores of a group may show the number of people of each label in each
+    piece. So all these counts must be safe to print.
     """
 
     def __init__(self, cells: CellSets, source: ScoreSource, raw: RawHistogram) -> None:
@@ -460,7 +464,7 @@ class ScorePieces(NumberedSets):
             name: np.bincount(pieces, side, minlength=1) > 0 for name, side in source.sides.items()
         }
         names = [name for name in side_of_piece if cells.has(name)]
-        # The pieces of a curve are parts of the other pieces: both are in one system.
+        # The pieces of a curve are parts of the other pieces, so one system has both.
         rows = np.column_stack([*codes, labels, pieces[raw.bins], coarse[raw.bins]])
         rows, index = distinct_rows(rows[stays])
         super().__init__(add_up(raw.people[stays], index, len(rows)))
@@ -483,23 +487,23 @@ class ScorePieces(NumberedSets):
         self._registered: dict[tuple[bytes, bool], frozenset[int] | None] = {}
 
     def _image(self, marks: Marks) -> Marks | None:
-        """The rows of a set of cells; None if these columns do not determine the set."""
+        """Marks the rows of a set of cells; None if these columns do not determine the set."""
         inside = np.bincount(self._of_cells, marks, minlength=len(self._sizes))
         if ((inside > 0) & (inside < self._sizes)).any():
             return None
         return np.asarray(inside[self._of_pieces] > 0)
 
     def register_whole(self, cells: Ints) -> frozenset[int]:
-        """The number of the count of a set of cells; empty if the columns do not determine it."""
+        """The number of a set of cells here; empty if these columns do not determine the set."""
         marks = np.zeros(len(self._of_cells), dtype=np.bool_)
         marks[cells] = True
         image = self._image(marks)
         return frozenset() if image is None else self.register_all([image])
 
     def register_parts(self, marks: Marks, *, with_steps: bool) -> frozenset[int] | None:
-        """The numbers of the counts of a set of cells by label and piece of the score.
+        """The numbers of the parts of a set of cells by label and piece of the score.
 
-        None if these columns do not determine the set.
+        The result is None if these columns do not determine the set.
         """
         key = marks.tobytes(), with_steps
         if key not in self._registered:

@@ -1,4 +1,4 @@
-"""Suppression: the counts that support each row of a report, and that it would reveal."""
+"""Suppression: the counts that each row of a report is computed from, and could reveal."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ _OF_NUMBERS = {Requirement.NUMBER, Requirement.NUMERIC_LABEL, Requirement.NUMERI
 
 
 class Value(Frozen):
-    """A number of a report: its metrics, its table, and the groups it is computed from.
+    """A number of a report: its metrics, its table, and the groups that it is computed from.
 
-    `groups` are the groups it compares, None for all that take part; `stratum=None` means all
-    strata. `wide`: it is computed from all people of the table, even of groups that do not take
-    part; `everybody`: from the totals of the stratum. `pairs`: each group is compared with
-    a group that the spec names. `cut`: it depends on a cut of the score.
+    `groups` are the compared groups, None for all groups that take part; `stratum=None` means all
+    strata. `wide` is set if it depends on all people of the table, even of groups that do not take
+    part, `everybody` if it depends on the totals of the stratum, and `pairs` if each group is
+    compared with a group that the spec names. `cut` is set if it depends on a cut of the score.
     """
 
     metrics: tuple[Number, ...]
@@ -62,20 +62,20 @@ class Value(Frozen):
 
     @property
     def needs(self) -> frozenset[Requirement]:
-        """The requirements of its metrics."""
+        """The requirements of all its metrics together."""
         return frozenset().union(*map(list_requirements, self.metrics))
 
     def widen(self) -> Value:
-        """The same number computed from everybody in the table."""
+        """The value with all people of the table instead of some groups."""
         return replace(self, groups=None, wide=True)
 
 
 class Support:
-    """Finds the counts that support the rows of one result, as the numbers of sets of cells.
+    """Finds the counts that the rows of a result depend on, as the numbers of sets of cells.
 
-    A group below `min_size` supports no comparison: a reader who sees the comparison knows that the
-    group has fewer people, a bound that the proof must respect. A group that the bound alone would
-    show to be small supports the comparisons, so they are hidden.
+    A comparison does not depend on a group below `min_size`. But readers of the comparison know
+    that the group has fewer people, a bound that the proof must respect. If the bound alone shows
+    that a group is small, the comparison counts as dependent on it, and is hidden.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Support:
         self.few_above_a_cut = False
         self.hides_people = True
         self._items: dict[tuple[Value, ...], PrintedItem | None] = {}
-        # If the number of some people is unknown, sums and counts are of different people.
+        # If some people lack a number, sums and counts are about different people.
         self.incomplete = {
             of
             for of, lacking in cells.lacking
@@ -102,9 +102,9 @@ class Support:
         self.hides_values = self.is_small or bool(self.incomplete)
 
     def item_of(self, values: tuple[Value, ...]) -> PrintedItem | None:
-        """The item that a number prints, if it is one of these values; None if it is hidden.
+        """The printed item of a number that is one of these values; None if it is hidden.
 
-        Rows of a table that depend on all of its groups share an item, so items are cached.
+        Items are cached, because rows that depend on all groups of a table have the same item.
         """
         if values not in self._items:
             item = None
@@ -120,10 +120,10 @@ class Support:
         return self._items[values]
 
     def is_printable(self, value: Value) -> bool:
-        """Whether a value may be printed if its counts may.
+        """Whether a value may be printed if its counts may be printed.
 
-        It may not if it reveals something else: sums over fewer people than the counts, or counts
-        by a cut on the score, by the controls of a fit or by two outcomes.
+        It may not be printed if it reveals other numbers: sums over fewer people than the counts,
+        or counts by a cut of the score, by the controls of a fit or by two outcomes.
         """
         outcomes = {value.of, value.against}
         if value.needs & (_OF_SCORE | _OF_NUMBERS) and outcomes & self.incomplete:
@@ -137,18 +137,18 @@ class Support:
         return bool(value.metrics) or not self.is_small
 
     def counts_of_value(self, value: Value) -> frozenset[int]:
-        """The counts that support a value."""
+        """The counts that a value depends on."""
         sets = [*self._sets_of_value(value)]
         counts = self.counts_of_excluded(value.by, value.groups) | self.cells.register_all(sets)
         if self.cells.is_weighted or value.needs & _OF_NUMBERS:
-            # Readers who know the weights or numbers of the people have another equation.
+            # Readers who know the weights or numbers of single people have one more equation.
             counts |= self.cells.register_each(reduce(or_, sets, ~self.cells.all_cells))
         for score in self._scores_of(value):
             counts |= frozenset().union(*map(score.counts_of, sets))
         return counts
 
     def pieces_of_value(self, value: Value) -> Pieces | None:
-        """The pieces of scores that support a value; None if they are unknown."""
+        """The pieces of scores that a value depends on; None if they are unknown."""
         found: Pieces = frozenset()
         for score in self._scores_of(value):
             of_sets = [*map(score.pieces_of, self._sets_of_value(value))]
@@ -158,7 +158,7 @@ class Support:
         return found
 
     def _scores_of(self, value: Value, *, also_cut: bool = False) -> list[ScoreSource]:
-        """The scores that a value is computed from, or is cut by."""
+        """The scores that a value is computed from; with `also_cut`, also scores that cut it."""
         if not (value.needs & _OF_SCORE or (also_cut and value.cut)):
             return []
         outcomes = {value.of, value.against}
@@ -190,26 +190,26 @@ class Support:
                 is_too_small = (
                     not (value.wide or value.groups is not None or regions.has_all_groups)
                     and self.cells.total(taking_part) <= self.most
-                    # One of its cells may hold as many as the threshold, the others one person.
+                    # One of its cells may have `threshold` people if the others have one person.
                     and np.count_nonzero(taking_part) + self.threshold - 1 <= self.most
                 )
                 if is_too_small:
                     self.cells.bound(taking_part, self.most)
                 else:
-                    # A hidden group has no published counts, not even that it has no positive.
+                    # If a group is hidden, no count of it is printed, not even a 0.
                     yield from (cells & region for region in (cells, *regions.own))
             totals = regions.everybody
             if value.everybody or value.wide:
-                # The difference to the known groups would show how many have an unknown group.
+                # The difference from the known groups would show the people of unknown group.
                 totals = (*totals, *regions.own, known, *(region & known for region in regions.own))
             yield from (there & region for region in totals)
 
     def counts_of_excluded(
         self, by: Grouping, groups: Iterable[Group] | None = None
     ) -> frozenset[int]:
-        """The counts that decide which of these groups are excluded (None: all groups).
+        """The counts that decide which of these groups (None: of all groups) are excluded.
 
-        They are the people of the groups in all strata, and the people of whom these are a share.
+        They are the people of each group in all strata, and the people that its share refers to.
         """
         if self.excluding is None:
             return frozenset()
@@ -220,14 +220,14 @@ class Support:
         return self.cells.register_all([everybody, *members])
 
     def cells_of(self, by: Grouping, of: str, stratum: Group, group: Group | None) -> Marks:
-        """The cells that an outcome counts, of a group in a stratum or of all people there."""
+        """Marks the cells that an outcome counts in a stratum, of a group or of all people."""
         given = tuple(name for name, _ in stratum)
         marks = self.cells.taking_part(by) & self.cells.group_cells(given).within(stratum)
         marks &= self.cells.applicable(of)
         return marks if group is None else marks & self.cells.group_cells(by).within(group)
 
     def rate_values(self, row: RateRow, group: Group) -> list[Value]:
-        """The rate of one group; for an average, over all strata that the spec may mean."""
+        """The values that the rate of a group may be, by request; an average is over all strata."""
         values = []
         of_class = row.parameters.get("class")
         for shown in self.shown:
@@ -258,7 +258,7 @@ class Support:
         return list(dict.fromkeys(values))
 
     def is_named(self, reference: Group, by: Grouping) -> bool:
-        """Whether the spec names this group as a reference; others are chosen by their size."""
+        """Whether the spec names this group as a reference, so that it is not chosen by size."""
         return any(
             one is not None and {*one.group} == {*reference}
             for request in self.shown
@@ -277,7 +277,7 @@ class Support:
             if value.wide:
                 values.append(replace(value, stratum=None))
                 continue
-            # A pair is computed from its two groups alone.
+            # The comparison of a pair depends only on its two groups.
             is_pair = value.pairs and row.group is not None
             groups = (row.first, row.second) if is_pair else None
             stratum = None if row.averaged else row.stratum
@@ -285,7 +285,7 @@ class Support:
         return values
 
     def entry_values(self, row: LatticeRow, entry: LatticeEntry) -> list[Value]:
-        """The values of a lattice entry, which does not store its parameters, by request."""
+        """The values that a lattice entry may be, by request; it does not store its parameters."""
         return [
             _value_under(request, row.by, ())
             for request in self.shown
@@ -294,7 +294,7 @@ class Support:
         ]
 
     def appearance_values(self, appearance: Appearance) -> list[Value]:
-        """The rates of a group where a gap first appears, and of the groups that contain it."""
+        """The rates of a group where a gap first appears, and of its parents."""
         rate = find_metric(appearance.metric)
         assert isinstance(rate, GroupMetric)
         return [
@@ -318,10 +318,10 @@ class Support:
         return Value(_numbers(find_metric(name)), of, by)
 
     def counts_of_reversal(self, reversal: Reversal) -> frozenset[int]:
-        """The counts of the rates of a pair, in all strata together and in each.
+        """The counts of the rates of a pair, in all strata together and in each stratum.
 
-        Given several columns, the counts given fewer of them, too: a reversal is not listed if
-        fewer columns show it as strongly.
+        Whether a reversal is listed also depends on strata by fewer of its conditioning columns, so
+        their counts are added.
         """
         by = (reversal.attribute,)
         groups = tuple(((reversal.attribute, level),) for level in reversal.pair)
@@ -343,11 +343,11 @@ def _value_under(asked: Check | MetricRequest, by: Grouping, given: Grouping) ->
     numbers = _numbers(metric)
     is_cut = terms.at is not None or _cuts_score(numbers) or against is not None
     own, requested = None, terms.reference and terms.reference.policy
-    # It is wide if it is computed from more than the rates of its groups.
+    # A value is wide if it depends on more than the rates of its groups.
     is_wide = terms.average is not None or metric.conditional
     if isinstance(metric, Disparity):
         own = metric.reference
-        # Counts by the controls of a fit, like counts by two outcomes, are finer than the groups.
+        # Counts by the controls of a fit, and by two outcomes, are finer than the groups.
         is_cut |= metric.fitted
         is_wide |= bool(metric.averages)
         is_wide |= any(rate.conditional or gap.contrast is not None for rate, gap in metric.parts)
@@ -359,7 +359,7 @@ def _value_under(asked: Check | MetricRequest, by: Grouping, given: Grouping) ->
         given=given,
         wide=is_wide or ReferencePolicy.EVERYBODY in policies,
         everybody=bool(policies & POOLED_REFERENCES),
-        # Which group is the largest depends on all groups, as which is the highest does.
+        # All groups together decide which group is the largest or the highest.
         pairs=policies <= {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL},
         of_class=terms.of_class,
         against=against,

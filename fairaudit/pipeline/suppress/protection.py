@@ -1,13 +1,13 @@
-"""Suppression: which counts are hidden, proven by linear programs; empty cells count as known.
+"""Suppression: the choice of counts to hide, with a proof by linear programs.
 
-A report prints integers, each the number of people in a set of the finest cells. An attacker then
-knows a system of equations over whole numbers, and which cells are empty: where zeros are printed,
-what is hidden is at least 1. A small cell is protected if another table with the same printed
-counts, and people in the same cells, has at least the threshold in it; linear programming finds
-such a table, which is the proof. All tables here are of the people beyond the first of each cell,
-so no entry is below 0. Without such a table, the dual solution names the printed counts
-that determine the cell, and the smallest of them is hidden as well (Fischetti & Salazar 2001;
-Hundepool et al. 2012 §4).
+A report prints whole numbers. Each is the number of people in a set of cells, which are the finest
+combinations of levels. So an attacker knows a system of equations. The attacker also knows the
+empty cells, because zeros are printed, so a hidden cell has at least 1 person. A small cell is
+protected if another table has the same printed counts and the same empty cells, but at least
+`threshold` people in this cell. Linear programming finds such a table, and the table is the proof.
+All tables here count the people after the first person of each cell, so no entry is below 0. If
+there is no such table, the dual solution names the printed counts that determine the cell, and the
+smallest of them is hidden as well (Fischetti & Salazar 2001; Hundepool et al. 2012 §4).
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from fairaudit.base.arrays import Floats, Ints, Marks, is_small
 from fairaudit.base.frozen import Frozen
 
 MOST_ENTRIES = 100_000
-"""The most entries that the equations of a report have; beyond, its widest tables are hidden."""
+"""If the equations of a report have more entries than this, its widest tables are hidden."""
 
 MOST_WORK = 4_000_000
-"""The most entries read over all linear programs before the widest tables are hidden."""
+"""If all linear programs together read more entries than this, the widest tables are hidden."""
 
 MOST_TO_RESTORE = 1_500
-"""In larger systems no hidden count is looked for that could be shown again."""
+"""In larger systems, there is no search for hidden counts that could be shown again."""
 
 _NEAR = 1e-7
 _DETERMINED = 1e-6
 _AT_ONCE = 40
-"""For each 40 open cells one count is hidden at once, before single cells are examined."""
+"""One count is hidden at once for every 40 open cells, before single cells are examined."""
 
 _NODES = 2_000
 
 Pieces: TypeAlias = frozenset[tuple[int, int]]
-"""Counts by pieces of scores: the place of their `ScorePieces`, and their number there."""
+"""Counts by pieces of scores: the number of the `ScorePieces`, and the number of the set in it."""
 
 Matrix: TypeAlias = Any
 """A sparse matrix of scipy, which ships no types."""
 
 
 class PrintedItem(Frozen):
-    """An item that a report prints: its counts, and how many columns it crosses."""
+    """An item that a report prints: the counts it depends on, and the columns of its table."""
 
     counts: frozenset[int]
     width: int
@@ -54,9 +54,10 @@ class PrintedItem(Frozen):
 
 
 class Protection(Frozen):
-    """Which items may be printed; `widest` is the largest number of columns that a table crosses.
+    """Whether each item may be printed (`shown`).
 
-    `widest=None`: no table had to be hidden because the problem is too large.
+    Tables by more than `widest` columns are hidden because the problem is too large; None: no
+    table.
     """
 
     shown: tuple[bool, ...]
@@ -71,11 +72,11 @@ def protect(
     known: frozenset[int] | None = None,
     bounds: Iterable[tuple[Ints, int]] = (),
 ) -> Protection:
-    """Which items may be printed, so that every cell of fewer than `threshold` people is protected.
+    """The items that may be printed if each cell of fewer than `threshold` people is protected.
 
-    `people` [C] are the finest cells, `sets` the cells that each count adds up. `known` are counts
-    that are printed in any case; if given, cells may also be empty. `bounds` are sets of cells with
-    the most people that readers know them to hold.
+    `people` [C] are the people of the finest cells, and `sets` are the cells that each count adds
+    up. `known` are counts that are printed in any case; if they are given, cells may also be empty.
+    `bounds` are sets of cells with the maximum number of people that readers know of.
     """
     values = [int(people[cells].sum()) for cells in sets]
     protector = _Protector(people, sets, values, items, threshold, known, [*bounds])
@@ -90,10 +91,10 @@ def protect(
 
 
 class _System(Frozen, eq=False):
-    """The printed counts as equations: cells that no equation distinguishes are one unknown.
+    """The printed counts as equations; cells that no equation distinguishes are one unknown.
 
-    `matrix` is [counts, unknowns], `sums` its right side, the people beyond the first of each cell,
-    `of_cell` the unknown of each cell. `bounded` is [bounds, unknowns], `most` its right side.
+    `matrix` is [counts, unknowns], and `sums` its right side: people after the first of each cell.
+    `of_cell` is the unknown of each cell. `bounded` is [bounds, unknowns], `most` its right side.
     """
 
     counts: tuple[int, ...]
@@ -109,10 +110,10 @@ class _System(Frozen, eq=False):
 
 
 class _Protector:
-    """The counts hidden so far, and the small cells that are proven to be safe.
+    """The hidden counts, and the cells that are proven to be safe.
 
-    `rows` are the sets of cells as a matrix, [counts, cells].
-    A safe cell stays safe, because hiding more counts allows more tables.
+    `rows` are the sets of cells as a matrix, [counts, cells]. A safe cell stays safe, because
+    hiding more counts allows more tables.
     """
 
     def __init__(
@@ -141,25 +142,25 @@ class _Protector:
         self.work = 0
 
     def shows(self, item: PrintedItem) -> bool:
-        """Whether an item is printed, given the counts that are hidden now."""
+        """Whether an item is printed with the counts that are hidden now."""
         narrow = self.widest is None or item.width <= self.widest
         return narrow and not (item.counts & self.hidden)
 
     def hide_more(self) -> bool:
-        """Proves cells safe until one is not, and hides a count for it; False once all are safe."""
+        """Proves that cells are safe, or hides a count for an open cell; False if all are safe."""
         printed = self._printed()
         if self.safe.all() or not any(map(self.shows, self.items)):
             return False
         entries = sum(len(self.sets[number]) for number in printed)
         if self.work > MOST_WORK or entries > MOST_ENTRIES:
-            # The widest tables are hidden, every item of them.
+            # Hide all items of the widest tables.
             self.widest = max(item.width for item in self.items if self.shows(item)) - 1
             self.work = 0
             return self.widest >= 0
         system = self._build_system(printed)
         totals = np.zeros(system.unknowns, dtype=np.int64)
         np.add.at(totals, system.of_cell, self.beyond)
-        # No row distinguishes the cells of an unknown: each may hold all its people.
+        # No equation distinguishes the cells of an unknown, so each cell may have all its people.
         self._prove(system, totals)
         while not self.safe.all():
             before = int(self.safe.sum())
@@ -174,12 +175,12 @@ class _Protector:
             if counts:
                 self.hidden |= counts
                 return True
-            if counts is not None:  # only counts that are printed in any case reveal it
+            if counts is not None:  # only counts that are printed in any case reveal the cell
                 self.safe |= system.of_cell == unknown
         return False
 
     def show_determined(self) -> None:
-        """Shows the hidden counts that the printed ones determine: hiding them has no effect."""
+        """Shows hidden counts that printed counts determine, because hiding them has no effect."""
         printed = self._printed()
         also = sorted({count for item in self.items for count in item.counts} - {*printed})
         if not printed or not also or len(printed) > MOST_TO_RESTORE:
@@ -191,7 +192,7 @@ class _Protector:
         sets = np.zeros((system.unknowns, len(also)))
         for column, count in enumerate(also):
             np.add.at(sets[:, column], system.of_cell[self.sets[count]], 1)
-        # No equation determines a set that holds a part of an unknown.
+        # No equation determines a set that contains only a part of an unknown.
         split = ((sets > 0) & (sets < sizes[:, None])).any(axis=0)
         marks = (sets > 0).astype(np.float64)
         squares = (system.matrix @ system.matrix.T).toarray()
@@ -204,7 +205,7 @@ class _Protector:
         }
         known = determined | {*printed}
         self.hidden -= determined
-        # A count that is neither printed nor determined would reveal something new.
+        # Hide all other counts, because they could reveal something new.
         self.hidden |= {count for item in self.items for count in item.counts - known}
 
     def _printed(self) -> list[int]:
@@ -226,25 +227,25 @@ class _Protector:
                 numbers[signature] = len(first)
                 first.append(cell)
             of_cell[cell] = numbers[signature]
-        # Cells that no count contains may hold any number of people.
+        # Cells that no count contains may have any number of people.
         self.safe |= np.diff(whole.indptr) == 0
         rows, sums = whole[:, first].tocsr(), of_printed @ self.beyond
         size = len(printed)
         return _System(tuple(printed), rows[:size], sums, of_cell, rows[size:], self.most)
 
     def _prove(self, system: _System, table: Ints) -> None:
-        """Marks the cells that hold enough people in a table with the same printed counts."""
+        """Marks cells as safe that have enough people in a table with the same printed counts."""
         self.safe |= table[system.of_cell] >= self.enough
 
     def _as_whole_numbers(self, system: _System, solution: Floats) -> Ints | None:
-        """A solution in whole numbers; None unless it solves the system exactly."""
+        """A solution rounded to whole numbers; None if it does not solve the system exactly."""
         table = np.rint(solution).astype(np.int64)
         fits = (table >= 0).all() and (system.matrix @ table == system.sums).all()
         fits = fits and (system.bounded @ table <= system.most).all()
         return table if fits else None
 
     def _prove_together(self, system: _System) -> set[int]:
-        """Looks for a table with enough people in as many open cells as possible.
+        """Searches a table in which as many open cells as possible have enough people.
 
         If many cells stay open, it returns counts to hide for some of them.
         """
@@ -252,7 +253,8 @@ class _Protector:
 
         open_unknowns = np.unique(system.of_cell[~self.safe])
         size = len(open_unknowns)
-        # Each open unknown x has a z of at most x and of what is enough; their sum is maximised.
+        # Each open unknown x has a variable z of at most x and at most `enough`. The program
+        # maximises the sum of all z.
         pick = identity(system.unknowns, format="csr")[open_unknowns]
         equal = hstack([system.matrix, csc_matrix((len(system.sums), size))], format="csc")
         empty = csc_matrix((len(system.most), size))
@@ -266,7 +268,7 @@ class _Protector:
         short = int((solution.x[system.unknowns :] < self.enough - _NEAR).sum())
         table = self._as_whole_numbers(system, solution.x[: system.unknowns])
         if table is None and not short:
-            # All cells are large enough in fractions; often a table of whole numbers exists, too.
+            # All cells are large enough in fractions. Often there is a table of whole numbers, too.
             table = self._find_whole_table(system, open_unknowns)
         if table is not None:
             self._prove(system, table)
@@ -274,7 +276,7 @@ class _Protector:
         return self._choose_smallest([system.counts[row] for row in binding], short // _AT_ONCE)
 
     def _refute(self, system: _System, unknown: int) -> set[int] | None:
-        """The counts to hide for an unknown; None if a table proves it safe."""
+        """The counts to hide for an unknown; None if a table proves that the unknown is safe."""
         cost = np.zeros(system.unknowns)
         cost[unknown] = -1
         most: list[tuple[int, int | None]] = [(0, None)] * system.unknowns
@@ -295,16 +297,16 @@ class _Protector:
         return self._choose_smallest([system.counts[row] for row in touching], 1)
 
     def _choose_smallest(self, counts: Sequence[int], most: int) -> set[int]:
-        """The smallest of some counts, which reveal least, including all that tie with the last.
+        """The `most` smallest counts, which reveal least, and all counts equal to the last of them.
 
-        If the order decided between ties, a reader who knows the method would learn from it.
+        If the order decided between equal counts, readers who know the method could learn from it.
         """
         counts = [count for count in counts if count not in self.known]
         ends = sorted(self.values[count] for count in counts)[:most][-1:]
         return {count for count in counts if ends and self.values[count] <= ends[0]}
 
     def _find_whole_table(self, system: _System, unknowns: int | Ints) -> Ints | None:
-        """A table of whole numbers with enough people in each of these unknowns."""
+        """A table of whole numbers with enough people in these unknowns; None if none is found."""
         from scipy.optimize import Bounds, LinearConstraint, milp
 
         self.work += int(system.matrix.nnz)
@@ -352,10 +354,10 @@ def _matrix(sets: Sequence[Ints], size: int) -> Matrix:
 
 @contextmanager
 def _mute_stdout() -> Iterator[None]:
-    """Discards the output of HiGHS, which would end up in the report on standard output."""
+    """Discards the output of the solver HiGHS, which would be mixed with a report on stdout."""
     try:
         stdout = os.dup(1)
-    except OSError:  # closed already
+    except OSError:  # stdout is already closed
         yield
         return
     sink = os.open(os.devnull, os.O_WRONLY)

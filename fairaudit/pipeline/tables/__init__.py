@@ -1,4 +1,4 @@
-"""The rows of a result: tables, searches and notices (entry point)."""
+"""The `AuditResult` of an audit: its rows, notices, provenance and column readings."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ _EXAMPLES = 5
 
 
 def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
-    """The result: its findings, the rows that the metrics of the spec ask for, and notices.
+    """The result: its findings, the rows of all metrics of the spec, and notices.
 
-    Every two models of the spec are compared. If all subsets together have too many groups, the
-    lattice has only the groupings that an entry asks for.
+    Every two models of the spec are compared. The lattice (the worst values by each subset of
+    attributes) has only the groupings of the spec if all subsets together have too many groups.
     """
     task, counts, spec = audit.task, audit.counts, audit.spec
     cubes, tables, requests = audit.cubes, audit.tables, spec.requests
@@ -65,7 +65,7 @@ def tabulate(audit: Audit, findings: tuple[Finding, ...]) -> AuditResult:
     scan, reversals, earlier = spec.simpson, audit.reversals, task.baseline
     scanned = None
     if scan is not None:
-        # A published report does not show which columns have no pair to compare.
+        # A published report must not show which columns have no pair to compare.
         scope = scan.scope if spec.suppress_below else reversals.narrow(scan.scope)
         scanned = Scanned(scan.of, scope, reversals.pairs)
     return AuditResult(
@@ -120,11 +120,11 @@ _SETTINGS = (
     "title", "context", "minimum", "exclude_below", "inference", "flags", "profiles", "settings",
 )  # fmt: skip
 _TEXTS = ("filter", "count", "weight", "cluster", "sample_strata")
-"""Settings that a result repeats under the same name, and texts without their places."""
+"""Settings that the result repeats under the same name; texts are repeated without places."""
 
 
 def _describe_provenance(audit: Audit) -> Provenance:
-    """All that a reader needs to run the audit again."""
+    """The data, settings and versions that a reader needs to run the audit again."""
     spec, counts, cube, draws = audit.spec, audit.counts, audit.cubes.cube, audit.task.draws
     same: dict[str, Any] = {name: getattr(spec, name) for name in (*_SETTINGS, *_TEXTS)}
     same |= {name: value_of(same[name]) for name in _TEXTS}
@@ -169,12 +169,12 @@ def _describe_provenance(audit: Audit) -> Provenance:
 
 
 def _read_columns(counts: Counts, plan: Plan) -> Iterator[ColumnReading]:
-    """The content of each column whose texts or intervals a plan asks for, over all rows.
+    """The content of each column of a plan, over all rows.
 
-    Clusters are left out, because they may identify people.
+    It shows no names of clusters, because they may identify people.
     """
     column_of: dict[str, RawKey] = {}
-    # Texts say more than intervals of the same column.
+    # If a column has texts and intervals, its texts are described.
     for key in sorted(plan.keys, key=lambda key: key.edges is not None):
         if all(key.column != one.name for one in plan.derived):
             find = counts.text_key if key.edges is None else counts.cut_key
@@ -207,7 +207,7 @@ def _read_columns(counts: Counts, plan: Plan) -> Iterator[ColumnReading]:
 
 
 def _definitions(requests: Sequence[MetricRequest]) -> Iterator[Definition]:
-    """The definitions of the metrics behind the rows, each once."""
+    """The definition of each metric that the rows show."""
     seen: set[str] = set()
     for request in requests:
         metric = request.metric

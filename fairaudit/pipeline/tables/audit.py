@@ -1,6 +1,7 @@
-"""`Audit`: a task with its counts, cubes and cached `Tables`; refuses unknown levels, huge tables.
+"""`Audit`: a task with its counts, cubes and cached `Tables`; errors for too large reports.
 
-Each additional attribute doubles the groupings and multiplies the groups.
+A cube is the table of all counts. Reports grow fast, because each additional attribute doubles the
+number of groupings and multiplies the number of groups.
 """
 
 from __future__ import annotations
@@ -64,14 +65,14 @@ if TYPE_CHECKING:
     from fairaudit.counting.sources.posterior_files import Draws
 
 MOST_ROWS = 500_000
-"""The largest number of groups that all entries list together: about a minute, and 1 GB."""
+"""Maximum number of groups that all entries list together: it takes about a minute, and 1 GB."""
 
 MOST_UNASKED = 50_000
-"""The largest number of groups to evaluate in subsets that the spec does not ask for."""
+"""Maximum number of groups to evaluate in subsets that the spec does not name."""
 
 
 def _refuse_explosion(cube: Cube, spec: Spec) -> None:
-    """Raises `SpecError` if a spec asks for too many groups, or for too large tables of them."""
+    """Raises `SpecError` if a spec needs too many groups, or tables with too many counts."""
     groupings = [
         tuple(dict.fromkeys((*by, *given)))
         for request in spec.requests for by in request.by for given in request.given
@@ -109,7 +110,7 @@ def _refuse_explosion(cube: Cube, spec: Spec) -> None:
 
 
 def has_room_for_lattice(cube: Cube, shown: Iterable[MetricRequest]) -> bool:
-    """Whether all subsets can be evaluated, including those that the spec does not ask for."""
+    """Whether all subsets of attributes can be evaluated, not only those that the spec names."""
     entries = [request for request in shown if request.given == ((),)]
     requested = {by for entry in entries for by in entry.by}
     if len(cube.protected) > MOST_ATTRIBUTES:
@@ -125,19 +126,19 @@ _TablePlace: TypeAlias = tuple[Grouping, Grouping, str, str | None]
 
 
 def _exceed(cube: Cube, groupings: list[Grouping], most: int) -> bool:
-    """Whether these groupings have more than `most` groups; first by an upper bound."""
+    """Whether these groupings have more than `most` groups together."""
     if sum(_most_groups(cube, by) for by in groupings) <= most:
         return False
     groups = _group_counter(cube)
-    # The largest groupings first: they soon exceed the number.
+    # The largest groupings come first, because they exceed the number soon.
     largest = sorted(groupings, key=len, reverse=True)
     return any(total > most for total in accumulate(groups(by) for by in largest))
 
 
 def _exceed_counts(cube: Cube, tables: Iterable[_TablePlace]) -> bool:
-    """Whether these tables have more than `MOST_COUNTS` counts; first by an upper bound.
+    """Whether these tables have more than `MOST_COUNTS` counts together.
 
-    A table has a count for each group in each stratum, label and class, zeros included.
+    A table has a count for each group in each stratum, label and class, including zeros.
     """
     slots = {key.name: len(key.levels) + 1 for key in cube.keys}
     known = [
@@ -158,7 +159,6 @@ def _most_groups(cube: Cube, by: Grouping) -> int:
 
 
 def _group_counter(cube: Cube) -> Callable[[Grouping], int]:
-    """A function that counts the groups of some columns."""
 
     @cache
     def count(by: Grouping) -> int:
@@ -168,7 +168,7 @@ def _group_counter(cube: Cube) -> Callable[[Grouping], int]:
 
 
 def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
-    """Raises `SpecError` for all classes and strata of entries that do not occur in the data."""
+    """Raises `SpecError` with all classes and strata in the spec that do not occur in the data."""
     shown = tuple(shown)
     faults = [
         text.fault(f"no stratum {quoted(text.value)} of {given}{hint}")
@@ -191,7 +191,7 @@ def _refuse_unknown(shown: Iterable[MetricRequest], cube: Cube) -> None:
 
 
 def _weighted_strata(request: MetricRequest, cube: Cube) -> Iterator[tuple[str, list[str]]]:
-    """The strata columns of a weighted average as text, and the names of their strata."""
+    """The conditioning columns of a weighted average as text, and the names of their strata."""
     for given in request.given if request.stratum_texts else ():
         strata = cube.table((), given, request.of).strata
         yield " × ".join(given), [name_stratum(stratum) for stratum in strata]
@@ -211,10 +211,10 @@ def write_weight_notices(shown: Iterable[MetricRequest], cube: Cube) -> Iterator
 
 
 def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
-    """The table with posterior draws: those of finer groups, weighted by their people.
+    """The table with posterior draws, which are averages of the draws of finer groups by people.
 
-    A table by other attributes than those of the draws stays as it is. Raises `DataError` for draws
-    that lack a group or an outcome.
+    A table by an attribute that the draws do not have is returned unchanged. Raises `DataError` for
+    draws that lack a group or an outcome.
     """
     if not set(table.by) <= set(draws.by):
         return table
@@ -252,7 +252,7 @@ def with_draws(table: GroupTable, draws: Draws, cube: Cube) -> GroupTable:
 
 
 _MOST_ABSENT = 1_000
-"""Maximum number of absent groups of a grouping: codebooks may declare millions of combinations."""
+"""Maximum number of absent groups of a grouping; codebooks may declare millions of them."""
 
 
 class Tables:
@@ -271,13 +271,13 @@ class Tables:
         self._evaluations: dict[object, Evaluation] = {}
 
     def of_cube(self, cube: Cube) -> Tables:
-        """The tables of another cube with the same columns."""
+        """The `Tables` of another cube with the same columns."""
         return Tables(self._cubes, self._spec, cube, draws=self.draws)
 
     def table(
         self, by: Grouping, given: Grouping, of: str, against: str | None = None
     ) -> GroupTable:
-        """The table of a grouping, strata and an outcome, of people who also have `against`."""
+        """The table by groups, strata and an outcome, of people who also have `against`."""
         key = (by, given, of, against)
         if key in self._tables:
             return self._tables[key]
@@ -300,7 +300,7 @@ class Tables:
         return table
 
     def list_absent(self, by: Grouping) -> tuple[Group, ...]:
-        """The groups without people that have a declared level which no row has."""
+        """The groups of declared levels, at least one of which no row has."""
         keys = [self.cube.key(name) for name in by]
         absent = {(key.name, level) for key in keys for level in key.absent}
         if not absent:
@@ -331,7 +331,7 @@ class Tables:
         against: str | None = None,
         exclusion: Exclusion = NO_EXCLUSION,
     ) -> Evaluation:
-        """A metric on the table of a place, minus its value for the outcome `against` if given."""
+        """A metric on the table of a place, minus its value for the outcome `against` (if any)."""
         key = (metric, place, against, terms, exclusion.groups)
         known = self._evaluations.get(key)
         if known is None:
@@ -345,7 +345,7 @@ class Tables:
                 table = table.with_empty(absent)
                 other = None if other is None else other.with_empty(absent)
             needs, columns = metric.requirements, {*by}
-            if not needs and not isinstance(metric, PeopleCount):  # `FirstOf`: it may use both
+            if not needs and not isinstance(metric, PeopleCount):  # `FirstOf` may use both
                 needs = frozenset({Requirement.PREDICTION, Requirement.LABEL})
             if needs & {Requirement.PREDICTION, Requirement.CLASSES} and terms.at is None:
                 columns |= {of, against or of}
@@ -363,7 +363,7 @@ class Tables:
     def evaluate_request(
         self, request: MetricRequest, by: Grouping, given: Grouping
     ) -> Evaluation | None:
-        """The evaluation of a request; None if `by` has a control, or lacks a reference."""
+        """The evaluation of a request; None if `by` contains a control or has no reference."""
         controls = request.terms.parameters.controls
         if request.terms.reference is not None and request.references.get(by) is None:
             return None
@@ -374,7 +374,7 @@ class Tables:
 
 
 class Audit(Frozen, eq=False, dict=True):
-    """A task with its counts, cubes and tables; `spec` has quantiles from the data as cuts."""
+    """A task with its counts, cubes and tables. In `spec`, cuts replace the quantiles."""
 
     task: AuditTask
     counts: Counts
@@ -384,10 +384,10 @@ class Audit(Frozen, eq=False, dict=True):
 
     @classmethod
     def of(cls, task: AuditTask, counts: Counts) -> Audit:
-        """The audit of these counts; raises `UsageError` if they lack what the task needs.
+        """The audit of these counts; raises `UsageError` if the task needs other counts.
 
-        Raises `SpecError` for levels that do not occur, too many groups, and in a published report
-        too many verdicts that depend on the same counts.
+        Raises `SpecError` for levels that do not occur and for too many groups; in a published
+        report, also for too many checks of the same counts.
         """
         has_cuts = {*task.quantiles} <= {*counts.plan.cuts}
         spec = apply_cuts(task.spec, counts.plan.cuts) if has_cuts else task.spec
@@ -446,7 +446,7 @@ class Audit(Frozen, eq=False, dict=True):
 def list_places(
     requests: Iterable[MetricRequest], *, everybody: bool = False
 ) -> Iterator[tuple[MetricRequest, Grouping, Grouping]]:
-    """The groupings and strata of each request; a column never conditions on itself.
+    """Yields each request with its groupings and strata; these have no column in common.
 
     With `everybody`, the grouping without columns comes first.
     """
@@ -458,7 +458,7 @@ def list_places(
 
 
 def list_rates(metric: Metric) -> list[GroupMetric]:
-    """The rates behind a metric that reports list."""
+    """The rates of a metric that reports list as rows."""
     if isinstance(metric, GroupMetric):
         return [metric]
     parts = metric.parts if isinstance(metric, Disparity) else ()
@@ -472,9 +472,9 @@ def write_estimate(
     intervals: Intervals,
     significance: Significance | None = None,
 ) -> Estimate:
-    """A value for a report, or the reason why it is undefined; `intervals` are of the evaluation.
+    """A value for a report with its interval, or the reason why it is undefined.
 
-    It has no exact fraction, which only checks need.
+    It has no exact fraction, because only checks need exact fractions.
     """
     value = float(evaluation.value[z, w])
     error = 0.0

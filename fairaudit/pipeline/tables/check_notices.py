@@ -1,4 +1,4 @@
-"""Notices on checks: limits that cannot hold together, small groups, ε gaps that change sign."""
+"""Notices on checks: limits that exclude each other, small groups, averages, changes of ε."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _MOST_TURNED = 3
 _MOST_NAMED = 5
 _FEW_IN_STRATUM = 10
 _FAR = 10
-"""Strata leave at most this part of the people with an unusual outcome, as a copy of it does."""
+"""If within strata this many times fewer people have an unusual outcome, strata determine it."""
 
 _RATES = {
     "PPV": (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE),
@@ -58,12 +58,12 @@ _RATES = {
     "TPR": (TRUE_POSITIVE_RATE, FALSE_NEGATIVE_RATE),
     "selection rate": (SELECTION_RATE,),
 }
-"""The rates that the base rate ties to each other, each with its complement."""
+"""The rates that depend on each other by the base rate, each with its complement."""
 _TIED = {rate.id: tied for tied, rates in _RATES.items() for rate in rates}
 
 
 class _Impossibility(Frozen):
-    """Three rates that groups with different base rates cannot all have equal.
+    """Three rates that cannot all be equal in groups with different base rates.
 
     `find` computes the last rate from the base rate and the other two; NaN if no such rate exists.
     """
@@ -106,7 +106,7 @@ def notice_unsearched(findings: Iterable[Finding]) -> Iterator[Notice]:
 
 
 def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Notices on gates that cannot all hold while base rates differ, by two criteria at a time."""
+    """Notices on checks that cannot all pass if base rates differ, for each two criteria."""
     gates: dict[tuple[str, Grouping], list[Check]] = {}
     for check in checks:
         if isinstance(check, Check) and _tied(check):
@@ -120,7 +120,7 @@ def notice_impossible_gates(checks: Iterable[AnyCheck], tables: Tables) -> Itera
 
 
 def _tied(check: Check) -> set[str]:
-    """The tied rates that a check requires to be equal; a minimum for each group requires none."""
+    """The rates of `_RATES` that a check requires to be equal; none if it has a minimum instead."""
     plain = not (check.given or check.against or check.terms.of_class or check.terms.at)
     if check.fail is None or not plain or not isinstance(check.metric, Disparity):
         return set()
@@ -159,7 +159,7 @@ def _notice_impossible(
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = impossible.find(base[smaller], *given)
     if math.isnan(needed) or abs(needed - rates[last][larger]) < _SAME_SIZE:
-        # The exceptions: a perfect, an always wrong, or an uninformative classifier.
+        # The rates can be equal for a perfect, an always wrong, or an uninformative classifier.
         return
     names = {g: describe_group(table.groups[int(g)]) for g in (larger, smaller)}
     would = f"be {needed:.1%}" if 0 <= needed <= 1 else "pass 100%, which no rate can"
@@ -201,7 +201,7 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
 def notice_changes_without_direction(
     checks: Iterable[AnyCheck], tables: Tables
 ) -> Iterator[Notice]:
-    """Notices on changes of measures that say how far apart groups are, not which is ahead."""
+    """Notices on changes of metrics that do not show which group has the higher rate."""
     for check in checks:
         if not isinstance(check, Check) or check.against is None:
             continue
@@ -225,7 +225,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         for entry in row.entries:
             if entry.metric != BIAS_AMPLIFICATION.id or len(entry.parts) != 2:
                 continue
-            # The same two groups in opposite order, of the same outcome.
+            # Both parts have the same two groups in opposite order, and the same outcome.
             (higher, lower), others = (
                 (part.first and part.first.group, part.second and part.second.group)
                 for part in entry.parts
@@ -259,7 +259,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
 
 
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
-    """Notices on strata that an average leaves out: one side has no people, or it has no weight."""
+    """Notices on strata that an average leaves out: without weight, or without people of a side."""
     told: set[str] = set()
     for request, by, given in list_places(requests):
         evaluation = tables.evaluate_request(request, by, given)
@@ -304,9 +304,10 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
 
 
 def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
-    """Notices on strata that almost determine an outcome, as a copy of it does.
+    """Notices on strata that almost determine an outcome, such as strata by a copy of the outcome.
 
-    Within them hardly anybody differs, so gaps disappear. Strata of few people do not count.
+    Almost all people of a stratum have the same outcome, so gaps within strata disappear. Strata of
+    few people do not count.
     """
     told: set[tuple[Grouping, str]] = set()
     for request, by, given in list_places(requests):
@@ -335,16 +336,16 @@ def _list_some(texts: Sequence[str]) -> str:
 
 
 def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Notices on groups so small that a gap as large as the limit would not be significant.
+    """Notices on groups that are so small that a gap as wide as the limit is not significant.
 
-    Such a group may be the highest or the lowest by chance alone. There is one notice for each
-    grouping and outcome, on checks over all groups that set no minimum.
+    Such a group may have the highest or lowest rate by chance. There is a notice for each grouping
+    and outcome, if a check over all groups sets no minimum size.
     """
     places: set[tuple[Grouping, str]] = set()
     for check in checks:
         if not isinstance(check, Check) or (check.by, check.of) in places:
             continue
-        # The rate whose largest gap over all groups, or to an extreme one, the check judges.
+        # The check must judge the largest gap of a rate over all groups, or to an extreme group.
         metric, rate = check.metric, None
         if isinstance(metric, TableMetric):
             rate = SELECTION_RATE if metric.of_log_ratios and metric.cells else None
@@ -375,9 +376,9 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
 
 
 def notice_light_groups(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
-    """Groups that are large enough by their people, and whose weights are worth too few of them.
+    """Notices on groups with enough people, but whose weights are worth too few people.
 
-    Rows of weight 0 are people, so that no weight can take a group out of a comparison.
+    Rows of weight 0 count as people, so a weight cannot remove a group from a comparison.
     """
     places: set[tuple[Grouping, str]] = set()
     for check in checks:
@@ -408,9 +409,9 @@ def notice_light_groups(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[
 def _few_people(
     values: GroupValues, eligible: Marks, check: Check, limit: Limit, *, favourable: bool
 ) -> list[int]:
-    """The groups in which chance explains a gap to all others that is as large as the limit.
+    """The groups in which chance alone could cause a gap to all others as wide as the limit.
 
-    Groups whose actual gap to all others is larger than chance explains are not listed.
+    Groups are not listed if their actual gap to all others is wider than chance can explain.
     """
     if not len(values.value):
         return []  # this grouping has no known group
@@ -419,11 +420,11 @@ def _few_people(
     total = float(n.sum())
     share = float(positives.sum()) / total if total else 0.0
     if isinstance(check.metric, Disparity) and check.metric.four_fifths and not favourable:
-        # The four-fifths rule of a burden compares the people who are spared.
+        # For a burden, the four-fifths rule compares the people without the burden.
         share = 1 - share
     if not 0 < share < 1:
         return []
-    # The gap between two rates at the limit, around the overall rate.
+    # The gap is that of two rates at the limit, near the overall rate.
     metric, bounds = check.metric, [abs(float(bound)) for bound in limit.bounds]
     if isinstance(metric, TableMetric):
         gap = share * (1 - math.exp(-min(bounds)))
@@ -437,7 +438,7 @@ def _few_people(
             share * (1 - share) * sizes
         )
         others = (float(positives.sum()) - positives) / (total - n)
-        # Yates's correction, because there are few people.
+        # Use Yates's correction, because the groups are small.
         shown = np.abs(positives / n - others) - sizes / 2
     few = (n > 0) & (n < total) & (gap < by_chance) & ~(shown > by_chance)
     return sorted(np.flatnonzero(few).tolist(), key=lambda g: float(n[g]))

@@ -1,4 +1,4 @@
-"""Rows of a result: the lattice (the worst values by each subset of attributes), ε, scores."""
+"""Rows of the lattice (the worst values by each subset of attributes), ε, scores, features."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def lattice(
 ) -> Iterator[LatticeRow]:
     """A row for each subset of attributes, with the worst value of each metric of the spec.
 
-    Unless the lattice is `whole`, it has only rows for the groupings in the entries of the spec.
+    If the lattice is not `whole`, it only has rows for the groupings of the spec.
     """
     unconditional = [
         request
@@ -91,7 +91,7 @@ def lattice(
     matching = [asking_of.get(_identify(request), []) for request in unconditional]
     for by in subsets:
         entries = []
-        # A stage has only some of the people, so no outcome decides how many a group has.
+        # Count all people, because an outcome such as a stage may apply only to some of them.
         _, people, known = tables.cube.count_people(by)
         groups, smallest = int(known.sum()), int(people[known].min()) if known.any() else 0
         for title, request, asking in zip(titles, unconditional, matching, strict=True):
@@ -111,14 +111,14 @@ def lattice(
 
 
 def _identify(asked: Check | MetricRequest) -> Hashable:
-    """The metric, outcome and options of a check or an entry, without its groups."""
+    """A key of the metric, outcome and options of a check or an entry, without its groups."""
     terms = asked.terms
     options = (terms.parameters, terms.of_class, terms.at, terms.policy)
     return asked.metric, asked.of, asked.against, *options
 
 
 def _make_titles(unconditional: Sequence[MetricRequest]) -> list[str]:
-    """A unique title for each entry, with its outcome and its differences from others if needed."""
+    """A unique title for each entry; titles show outcomes and differences if this is needed."""
     titles = [_make_title(request) for request in unconditional]
     if len({request.of for request in unconditional}) > 1:
         outcomes = (request.of for request in unconditional)
@@ -157,7 +157,7 @@ _DISTINCTIONS: tuple[Callable[[MetricRequest], str], ...] = (
 
 def _make_title(request: MetricRequest) -> str:
     """The short name of an entry, with its options."""
-    # The lattice shows the gap of a rate that is not compared.
+    # If an entry is a rate without a comparison, the lattice shows its gap.
     gap = " gap" if isinstance(request.metric, GroupMetric) else ""
     # The selection rate of a label has another name, because a label does not select people.
     metric = (
@@ -288,10 +288,10 @@ def epsilons(
 
 
 def _explain_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
-    """Why the ε of a subset may exceed twice that of all attributes; empty if it cannot.
+    """Why the ε of a subset may exceed the ε of all attributes; empty if this is impossible.
 
-    Theorem 3.2 of Foulds & Pan requires that the rate of a subset is an average of the rates of its
-    parts. Smoothed rates and rates of different people are not such averages.
+    Theorem 3.2 of Foulds & Pan requires that the rate of a group of a subset is an average of the
+    rates of its parts. Smoothed rates and rates of different people are not such averages.
     """
     if smoothed:
         return "the rates are smoothed"
@@ -311,10 +311,10 @@ def _explain_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
 def find_first_appearances(
     subsets: Sequence[Grouping], tables: Tables, requests: Iterable[MetricRequest]
 ) -> Appearances:
-    """The groups where a gap first appears, by the rates that the lattice compares.
+    """The groups where a gap first appears, for the rates that the lattice compares.
 
-    Metrics of a whole table (ε, mutual information) are searched by the selection rate. The tests
-    of one outcome are one family. Rates of the same cells, such as the true positive rate and the
+    For metrics of a whole table (ε, mutual information), the rate is the selection rate. The tests
+    of one outcome are one family. Rates of the same counts, such as the true positive rate and the
     false negative rate, are searched once. Entries with strata, with two outcomes or with a
     threshold of a score are not searched.
     """
@@ -345,7 +345,7 @@ def find_first_appearances(
 _HALF = Fraction(1, 2)
 _PLACES = 41
 _TAIL = 0.01
-"""The share of people that a local curve leaves out at each end, where people are few."""
+"""The share of people that a local curve leaves out at each end, where there are few people."""
 
 
 def scores(
@@ -385,7 +385,7 @@ _THRESHOLDS = 20
 
 
 def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterator[Curve]:
-    """Curves of a score, of all people and of each group of each attribute; needs labels."""
+    """Curves of a score of all people, and of each group with labels by each attribute."""
     thresholds: Ints | None = None
     for histogram in histograms:
         scores = ScoreCounts(
@@ -393,7 +393,7 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
         )
         number = calibration_bins(scores)
         if thresholds is None:
-            # The bins at which each next twentieth of all people begins, in ascending order.
+            # Thresholds are the bins at which each twentieth of all people begins, in order.
             everybody = histogram.everybody
             reached = np.cumsum(everybody) - everybody
             steps = reached * _THRESHOLDS // max(int(everybody.sum()), 1)
@@ -403,7 +403,7 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
             by_label = histogram.people[0, :, g]
             if not by_label[:2].any():
                 continue
-            # The share of people at or above each threshold: of all people and by label.
+            # Compute the share of people at or above each threshold, of all people and by label.
             totals, rates = by_label.sum(axis=1).tolist(), []
             for threshold in thresholds.tolist():
                 above = by_label[:, threshold:].sum(axis=1).tolist()
@@ -431,7 +431,7 @@ def curves(column: str, histograms: Iterable[Histogram], alpha: float) -> Iterat
 def _calibrate(
     scores: ScoreCounts, number: Ints, by_label: Ints, alpha: float
 ) -> Iterator[Calibration]:
-    """A point for each bin in [0, 1] that has people with a known label."""
+    """A point of a calibration curve for each bin in [0, 1] that has people with a known label."""
     negative, positive = by_label[0], by_label[1]
     middle: Floats = (scores.low + scores.high) / 2
     for bin_number in np.unique(number[number >= 0]).tolist():
@@ -452,7 +452,7 @@ def _calibrate(
 
 
 def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
-    """A curve of the rate along each numeric attribute with a metric of its slope, by outcome."""
+    """Curves of the rate of an outcome along a numeric attribute, if a metric uses its slope."""
     for counted in cubes.attributes:
         at, hits, people = counted.at, counted.hits, counted.people
         width = pooling.bandwidth(at, people)
@@ -472,7 +472,7 @@ def local_rates(cubes: Cubes, alpha: float) -> Iterator[LocalRates]:
 
 
 def features(cubes: Cubes) -> Iterator[FeatureRow]:
-    """A row for each feature, of all people and of each group of each attribute."""
+    """A row for each feature of all people, and of each group by each attribute."""
     listed: set[str] = set()
     for described in cubes.described:
         score = cubes.scores.get(described.column)
@@ -523,7 +523,7 @@ def _describe_feature(described: Described, score: Distribution | None) -> Itera
 
 
 def _describe(histogram: Histogram, g: int) -> dict[str, Any]:
-    """Summary numbers of a group; the median is between two bounds."""
+    """The summary numbers of a group in a histogram; the median is given by two bounds."""
     moments = histogram.moments[0][g] if histogram.moments else None
     mean = None if moments is None else moments.mean
     people = histogram.people[0, :, g].sum(axis=0)

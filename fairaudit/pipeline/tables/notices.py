@@ -1,4 +1,4 @@
-"""Notices of `run` in their order. `recode` has those on filters, levels and outcomes."""
+"""All notices of a result in order. `recode` writes the notices on filters, levels and outcomes."""
 
 from __future__ import annotations
 
@@ -60,14 +60,14 @@ from fairaudit.spec import MetricRequest, Outcome, OutcomeKind, Spec
 _ONE_POINT = 0.01
 
 _ENOUGH_CELLS = 20
-"""Fewer cells may all be multiples of 2 by chance: once in a million runs with twenty."""
+"""With this number of cells, all counts are even by chance only once in a million runs."""
 
 _ENOUGH_PEOPLE = 30
 """With fewer people, outcomes may be the same by chance."""
 
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6
-"""Legitimate factors have fewer levels and more people; a job ad receives four or five letters."""
+"""Strata of legitimate factors are fewer and larger. A matched set has, for example, 5 people."""
 
 _DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
 """The requirements of metrics about decisions."""
@@ -81,7 +81,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         count = f"{len(not_run):,} of {len(spec.checks):,} checks"
         yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
     yield from notice_undecided(cubes.left_out, spec)
-    # People who may count twice come before limits that may mislead.
+    # Notices on people who may count twice come before notices on limits.
     yield from counts.notices
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
@@ -96,7 +96,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     if cubes.rows is not None:
         texts = _describe_rows(spec, cubes.rows, tables)
         yield from (Notice(text, Subjects.NEVER) for text in texts)
-    # Stages of one column select ever fewer people.
+    # Stages of one column are not compared, because each stage selects fewer people.
     if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
         models = [model.name for model in spec.predictions if model.binary]
         yield from notice_unequal_rates(tables, models)
@@ -153,7 +153,7 @@ def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Noti
 
 
 def notice_equal_outcomes(cube: Cube) -> Iterator[Notice]:
-    """Notices on two outcomes that are the same for all people, as copies of one column are."""
+    """Notices on two outcomes that are the same for all people; one may be a copy of the other."""
     keys = [
         (np.isin(cube.codes[:, column], list(key.positive)), cube.codes[:, column] >= 0, key.name)
         for column, key in enumerate(cube.keys)
@@ -172,7 +172,7 @@ def notice_equal_outcomes(cube: Cube) -> Iterator[Notice]:
 
 
 def notice_medians(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Notices on the median that scoring rates use, and on how many people have that score."""
+    """Notices on the median that scoring rates use, and on the numbers of people around it."""
     outcomes = {request.of for request in requests if SCORING_RATE in list_rates(request.metric)}
     for of in sorted(outcomes):
         scores = count_groups(tables.table((), (), of)).scores
@@ -217,14 +217,14 @@ def notice_unjudged_models(
 
 
 def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Notices on thresholds `at` that all scores reach, or none of the scores."""
+    """Notices on thresholds `at` that all scores reach, or that no score reaches."""
     for of, at in dict.fromkeys((request.of, request.terms.at) for request in requests):
         if at is not None and (missing := find_missing_side(tables, of, at)):
             yield Notice(f"{of}: at a score of {at} no row is {missing}", Subjects.ANYBODY)
 
 
 def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
-    """`positive` or `negative` if no decision is: of an outcome, or by a threshold of its score."""
+    """The side, `positive` or `negative`, without decisions by an outcome or a threshold."""
     counts = count_groups(tables.table((), (), of))
     if at is None:
         rate = SELECTION_RATE.compute(counts).value
@@ -238,12 +238,12 @@ def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
 
 
 def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Notices on strata that look like matched sets: very many strata with a few people each.
+    """Notices on strata that may be matched sets, because there are very many with few people.
 
-    If the rows of a set are similar, tests that treat them as independent people are wrong.
+    The rows of a matched set are similar, so tests that treat rows as independent are wrong.
     """
     for given in dict.fromkeys(given for request in requests for given in request.given if given):
-        codes = cube.codes[:, [[key.name for key in cube.keys].index(name) for name in given]]
+        codes = cube.codes[:, cube.places(given)]
         known = np.all(codes != NO_LEVEL, axis=1) & (cube.people > 0)
         for column, name in enumerate(given):
             known &= ~np.isin(codes[:, column], list(cube.key(name).unknown))
@@ -278,7 +278,7 @@ def notice_ignored_clusters(spec: Spec) -> Iterator[Notice]:
 
 
 def notice_repeated_rows(cube: Cube) -> Iterator[Notice]:
-    """A notice if all combinations occur a multiple of times: people may not be independent."""
+    """A notice if all counts are multiples of one number: people may not be independent."""
     people = cube.people[cube.people > 0]
     times = int(np.gcd.reduce(people)) if len(people) >= _ENOUGH_CELLS else 1
     if times > 1:
@@ -323,7 +323,7 @@ _MOST_GROUPS = 10
 
 
 def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
-    """Notices on people who lack a feature, on samples, and on details of individual metrics."""
+    """Notices on people without a feature, on samples, and on details of individual metrics."""
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     read = f"{names}: {rows.complete:,} of {rows.audited:,} people were read one by one"
@@ -331,7 +331,7 @@ def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
         lacking = ", ".join(f"{name} {n:,}" for name, n in rows.missing.items())
         read += f"; the others lack a feature ({lacking}) and are left out"
     yield read
-    # Samples of profiles or of people that fit into the memory budget.
+    # If not all people fit into the memory budget, profiles or people were sampled.
     of_equals, one_by_one = (
         ", ".join(
             dict.fromkeys(one.metric.id for one in requests if (one.metric in _OF_EQUALS) is side)
@@ -354,7 +354,7 @@ def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
     if constant and rows.complete:
         verb = "does not vary and has" if len(constant) == 1 else "do not vary and have"
         yield f"{names}: {' and '.join(constant)} {verb} no effect"
-    # Protected attributes and outcomes among the features.
+    # Protected attributes and outcomes should not be features.
     features = {*spec.similarity.columns}
     inside = [attribute.name for attribute in spec.protected if attribute.column.value in features]
     if inside:
@@ -424,7 +424,7 @@ def _describe_searches(requests: list[MetricRequest], tables: Tables) -> Iterato
 
 
 def _describe_sides(requests: list[MetricRequest], tables: Tables) -> Iterator[str]:
-    """Notices on the distribution of gaps over a group's people, and on people with a twin."""
+    """Notices on the distribution of gaps over the people of a group, and on people with a twin."""
     described: dict[str, None] = {}
     for request, by, given in list_places(requests):
         if request.metric not in DISPARITIES or given:

@@ -46,10 +46,11 @@ from fairaudit.result import ComparisonRow, GroupRow, ModelChange, RateRow
 from fairaudit.spec import MetricRequest
 
 _SAME = 1e-12
+"""Values that differ by at most this are the same."""
 
 
 def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[GroupRow]:
-    """A row for all people and for each group: people, share and outcomes."""
+    """A row for all people and for each group: number of people, share, and counts of outcomes."""
     places = dict.fromkeys(
         (request.of, by, given) for request, by, given in list_places(requests, everybody=True)
     )
@@ -80,9 +81,9 @@ def groups(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Grou
 
 
 def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateRow]:
-    """A row for each rate of all people and of each group, each rate once."""
+    """A row for all people and for each group, for each different rate of the spec."""
     seen: set[tuple[object, ...]] = set()
-    # The reference group that all comparisons of a rate name, if they name the same.
+    # If all comparisons of a rate name the same reference group, the rows show this group.
     references: dict[tuple[str, str, Grouping], dict[Group, Reference]] = {}
     for request in requests:
         for by, reference in request.references.items():
@@ -93,7 +94,7 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
     asked: list[MetricRequest] = []
     for request in requests:
         if isinstance(request.metric, Disparity) and is_over_classes(request.metric):
-            # In place of a mean over classes, the comparison of each class.
+            # The rows show the comparison of each class, not the mean over classes.
             classes = one_against_rest(tables.table((), (), request.of))
             asked += map(request.in_class, classes)
         else:
@@ -109,7 +110,7 @@ def rates(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[RateR
                 reference = _find_reference(request, named.get((rate.id, request.of, by)), table)
                 rows = _rate_rows(rate, request, table, reference)
                 yield from rows
-                # Declared groups without people.
+                # Add declared groups without people.
                 for group in tables.list_empty(by, given, request.of) if rows else ():
                     reason = f"{rate.id}: no people in {describe_group(group)}"
                     estimate = Estimate(math.nan, n=0, reason=reason)
@@ -189,10 +190,10 @@ def _rate_rows(
 
 
 def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
-    """Marks of the differences that are differences of two rates of the table.
+    """Marks the differences that are differences of two printed rates of the table.
 
-    Averages that are compared are over the strata that both groups have; averages of the table are
-    over the strata that each group has.
+    A comparison averages over the strata that both groups have, but a printed rate averages over
+    all strata of its group.
     """
     if difference.averaged is None:
         return np.ones(difference.value.shape, dtype=np.bool_)
@@ -210,7 +211,7 @@ def _mark_printed_sides(values: GroupValues, difference: Evaluation) -> Marks:
 
 
 def _estimate_rate(evaluation: Evaluation, values: GroupValues, z: int, g: int) -> Estimate:
-    """The rate of one group, or the reason why it has none."""
+    """The rate of one group, or the reason why it is undefined."""
     estimate = estimate_group(evaluation, values, z, g)
     if evaluation.error is not None:
         estimate = replace(estimate, error=float(evaluation.error[z, g]))
@@ -244,7 +245,7 @@ def _sort_worst_first(
 def _find_reference(
     request: MetricRequest, named: Reference | None, table: GroupTable
 ) -> Reference:
-    """The reference of a table of rates: the named or declared group, or the largest group.
+    """The reference of a table of rates: the named group, the declared group, or the largest.
 
     If only some attributes declare a level, it is the largest group that has these levels.
     """
@@ -270,7 +271,7 @@ def comparisons(
 ) -> Iterator[ComparisonRow]:
     """A row for each comparison over all groups, and for each group compared with a reference.
 
-    They are of judged values in known strata. Values outside the fair `ranges` are flagged.
+    The rows have judged values in known strata. Values outside the fair `ranges` are flagged.
     """
     for request, by, given in list_places(requests):
         if isinstance(request.metric, GroupMetric):
@@ -330,8 +331,8 @@ def model_changes(
 ) -> Iterator[ModelChange]:
     """A row for each rate of two models of the same people, for all people and for each group.
 
-    The rates are those that the spec names for either model, except rates by a threshold,
-    of one class, or averaged: these do not classify each person as a hit or not.
+    The spec names each rate for at least one model. Rates by a threshold, of one class, or averaged
+    are left out, because they do not count each person or not.
     """
     plain = [
         request
@@ -356,7 +357,7 @@ def model_changes(
 def _change_rows(
     quantity: GroupMetric, request: MetricRequest, table: GroupTable, second: str
 ) -> Iterator[ModelChange]:
-    """The rows of a rate, with p-values corrected over the groups of each stratum."""
+    """The rows of one rate, with p-values corrected for the groups of each stratum."""
     pairs, correlation = count_pairs(quantity, table), correlate_outcomes(quantity, table)
     if pairs is None or correlation is None:
         return
@@ -374,7 +375,7 @@ def _change_rows(
     for z, stratum in enumerate(table.strata):
         for g, group in enumerate(table.groups):
             both, first_only, second_only, neither = counts[z][g]
-            # Under survey weights, hits are not counts of people.
+            # With survey weights, these numbers are not counts of people.
             whole = [None if pairs.weighted else round(cell) for cell in counts[z][g]]
             total = both + first_only + second_only + neither
             if not total > 0:

@@ -165,7 +165,7 @@ def test_a_full_disk_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Copies, "new", refuse)
-    with pytest.raises(DataError, match="no disk space for a temporary copy of the sheet as CSV"):
+    with pytest.raises(DataError, match="no disk space for a temporary copy of this file"):
         audit(write(tmp_path / "rows.xlsx", {"Rows": ROWS}))
 
 
