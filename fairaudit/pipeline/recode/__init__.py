@@ -290,9 +290,9 @@ def _find_sums(
     """Yields the levels that equal the sum of two or more other levels, up to rounding.
 
     It also yields whether a level is exactly equal in all combinations of the other columns, and
-    whether chance is out of the question, by the number of equal decimal digits, added up over the
-    combinations. If all levels have the same distribution over the combinations, only the digits of
-    the total count. Up to rounding means that a count differs by at most half the unit of all counts.
+    whether the number of equal decimal digits, added up over the combinations, excludes chance. If
+    all levels have the same distribution over the combinations, only the digits of the total count.
+    Up to rounding means that a count differs by at most half the unit of all counts.
     """
     there = there & (counts.people > 0)
     people, own_codes = counts.people[there], codes[there]
