@@ -23,7 +23,7 @@ _PART = 0.05
 """The part of the intervals that is drawn again."""
 _CHUNK = 500
 """Samples that are drawn at a time."""
-_MOST = 10
+_MOST = 3
 """How many times as many samples are drawn if few of them have an interval."""
 _FEW = 30
 """Intervals that fewer samples of the first step have are not judged there: all are repeated."""

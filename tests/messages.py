@@ -33,7 +33,7 @@ _ERRORS = {
     for name, member in vars(errors).items()
     if isinstance(member, type) and issubclass(member, FairauditError | Fault | PlanFault)
 }
-_MAKERS = {*_ERRORS, "fault", "unreadable"}
+_MAKERS = {*_ERRORS, "fault", "unreadable", "check_type"}
 _SPEC = ("spec/", "codec/")
 """Where a `ValueError` is a message: a shape or the codec hands it on."""
 
@@ -124,15 +124,26 @@ def _read(call: ast.Call, file: str, function: str, known: _Known) -> Site:
     arguments = [*call.args]
     if kind == "fault" and arguments and _says(arguments[0], known) in {"", None}:
         arguments = arguments[1:]  # the path comes first
+    elif kind == "fault" and len(arguments) > 1 and _is_key(arguments[0]):
+        arguments = arguments[1:]  # the same, as a key
     elif kind == "fault" and len(arguments) > 1 and _says(arguments[1], known):
-        arguments = arguments[1:]  # the same, as a text
+        arguments = arguments[1:]  # the same, as a name of a key
+    elif kind == "check_type":
+        arguments = arguments[2:]  # the value and its types come first
     texts = [_says(argument, known) for argument in arguments]
     message = (texts[0] if texts else None) or ""
+    if kind == "check_type" and message:
+        kind, message = "UsageError", f"{message}, not a ‹…›"
     hint = texts[1] if len(texts) > 1 and kind in _ERRORS - {"Fault", "PlanFault"} else None
     hint = hint or _says(named.get("hint"), known) or ""
     last = call.end_lineno or call.lineno
     shown = "fault" if kind == "PlanFault" else kind
     return Site(file, function, call.lineno, last, shown, message, hint)
+
+
+def _is_key(node: ast.expr) -> bool:
+    """Whether an argument is the key of a spec, written out."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and " " not in node.value
 
 
 def _says(node: ast.expr | None, known: _Known) -> str | None:

@@ -80,12 +80,12 @@ def audit_together(
     progress: Progress = SILENT,
     engine: Engine = polars_engine,
 ) -> list[AuditResult | FairauditError]:
-    """The results of several specs, in their order. Specs with the same files share passes.
+    """The results of several specs, in their order. Specs of the same files are counted together.
 
     If a spec cannot be audited, its entry is the error, and the other specs are still audited.
     `settings` change each spec. `untrusted` limits what the specs can read, like `--untrusted`.
     """
-    check_type(specs, Iterable, "the specs are a list")
+    check_type(specs, Iterable, "the specs must be a list")
     if isinstance(specs, str | Path | Mapping):
         specs = [specs]
     options = RunOptions(fail_on, settings=tuple(settings), timeout=timeout)
@@ -224,9 +224,9 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
     else:
         reported = _OF_DECISIONS if y_true is None else (*_OF_DECISIONS, *_OF_LABELS)
     metrics, limits = metrics or reported, limits or {}
-    check_type(metrics, Iterable, "metrics are a list of names, or of entries of a spec")
+    check_type(metrics, Iterable, "metrics must be a list of names, or of entries of a spec")
     example = 'such as {"demographic_parity_ratio": {"below": 0.8}}'
-    check_type(limits, Mapping, "limits are a dict of metrics", example)
+    check_type(limits, Mapping, "limits must be a dict of metrics", example)
     listed = [metrics] if isinstance(metrics, str) else [*metrics]
     entries = [entry for entry in listed if not isinstance(entry, str) or entry not in limits]
     entries += [{"metric": name, "fail": limit} for name, limit in limits.items()]
@@ -234,7 +234,7 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
 
 
 def _column_of(base: str, name: str) -> str:
-    """The column of a feature, with a prefix, because its name may be that of another column."""
+    """The column of a feature; the prefix distinguishes it from columns with the same name."""
     return f"{base}s.{name}"
 
 

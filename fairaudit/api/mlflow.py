@@ -21,20 +21,20 @@ _MOST = 100
 """The maximum number of tags in one request; requests with metrics may be larger."""
 _DIGITS = 8
 _UNKNOWN = re.compile(r"[^\w\-. :/]")
-"""What MLflow takes in no key: the signs of an id such as `+` and `=`."""
+"""Characters that MLflow does not allow in a key, such as `+` and `=` in the id of a check."""
 
 
 def log_to_mlflow(result: AuditResult, name: str = "fairaudit") -> None:
     """Logs an audit to the active run of MLflow, or to a new one, as MLflow's own functions do.
 
-    `name` is the folder of the artifacts `report.html` and `report.json`, and begins every metric
-    and tag: `fairaudit/impact_ratio/sex/decision` is a metric with the value of a check, as its
-    limit judges it, and a tag with its status. A check without a finite value has the tag alone.
-    Tags `fairaudit.verdict`, `fairaudit.spec`, `fairaudit.spec_sha256` and `fairaudit.version` say
-    what was audited by what. Raises `UsageError` if MLflow is not installed; errors of its store
-    are its own.
+    `name` is the folder of the artifacts `report.html` and `report.json`, and the first part of
+    the names of metrics and tags. For example, `fairaudit/impact_ratio/sex/decision` is a metric
+    with the value of a check, as its limit judges it, and a tag with the status of the check. A
+    check without a finite value has only the tag. The tags `fairaudit.verdict`, `fairaudit.spec`,
+    `fairaudit.spec_sha256` and `fairaudit.version` identify the audit. Raises `UsageError` if
+    MLflow is not installed, and the errors of MLflow.
     """
-    check_type(result, AuditResult, "what is logged is a result")
+    check_type(result, AuditResult, "the logged object must be a result")
     try:
         import mlflow
     except ImportError as error:
@@ -84,7 +84,7 @@ def name_keys(ids: Iterable[str], name: str) -> dict[str, str]:
 
 
 def _split(entries: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
-    """The entries in parts that MLflow takes at a time."""
+    """The entries in parts that MLflow accepts in one request."""
     rest = iter(entries.items())
     while part := dict(islice(rest, _MOST)):
         yield part

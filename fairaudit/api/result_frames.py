@@ -1,4 +1,4 @@
-"""Rows of a result as Polars, pandas, Arrow frames; their columns: report/export."""
+"""Rows of a result as Polars, pandas or Arrow frames; `report/export` defines their columns."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ _FRAMES = {
 
 
 def frame(result: AuditResult, of: str, to: str) -> Any:  # noqa: ANN401  # as above
-    """The rows of one kind."""
+    """The rows of one kind (`rates`, or a key of `_FRAMES`)."""
     if of == "rates":
         return group_rates(result, None, to)
     if of not in _FRAMES:
-        what = f"of is {', '.join(('rates', *_FRAMES))}, not {quoted(str(of))}"
-        raise UsageError(what)
+        known = ", ".join(("rates", *_FRAMES))
+        raise UsageError(f"`of` must be one of {known}, not {quoted(str(of))}")
     searched = {"subgroups": result.subgroups, "reversals": result.compared}
     if searched.get(of, 0) is None:
         key = {"subgroups": "subgroups", "reversals": "simpson"}[of]
@@ -68,7 +68,7 @@ def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
 
     grouping = _find_grouping(result, by)
     rates = [rate for rate in result.rates if frozenset(rate.by) == grouping and not rate.stratum]
-    # The name of the column of each rate: its metric, and what distinguishes it.
+    # The column of each rate: its metric, with the outcome and parameters if there are several.
     outcomes: dict[str, set[str]] = {}
     variants: dict[str, set[str]] = {}
     for rate in rates:
@@ -91,7 +91,7 @@ def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
             rows.setdefault(row.group, {**_levels(row.group, taken), **people})
     for rate, name in zip(rates, names, strict=True):
         if rate.group not in rows:
-            # Averaged over strata: its people are listed in each of them.
+            # The rate is averaged over strata, and the people are listed in each stratum.
             people = {"n": None, "standing": str(rate.standing)}
             rows[rate.group] = {**_levels(rate.group, taken), **people}
         rows[rate.group][name] = rate.estimate.known_value
@@ -102,7 +102,7 @@ def table(result: AuditResult, by: str | Sequence[str]) -> pl.DataFrame:
 def find_extremes(
     result: AuditResult, by: str | Sequence[str], pick: Callable[[Iterable[float]], float]
 ) -> dict[str, float | None]:
-    """The lowest or the highest value of each rate, over the groups of a grouping in comparison."""
+    """The lowest or the highest value of each rate, over the compared groups of a grouping."""
     frame = table(result, by)
     compared = frame.filter(frame["standing"] == str(Eligibility.ELIGIBLE))
     rates = [name for name, kind in compared.schema.items() if kind.is_float()]
@@ -114,13 +114,13 @@ def find_extremes(
 
 
 def _find_grouping(result: AuditResult, by: str | Sequence[str]) -> frozenset[str]:
-    """The columns of a grouping that the result has; raises `UsageError` if it has none such."""
+    """The columns of the grouping `by`; raises `UsageError` if the result has no table for it."""
     known: dict[frozenset[str], Grouping] = {frozenset(row.by): row.by for row in result.groups}
     try:
         grouping = frozenset([by] if isinstance(by, str) else by)
     except TypeError as error:
         kind = type(by).__name__
-        raise UsageError(f"by is a name or a list of names, not a {kind}") from error
+        raise UsageError(f"`by` must be a name or a list of names, not a {kind}") from error
     if grouping not in known:
         named = " × ".join(sorted(map(str, grouping)))
         listed = "; ".join(numbers.subset(columns) for columns in known.values() if columns)
@@ -133,9 +133,9 @@ def _levels(group: Group, taken: set[str]) -> dict[str, object]:
 
 
 def _convert(exported: Export, to: str, without: Collection[str] = ()) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types
-    """Rows as a frame of a library; whole numbers with gaps stay whole in pandas, too."""
+    """Rows as a frame of a library; in pandas, whole numbers stay whole even if some are null."""
     if to not in _LIBRARIES:
-        raise UsageError(f"`to` must be {', '.join(_LIBRARIES)}, not {quoted(str(to))}")
+        raise UsageError(f"`to` must be one of {', '.join(_LIBRARIES)}, not {quoted(str(to))}")
     rows = exported.arrow()
     rows = rows.drop_columns([name for name in exported.names if name in without])
     if to == "polars":

@@ -1,7 +1,7 @@
 """`AuditResult` and `Finding` for Python users: the plain records, with reports, files and frames.
 
-The pipeline, the reports and the commands work on the plain records of `fairaudit.result` and
-`fairaudit.judge`. `load` reads a result from a JSON report. Add a method of a result here.
+The pipeline, the reports and the commands use the plain records of `fairaudit.result` and
+`fairaudit.judge`. `load` reads a result from a JSON report. Add new methods of a result here.
 """
 
 from __future__ import annotations
@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 
 
 class Picture(Frozen):
-    """A picture of a page: its name, its title, what it shows in words, and the text of its SVG.
-
-    A notebook shows it.
-    """
+    """A picture of a page, which notebooks show: its name, title, description, and SVG text."""
 
     name: str
     title: str
@@ -51,18 +48,18 @@ def _write(path: Path, content: bytes) -> None:
         raise UsageError(f"{name} cannot be written: {why}", "check the folder") from error
 
 
-class Finding(verdict.Finding):  # noqa: D101  # the words of the record
+class Finding(verdict.Finding):  # noqa: D101  # the docstring of the record
     __doc__ = verdict.Finding.__doc__
 
     @property
     def headline(self) -> str:
-        """The finding in one sentence, as a report begins with it."""
+        """The finding in one sentence, as reports print it."""
         from fairaudit.report import headlines
 
         return headlines.headline(self)
 
 
-class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
+class AuditResult(plain.AuditResult):  # noqa: D101  # the docstring of the record
     __doc__ = plain.AuditResult.__doc__
 
     findings: tuple[Finding, ...]
@@ -74,25 +71,25 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         return html.fragment(self)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are the same JSON report, in which 0/0 equals 0/0, as NaN does not."""
+        """Whether the JSON reports of both are equal (0/0 equals 0/0, although NaN is not NaN)."""
         return isinstance(other, AuditResult) and self.to_dict() == other.to_dict()
 
     def __ne__(self, other: object) -> bool:
-        """The opposite of `==`; the record has its own, which compares fields."""
+        """The opposite of `==`; `!=` of the plain record would compare fields."""
         return not self == other
 
     def __bool__(self) -> bool:
-        """Raises `TypeError`: `assert audit(…)` would hold for an audit that fails."""
+        """Raises `TypeError`: `assert audit(…)` would also accept an audit that fails."""
         what = "the truth value of a result is not defined: use result.verdict == 'pass', or"
-        raise TypeError(f"{what} result.raise_for_failure(), which raises where an audit fails")
+        raise TypeError(f"{what} result.raise_for_failure(), which raises if the audit fails")
 
     __hash__ = None  # type: ignore[assignment]  # it holds dictionaries
 
     def raise_for_failure(self) -> None:
-        """Raises `AuditFailed`, a line for each check, where the verdict is fail or inconclusive.
+        """Raises `AuditFailed`, with a line for each check, if the verdict is not a pass.
 
-        It raises also after `fail_on="never"`. The error is an `AssertionError`, too: pytest shows
-        it as a failure of the test.
+        These verdicts are fail and inconclusive, also after `fail_on="never"`. The error is an
+        `AssertionError`, so pytest shows it as the failure of a test.
         """
         __tracebackhide__ = True  # pytest shows the line of the test, not this one
         if self.verdict in {plain.Verdict.FAIL, plain.Verdict.INCONCLUSIVE}:
@@ -115,13 +112,13 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     def save(self, path: str | Path, format: str | None = None) -> None:  # noqa: A002  # the command's own word
         """Writes a report with all rows to a file, in the format of its suffix, or in `format`.
 
-        There is what `fairaudit run -o` writes: `.html`, `.json`, `.md`, `.csv`, `.parquet`,
+        The formats are those of `fairaudit run -o`: `.html`, `.json`, `.md`, `.csv`, `.parquet`,
         `.tex`, `.txt`, `.xml`, and more. Raises `UsageError` for another suffix, and for a file
         that cannot be written.
         """
         from fairaudit.report import FORMATS, format_named, format_of_suffix
 
-        check_type(path, str | Path, "a report is at a path")
+        check_type(path, str | Path, "the report must be a path")
         target = Path(path)
         name = names.copied(str(target))
         form = format_of_suffix(target.suffix) if format is None else format_named(format)
@@ -136,7 +133,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         _write(target, content)
 
     def pictures(self) -> tuple[Picture, ...]:
-        """The pictures of the page, those of checks first, as objects that a notebook shows."""
+        """The pictures of the page, those of checks first. Notebooks show these objects."""
         from fairaudit.report import html
         from fairaudit.report.html import svg
 
@@ -154,9 +151,9 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     def checks(self, to: str = "polars") -> Any:
         """A frame with one row for each check: its value, interval, p, people, limit and groups.
 
-        Values of entries without a limit follow, with no `check` and no `status`. Rates and their
-        differences are shares from 0 to 1; what does not exist is null, and `state` says why. `to`
-        is `polars`, `pandas` or `arrow`.
+        Values of entries without a limit follow, without `check` and `status`. Rates and their
+        differences are shares from 0 to 1. Missing numbers are null, and `state` gives the reason.
+        `to` is `polars`, `pandas` or `arrow`.
         """
         from fairaudit.api import result_frames
 
@@ -175,11 +172,11 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     def group_rates(self, by: str | Sequence[str] | None = None, to: str = "polars") -> Any:
         """A frame with one row for each rate of each group, in one grouping or in all.
 
-        `people` are those of the group, `numerator / denominator` (in weights, divided by `scale`)
-        make the `value`, `low` and `high` are its interval; `difference` and `ratio` compare with
-        the `reference`, and `p` is the p-value of no difference. Missing numbers are null, and a
-        `state` gives the reason. `table` has a row for each group. Raises `UsageError` for unknown
-        groupings.
+        `people` is the number of people of the group. `value` is `numerator / denominator`, which
+        are sums of weights times `scale` in a weighted sample. `low` and `high` are its interval.
+        `difference` and `ratio` compare with the `reference`, and `p` is the p-value of no
+        difference. Missing numbers are null, and `state` gives the reason. Raises `UsageError` for
+        unknown groupings. `table` has a row for each group.
         """
         from fairaudit.api import result_frames
 
@@ -205,10 +202,11 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
     def table(self, by: str | Sequence[str]) -> pl.DataFrame:
         """One row for each group of a grouping: its levels, people, eligibility, and every rate.
 
-        A rate of several outcomes, or with several parameters, has a column for each,
-        `selection_rate of current`, `selection_rate at=0.5`; an attribute with the name of another
-        column is `group.n`. Undefined and suppressed values are null, infinite values infinity;
-        strata are not listed. Raises `UsageError` for unknown groupings.
+        A rate of several outcomes, or with several parameters, has several columns, such as
+        `selection_rate of current` or `selection_rate at=0.5`. If a column of the data is named
+        like another column of the table, it gets a prefix, as in `group.n`. Undefined and
+        suppressed values are null. Strata are not listed. Raises `UsageError` for unknown
+        groupings.
         """
         from fairaudit.api import result_frames
 
@@ -225,14 +223,14 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the words of the record
         return result_frames.find_extremes(self, by, min)
 
     def group_max(self, by: str | Sequence[str]) -> dict[str, float | None]:
-        """The highest value of each rate; otherwise as `group_min`."""
+        """The highest value of each rate; see `group_min`."""
         from fairaudit.api import result_frames
 
         return result_frames.find_extremes(self, by, max)
 
 
 def make_public(result: plain.AuditResult) -> AuditResult:
-    """The result of the pipeline, as a Python user gets it."""
+    """The public result for a plain result of the pipeline."""
     findings = (
         Finding(*(getattr(finding, name) for name in field_names(Finding)))
         for finding in result.findings
@@ -256,5 +254,5 @@ def load(source: str | Path | Mapping[str, Any]) -> AuditResult:
 
     if isinstance(source, str) and source.lstrip().startswith("{"):
         source = codec.parse(source)
-    check_type(source, str | Path | Mapping, "a report is at a path")
+    check_type(source, str | Path | Mapping, "the report must be a path")
     return make_public(codec.choose_result(codec.load(source)))

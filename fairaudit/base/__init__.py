@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 __version__ = "0.1.0"
-"""The only place of the version: the build reads it here, too."""
+"""The version of fairaudit; the build reads it from here."""

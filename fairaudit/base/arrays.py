@@ -1,8 +1,9 @@
-"""Arrays: type aliases, `map_blocks`, fixed points of sums, reproducible samples, small counts.
+"""Arrays: type aliases, `map_blocks`, scales of exact sums, reproducible samples, small counts.
 
-Each value that is added up becomes an integer first, so sums are equal for any order, split or
-route. The kernel has its own scale and bound of weights, in `kernel/sums.h`. A small count is 1 to
-below the threshold (at least 2); zeros: pipeline/suppress/cell_sets.py.
+Before values are added up, each one is multiplied by a scale and rounded to an integer. So sums do
+not depend on the order of rows, on the files or on the way of counting. `kernel/sums.h` repeats the
+scale and the maximum of weights. A small count is above 0 and below the threshold
+(`suppress_below`, at least 2); for counts of 0, see pipeline/suppress/cell_sets.py.
 """
 
 from __future__ import annotations
@@ -18,23 +19,25 @@ Floats: TypeAlias = NDArray[np.float64]
 Marks: TypeAlias = NDArray[np.bool_]
 
 Ends: TypeAlias = tuple[Floats, Floats]
-"""The lower and the upper end of an interval for each value; NaN if it has no interval."""
+"""The lower and the upper end of the interval of each value; NaN if a value has no interval."""
 
 Alpha: TypeAlias = float | Floats
-"""The share of intervals that may miss, both sides together: 0.05 at 95 % confidence."""
+"""The share of intervals that may miss the true value, on both sides together: 0.05 at 95 %."""
 
 Grouping: TypeAlias = tuple[str, ...]
-"""The columns that are crossed, in the order of the spec."""
+"""The columns whose levels define groups, in the order of the spec."""
 
 Group: TypeAlias = tuple[tuple[str, str], ...]
-"""Who is meant: (column, level) for each column of a grouping; `()` is everybody."""
+"""A group: (column, level) for each column of its grouping; `()` is everybody."""
 
 _BLOCK = 2**15
-"""Numbers in a block, which fits the cache of a processor with a few arrays made of it."""
+"""The number of values in a block. A few arrays of this size fit into the cache of a processor."""
 
 
 def squeeze_repeats(array: NDArray[Any]) -> NDArray[Any]:
-    """One entry of the last axis where that is broadcast: what repeats is computed once.
+    """The array; if its last axis is broadcast, only one entry of this axis.
+
+    Repeated values are then computed once.
 
     >>> squeeze_repeats(np.broadcast_to(np.arange(3)[:, None], (3, 5))).shape
     (3, 1)
@@ -43,10 +46,10 @@ def squeeze_repeats(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int = 1) -> Floats:
-    """The results of a function on blocks of the last axis of arrays; one entry is broadcast.
+    """The results of a function that is applied to blocks of the last axis of arrays.
 
-    `width` is the count of numbers that the function makes of each entry. If it returns several
-    arrays, they are stacked on a new first axis.
+    An array with one entry on its last axis is broadcast. `width` is the number of values that the
+    function makes of each entry. Several returned arrays are stacked on a new first axis.
 
     >>> map_blocks(np.add, np.arange(3), np.array([1])).tolist()
     [1, 2, 3]
@@ -65,9 +68,9 @@ def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int =
 
 
 def unique_columns(*rows: Floats) -> tuple[Floats, Ints]:
-    """The different columns of rows of numbers, [rows, columns], and the place of each in them.
+    """The distinct columns of a table, [rows, columns], and the index of each column among them.
 
-    Many groups have equal counts, and equal counts have equal intervals.
+    Many groups have equal counts, and so have equal intervals, which are computed once.
 
     >>> columns, place = unique_columns(np.array([2.0, 1.0, 2.0]), np.array([9.0, 9.0, 9.0]))
     >>> columns.tolist(), place.tolist()
@@ -82,51 +85,53 @@ def unique_columns(*rows: Floats) -> tuple[Floats, Ints]:
 
 
 WEIGHT_SCALES = (10**9, 10**18)
-"""The fixed point of weights: as a rule, and where all weights are tiny."""
+"""The scale of weights: the usual scale, and the finer scale if all weights are tiny."""
 
 MOST_ROUNDING = (1e-6, 1e-18)
-"""No weight is rounded by more, at either scale; what any rounding was is of a single row."""
+"""The maximum rounding error of a weight at each scale. Reports never show the actual error,
+because it may be the error of a single row.
+"""
 
 SQUARE_ROOTS = (10**6, 10**15)
-"""Weights are squared at a coarser fixed point."""
+"""The coarser scale of weights before they are squared."""
 
 SQUARE_SCALES = (SQUARE_ROOTS[0] ** 2, SQUARE_ROOTS[1] ** 2)
-"""The fixed point of their squares."""
+"""The scale of squared weights."""
 
 TINY = 1e-3
-"""Weights such as those that add up to 1 need the finer fixed point."""
+"""Weights below this number, such as weights that add up to 1, need the finer scale."""
 
 LARGE = 1e6
-"""From here on a double has no nine decimals left: weights and numbers are taken at six."""
+"""From this number on, a double has fewer than nine exact decimals, so only six are used."""
 
 ADDED_SCALE = 10**9
-"""The fixed point of numbers that are added up."""
+"""The scale of numbers that are added up."""
 
 SCORE_SCALE = 10**9
 SCORE_ROOT_SCALE = 10**6
-"""The fixed point of sums of scores, and of what is squared."""
+"""The scale of sums of scores, and the scale of scores before they are squared."""
 
 LARGEST_WHOLE = 2**53 - 1
-"""Columns are read as doubles, and up to here no two whole numbers are one: what is rounded lies
-beyond, on the right side of every cut.
+"""The largest whole number up to which doubles are exact. Columns are read as doubles, so larger
+numbers are rounded, but they stay on the correct side of every cut.
 """
 
 LARGEST_WEIGHT = 1e9
 LARGEST_NUMBER = 1e9
 LARGEST_COUNT = float(LARGEST_WHOLE)
-"""Largest weight, number and count of people in a row."""
+"""The largest allowed weight, number, and count of people in a row."""
 
 MOST_PEOPLE = 2**62
-"""What counts may add up to."""
+"""The largest allowed sum of counts."""
 
 SEED = 0
-"""The seed of the sample of people that the memory holds."""
+"""The seed of the sample of people who are kept in memory."""
 
 ASKED_SEED = 1
-"""The seed of the sample of those whose neighbours are looked up."""
+"""The seed of the sample of people whose neighbours are searched."""
 
 PAIRS_SEED = 2
-"""The seed of the sample of pairs."""
+"""The seed of the sample of pairs of people."""
 
 _STEP = 0x9E3779B97F4A7C15
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -145,7 +150,7 @@ _CHUNK = 2**20
 
 
 def choose_places(size: int, most: int) -> Ints:
-    """Places in order: all of them, or the wanted number.
+    """The sorted indices of a reproducible sample of `most` rows; all rows if there are fewer.
 
     >>> choose_places(3, 5).tolist()
     [0, 1, 2]
@@ -164,7 +169,7 @@ def choose_places(size: int, most: int) -> Ints:
 
 
 LEAST_THRESHOLD = 2
-"""Below it no count of people would be small."""
+"""The smallest threshold at which a count of people can be small."""
 
 
 def is_small(count: int, threshold: int) -> bool:
@@ -173,15 +178,15 @@ def is_small(count: int, threshold: int) -> bool:
 
 
 def are_small(counts: Ints, threshold: int) -> Marks:
-    """Which of many counts are small."""
+    """Whether each count is small."""
     return (counts > 0) & (counts < threshold)
 
 
 def raise_small(counts: Ints, threshold: int) -> Ints:
-    """The counts; each small one becomes `threshold - 1`, which hides how small it is."""
+    """The counts, with `threshold - 1` in place of each small count."""
     return np.where(are_small(counts, threshold), threshold - 1, counts)
 
 
 def has_small(counts: Ints, threshold: int) -> bool:
-    """Whether any of many counts is small."""
+    """Whether any count is small."""
     return bool(are_small(counts, threshold).any())

@@ -1,8 +1,8 @@
-"""Marks on the fields of result classes, and on a `Notice`: the people that each describes.
+"""Marks that state whose data a field of a result or a `Notice` is computed from.
 
-Each class whose values appear in a result declares all of its fields by `declare_subjects`. A class
-with an undeclared field is refused when it is defined, and a field that is not declared safe is
-hidden. A published report hides it by these marks.
+By these marks, a published report (`suppress_below`) hides values. Each class of a result declares
+all of its fields with `declare_subjects`. A class with an undeclared field raises an error when it
+is defined, and each field is hidden unless its mark allows to publish it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ class Subjects(StrEnum):
     """The people that a value is computed from."""
 
     NOBODY = "nobody"
-    """The spec, the program, the names of columns, levels and files: always published."""
+    """No people: the spec, the program, names of columns, levels and files. Always published."""
 
     ROW = "row"
-    """The people whom its row is about: published where their counts are proven safe."""
+    """The people of the row. Published if their counts are proven safe."""
 
     COMPARED = "compared"
-    """Those and the people they are compared with: published where all their counts are safe."""
+    """The people of the row and the people they are compared with. Published if all are safe."""
 
     ANYBODY = "anybody"
-    """People whom its row does not name: published where no cell of any columns is small."""
+    """People whom the row does not name. Published if no combination of columns has small cells."""
 
     NEVER = "never"
-    """People in no cell of the cube, or of another report: never published."""
+    """People outside all cells of the audit, or of another report. Never published."""
 
     NESTED = "nested"
-    """A nested row, for which suppression decides separately."""
+    """The value is a nested row, for which suppression decides separately."""
 
 
 class Disclosure(Frozen):
-    """The subjects of each field of a class, and the replacement of a hidden value."""
+    """The subjects of each field of a class, and the values that replace hidden values."""
 
     subjects: Mapping[str, Subjects]
     hidden: Mapping[str, object]
@@ -52,11 +52,11 @@ _DECLARED: dict[type, Disclosure] = {}
 def declare_subjects(
     *, hidden: Mapping[str, object] | None = None, **fields_of: str
 ) -> Callable[[type[T]], type[T]]:
-    """Declares the subjects of a class's fields: `row="n share"`, by the values of `Subjects`.
+    """Declares the subjects of the fields of a class, for example `row="n share"`.
 
-    A hidden field becomes None, or its value in `hidden`. Raises `TypeError` if a field is not
-    declared, is declared twice, or does not exist, and if it is hidden in a published row but its
-    type does not allow None: such a report could not be read back.
+    The keywords are the values of `Subjects`. A hidden field becomes None, or its value in
+    `hidden`. Raises `TypeError` if a field is not declared, is declared twice, or does not exist.
+    Also raises it if a field would become None although its type does not allow None.
     """
 
     def declare(cls: type[T]) -> type[T]:
@@ -91,9 +91,9 @@ def disclosure_of(cls: type) -> Disclosure:
 
 
 def redact(row: T, published: Container[Subjects], **nested: object) -> T:
-    """The row without the fields whose subjects are not `published`.
+    """The row; fields whose subjects are not `published` are hidden.
 
-    `nested` are rows within it that are decided already; those not given are hidden.
+    `nested` are the new values of nested fields; nested fields without a new value are hidden.
     """
     disclosure = disclosure_of(type(row))
     changes = dict(nested)
@@ -108,7 +108,7 @@ def redact(row: T, published: Container[Subjects], **nested: object) -> T:
 
 
 def _redact_within(value: object, published: Container[Subjects]) -> object:
-    """A value in which every row is redacted."""
+    """The value with each row in it redacted."""
     if isinstance(value, tuple) and not hasattr(value, "_fields"):
         return tuple(_redact_within(part, published) for part in value)
     if isinstance(value, Frozen):
@@ -117,7 +117,7 @@ def _redact_within(value: object, published: Container[Subjects]) -> object:
 
 
 class NoticeRate(Frozen):
-    """A rate whose numbers a notice states: its id, its outcome, and its groups."""
+    """A rate that a notice mentions: its id, its outcome, and the columns of its groups."""
 
     rate: str
     of: str
@@ -125,9 +125,9 @@ class NoticeRate(Frozen):
 
 
 class Notice(str):
-    """A sentence next to the tables, and the people that its numbers are computed from.
+    """A sentence of a report, and the people whose data its numbers are computed from.
 
-    With `Subjects.ROW` these are the `rates`, which a published report has to prove.
+    With `Subjects.ROW`, a published report has the sentence only if all `rates` are proven safe.
     """
 
     __slots__ = ("rates", "subjects")
@@ -136,7 +136,7 @@ class Notice(str):
     rates: tuple[NoticeRate, ...]
 
     def __new__(cls, text: str, subjects: Subjects, rates: Iterable[NoticeRate] = ()) -> Self:
-        """A sentence with its subjects."""
+        """A notice; credentials in its text are masked."""
         self = super().__new__(cls, mask(text))
         self.subjects = subjects
         self.rates = tuple(rates)

@@ -1,15 +1,17 @@
-"""Errors and their exit codes (2, 3); those of a verdict (0, 1, 3): `result`; hints, near names.
+"""Errors, their exit codes, and places in a spec; hints that suggest similar names.
 
 FairauditError
-├── UsageError          the command or call asks for something that cannot be      exit 2
-│   └── InvalidArgument an argument of a function; a ValueError, too
-├── SpecError           one or more located faults of an audit spec                exit 2
-│   └── PlanError       the same, before the spec gives their places
-├── DataError           the data cannot be read, or not counted as asked           exit 2
-├── OutOfMemory         the machine, or a limit set on it, has no more memory      exit 2
-├── Unwritten           stdout did not take the report                             exit 2
-├── NothingToAudit      no file, no row: there is nothing to give a verdict on     exit 3
-└── AuditFailed         raised by `raise_for_failure`; an AssertionError, too      exit 1
+├── UsageError          the command or the call asks for something impossible      exit 2
+│   └── InvalidArgument an argument of a function; also a ValueError
+├── SpecError           one or more faults of an audit spec, with their places     exit 2
+│   └── PlanError       faults whose places in the spec are not known yet
+├── DataError           the data cannot be read, or not counted as the spec asks   exit 2
+├── OutOfMemory         memory ran out, or a limit on the memory was reached       exit 2
+├── Unwritten           the report could not be written to stdout                  exit 2
+├── NothingToAudit      there is no file or no row, so there is no verdict         exit 3
+└── AuditFailed         raised by `raise_for_failure`; also an AssertionError      exit 1
+
+`AuditResult.exit_code` is the exit code of a verdict (0, 1 or 3).
 """
 
 from __future__ import annotations
@@ -28,18 +30,18 @@ from fairaudit.base.memory import ran_out
 from fairaudit.base.names import MOST_COPIED, quoted
 
 _NEAR = 0.65
-"""The least similarity of two words that may be confused."""
+"""The minimum similarity (0 to 1) at which a word is suggested in place of another."""
 
 _LONGEST_WORD = 100
 _MOST_KNOWN = 1_000
-"""Longest word, and most names that it is compared with, in a search for a similar name."""
+"""The maximum length of a word, and the maximum number of names that it is compared with."""
 
 MOST_FAULTS = 100
-"""Most faults that one error lists."""
+"""The maximum number of faults that one error lists."""
 
 
 class Place(Frozen):
-    """A spot in a text file; line and column count from 1."""
+    """A position in a text file; lines and columns are counted from 1."""
 
     file: str
     line: int
@@ -50,7 +52,7 @@ class Place(Frozen):
 
 
 class Quote(Frozen):
-    """A part of a line of a text file: from a column up to, and without, `end`, both from 1."""
+    """A part of a line of a text file, from `column` to just before `end`; both count from 1."""
 
     line: int
     column: int
@@ -59,7 +61,7 @@ class Quote(Frozen):
 
 
 class Fault(Frozen):
-    """One fault of a spec: what is wrong, where, and the text of that line."""
+    """One fault of a spec: the message, the path, the place, and the text of that line."""
 
     message: str
     path: str = ""
@@ -71,7 +73,7 @@ class Fault(Frozen):
         if self.place is None or self.source is None:
             return head
         if self.place.column > len(self.source) + 1:
-            return head  # the line is too long to be shown up to there
+            return head  # the place is beyond the part of the line that is kept
         number = str(self.place.line)
         gutter = " " * len(number)
         caret = " " * (self.place.column - 1) + "^"
@@ -79,14 +81,14 @@ class Fault(Frozen):
 
 
 NOTHING_EVALUATED = 3
-"""The exit code where no check could be evaluated; stored in reports with the version of JSON."""
+"""The exit code if no check could be evaluated. JSON reports store this number."""
 
 WORST_FIRST = (2, 1, NOTHING_EVALUATED, 0)
-"""The order of exit codes: an error beats a failure, a failure beats nothing at all."""
+"""The exit codes from the worst to the best. The worst code of several results counts."""
 
 
 class FailOn(StrEnum):
-    """From which status on a check turns the exit code."""
+    """The mildest status of a check that makes the exit code 1."""
 
     FAIL = "fail"
     WARN = "warn"
@@ -94,10 +96,10 @@ class FailOn(StrEnum):
 
 
 class FairauditError(Exception):
-    """The root of all errors that fairaudit raises on purpose.
+    """The base class of all errors that fairaudit raises on purpose.
 
-    `uncounted` is the message without counts of people and line numbers, if it has some.
-    `verdict` is printed in place of the verdict of a result.
+    `uncounted` is the message without counts of people and line numbers; None if the message
+    contains neither. `verdict` is the word that is printed instead of a verdict.
     """
 
     exit_code = 2
@@ -112,7 +114,7 @@ class FairauditError(Exception):
         super().__init__(self.message)
 
     def published(self) -> FairauditError:
-        """The error as the index of a folder of published reports shows it."""
+        """The error without counts of people, as the index of published reports shows it."""
         if self.uncounted is None:
             return self
         shown = "run without `suppress_below` to see counts and lines"
@@ -125,7 +127,7 @@ class FairauditError(Exception):
 
     @classmethod
     def crashed(cls, error: BaseException) -> FairauditError:
-        """Our own crash, which gives no verdict either; one for want of memory is called so."""
+        """Any exception as a `FairauditError`: `OutOfMemory`, or an internal error."""
         if isinstance(error, FairauditError):
             return error
         crash: FairauditError = OutOfMemory()
@@ -139,15 +141,15 @@ class FairauditError(Exception):
 
 
 class UsageError(FairauditError):
-    """The command or the call asks for something that cannot be."""
+    """The command or the call asks for something impossible."""
 
 
 class InvalidArgument(UsageError, ValueError):
-    """An argument is not what a function takes: a `ValueError`, too."""
+    """An argument of a function is invalid; also a `ValueError`."""
 
 
 class SpecError(FairauditError):
-    """All the faults of one stage of reading a spec."""
+    """All faults that one stage of reading a spec found."""
 
     def __init__(self, faults: Iterable[Fault]) -> None:
         masked = map(mask_all, dict.fromkeys(faults))
@@ -164,19 +166,20 @@ class SpecError(FairauditError):
 
 
 class Faults(list[Fault]):
-    """The faults that were found so far; raises `SpecError` at the hundredth.
+    """The faults that were found so far; raises `SpecError` when the list has 100 faults.
 
-    Many mistakes of one kind are one mistake, and a hint for each looks at every known name.
+    Hundreds of faults usually have one cause, and the search for a hint takes time for each.
     """
 
     def append(self, fault: Fault) -> None:
-        """Adds one."""
+        """Adds a fault."""
         super().append(fault)
         if len(self) == MOST_FAULTS:
-            raise SpecError([Fault(f"{MOST_FAULTS} faults are listed: correct these first"), *self])
+            what = f"only the first {MOST_FAULTS} faults are listed: correct these first"
+            raise SpecError([Fault(what), *self])
 
     def extend(self, faults: Iterable[Fault]) -> None:
-        """Adds several, one after the other."""
+        """Adds several faults."""
         for fault in faults:
             self.append(fault)
 
@@ -186,14 +189,14 @@ class Faults(list[Fault]):
 
 
 class PlanFault(Frozen):
-    """A fault of what is asked of a column of the data; without a column, of the filter."""
+    """A fault in the use of a column of the data; if `column` is None, a fault of the filter."""
 
     message: str
     column: str | None = None
 
 
 class PlanError(SpecError):
-    """Faults that counting finds. It does not know the spec, which then gives their places."""
+    """Faults that are found while counting. `Spec.locate` adds their places in the spec."""
 
     def __init__(self, faults: Iterable[PlanFault]) -> None:
         self.plan_faults = tuple(dict.fromkeys(faults))
@@ -218,13 +221,13 @@ class DataError(FairauditError):
         self.seek = seek
 
     def located(self, spot: str, hint: str | None = None) -> DataError:
-        """The same error with the place of the first such row and a hint on what to do."""
+        """The error with the place of the first faulty row, and with a hint if one is given."""
         uncounted = self.message if self.uncounted is None else self.uncounted
         return DataError(f"{self.message}; first: {spot}", hint or self.hint, uncounted=uncounted)
 
     @classmethod
     def unreadable(cls, path: str, why: str) -> FairauditError:
-        """The file is there but is not what its name says, unless memory ran out as it was read."""
+        """The error for a file that cannot be read; `OutOfMemory` if memory ran out."""
         error = sys.exception()
         if error is not None and ran_out(error):
             return OutOfMemory()
@@ -232,7 +235,7 @@ class DataError(FairauditError):
 
 
 class OutOfMemory(FairauditError):
-    """The machine, or a limit that is set on it, has no more memory."""
+    """Memory ran out, or a limit on the memory of the process was reached."""
 
     def __init__(
         self,
@@ -243,13 +246,14 @@ class OutOfMemory(FairauditError):
 
 
 class Unwritten(FairauditError):
-    """stdout did not accept the report: its reader has ended, or the disk is full."""
+    """The report could not be written to stdout: its reader has ended, or the disk is full."""
 
 
 class Seek(Frozen):
-    """What to look for in the data to say where a fault first occurs: a column, and its values.
+    """Values of a column that are searched in the data, to report the first row with a fault.
 
-    `in_filter`: a value that the filter cannot compare, in any row; else rows that it keeps.
+    With `in_filter` the filter cannot compare these values, so all rows are searched. Otherwise
+    only the rows that the filter keeps are searched.
     """
 
     column: str
@@ -259,28 +263,28 @@ class Seek(Frozen):
 
 
 class NothingToAudit(FairauditError):
-    """No file, or no row left: there is nothing to give a verdict on."""
+    """There is no file or no row, so there is no verdict."""
 
     exit_code = NOTHING_EVALUATED
     verdict = "nothing"
 
 
 class AuditFailed(FairauditError, AssertionError):
-    """An audit whose verdict is not a pass, raised on request: pytest shows it as a failure."""
+    """The audit did not pass: raised by `raise_for_failure`; pytest shows it as a failure."""
 
     exit_code = 1
 
 
 def check_type(value: object, types: UnionType | type, words: str, hint: str | None = None) -> None:
-    """Raises `UsageError` if an argument is of another type: `{words}, not a int`."""
+    """Raises `UsageError` (`{words}, not a int`) if a value does not have one of the types."""
     if not isinstance(value, types):
         raise UsageError(f"{words}, not a {type(value).__name__}", hint)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of a message: the nearest known words; empty if no word is near.
+    """The end of a message that suggests similar known words; empty if no word is similar.
 
-    Long words, and names beyond the first thousand, are not searched.
+    Long words, and names after the first thousand, are not searched.
     """
     if len(word) > _LONGEST_WORD:
         return ""
@@ -294,10 +298,13 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def suggest_known(word: str, known: Collection[str], listed: str | None = None) -> str:
-    """The end of a message: the nearest known words, or all, as they are `listed`, if none is."""
+    """The end of a message that suggests similar known words, or else lists all known words.
+
+    `listed` replaces the list of all known words.
+    """
     return did_you_mean(word, known) or f"; {list_known(known, listed)}"
 
 
 def list_known(known: Collection[str], listed: str | None = None) -> str:
-    """A hint after an unknown name: the names that exist; `listed` are the same, in words."""
+    """A hint that lists the known names; `listed` replaces this list."""
     return f"available: {listed or ', '.join(known) or 'none'}"

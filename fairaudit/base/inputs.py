@@ -1,7 +1,7 @@
-"""Input files: formats, compressions (add them here), largest sizes, stdin, fetched bytes.
+"""Input files: formats, compressions (add them here), maximum sizes, stdin, downloaded files.
 
-A pipe may never end, and a device never does. Standard input, named by `-`, is read once: as
-bytes, or into a file of a temporary folder, which also holds the bytes that were fetched.
+Only regular files are read, because a pipe or a device may never end. Standard input, named by `-`,
+is read once: into memory, or into a temporary folder, which also holds downloaded files.
 
 To add a format, add a record to `FORMATS` and the module in `counting/sources/` that it names, with
 the functions of `Reader` in `counting/sources/__init__.py`. If Polars cannot read a compression,
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 
 STDIN = "-"
-"""The name of standard input, as a command line and a report have it."""
+"""The name of standard input on the command line and in reports."""
 
 OPTION = "--set"
-"""The name, in place of that of a file, for what the command line sets."""
+"""The file name in the place of a setting of the command line."""
 
 SPEC = 2_000_000
-"""Largest spec or file of waivers in bytes, about 40,000 lines."""
+"""The maximum size of a spec or a file of waivers in bytes, about 40,000 lines."""
 
 REPORT = 500_000_000
-"""Largest stored report in bytes."""
+"""The maximum size of a stored report in bytes."""
 
 COUNTS_SUFFIX = ".counts"
-"""By its last suffix a file is known to hold counts."""
+"""The last suffix of a counts file."""
 
 _fetched: dict[str, Path] = {}
 _origins: dict[str, str] = {}
 
-NO_PATH = "it holds a NUL, or half of a character"
+NO_PATH = "it contains a NUL character, or half of a character"
 
 
 def can_be_named(path: str) -> bool:
-    """Whether a text can be a path at all."""
+    """Whether a text is a possible path."""
     try:
         return b"\0" not in os.fsencode(path)
     except UnicodeEncodeError:
@@ -57,15 +57,12 @@ def can_be_named(path: str) -> bool:
 
 
 def is_file(name: str) -> bool:
-    """Whether the name in a place is that of a file, not of stdin or an option."""
+    """Whether the `file` of a `Place` names a file, and not stdin or an option."""
     return name not in {STDIN, OPTION}
 
 
 def refuse_special(path: Path) -> None:
-    """Raises `OSError` if a path is not a regular file, or may not be read (`--untrusted`).
-
-    Opening a pipe may wait for ever.
-    """
+    """Raises `OSError` if a path is not a regular file, or if `--untrusted` refuses it."""
     if not is_spooled(path):
         refuse_path(path)
     if not stat.S_ISREG(path.stat().st_mode):
@@ -73,7 +70,7 @@ def refuse_special(path: Path) -> None:
 
 
 def read(path: Path, most: int) -> bytes:
-    """The bytes of a regular file; raises `OSError`, also if there are more than `most`."""
+    """The bytes of a regular file; raises `OSError` also if the file has more than `most` bytes."""
     try:
         refuse_special(path)
     except ValueError as error:  # a NUL in the path
@@ -84,27 +81,27 @@ def read(path: Path, most: int) -> bytes:
         content = b"" if size > most else file.read(most + 1)
     if size > most or len(content) > most:
         size = max(size, len(content))
-        raise OSError(errno.EFBIG, f"{size:,} bytes, and at most {most:,} are read")
+        raise OSError(errno.EFBIG, f"it has {size:,} bytes, and the maximum is {most:,}")
     return content
 
 
 def read_named(name: str, most: int) -> bytes:
-    """The bytes of a file, or of stdin; raises `OSError`, also if there are more than `most`."""
+    """The bytes of a file or of stdin; raises `OSError` also if there are more than `most`."""
     content = read_stdin(most) if name == STDIN else read(Path(name), most)
     if len(content) > most:
-        raise OSError(errno.EFBIG, f"more than {most:,} bytes, the most that is read")
+        raise OSError(errno.EFBIG, f"it has more than the maximum of {most:,} bytes")
     return content
 
 
 @cache
 def read_stdin(most: int) -> bytes:
-    """Up to `most` + 1 bytes of stdin; a later call with the same `most` returns them again."""
+    """Up to `most` + 1 bytes of stdin (cached)."""
     return sys.stdin.buffer.read(most + 1)
 
 
 @cache
 def spool_stdin() -> Path:
-    """A file with all of stdin, which `forget_stdin` removes; raises `OSError`."""
+    """The path of a file with all of stdin; raises `OSError`. `forget_stdin` removes the file."""
     import shutil
 
     start = sys.stdin.buffer.read(FIRST_BYTES)
@@ -123,14 +120,14 @@ def _spool_folder() -> TemporaryDirectory[str]:
 
 
 def find_origin(path: Path) -> str | None:
-    """The address that a file was fetched from; None for other files."""
+    """The address that a file was downloaded from; None for other files."""
     return _origins.get(str(path))
 
 
 def keep_fetched(origin: str, state: str, name: str, write: Callable[[Path], None]) -> Path:
-    """A local file with bytes from elsewhere, written once for each `state`; raises `OSError`.
+    """The path of a downloaded file; `write` creates it once for each `origin` and `state`.
 
-    The suffix of its `name` gives its format. `forget_stdin` removes it.
+    The suffix of `name` determines the format. Raises `OSError`. `forget_stdin` removes the file.
     """
     key = f"{origin}\n{state}"
     if key not in _fetched:
@@ -149,13 +146,13 @@ def keep_fetched(origin: str, state: str, name: str, write: Callable[[Path], Non
 
 
 def is_spooled(path: Path) -> bool:
-    """Whether a file holds stdin."""
+    """Whether a file is the temporary copy of stdin."""
     is_there = _spool_folder.cache_info().currsize > 0
     return is_there and str(path.parent) == _spool_folder().name
 
 
 def forget_stdin() -> None:
-    """Removes what stdin was spooled to, and what was fetched."""
+    """Removes the temporary copies of stdin and of downloaded files."""
     if _spool_folder.cache_info().currsize:
         _spool_folder().cleanup()
     _fetched.clear()
@@ -165,7 +162,7 @@ def forget_stdin() -> None:
 
 
 class Compression(Frozen):
-    """A compression of text files: its name, and the bytes that such a file begins with."""
+    """A compression of text files: its name, and the first bytes of each such file."""
 
     name: str
     magic: bytes
@@ -179,10 +176,10 @@ COMPRESSIONS = {
 
 
 class InputFormat(Frozen):
-    """A format of data files: its name, its title in sentences, its suffixes, its reader module.
+    """A format of data files: its name, its title in messages, its suffixes, its reader module.
 
-    Every file begins with its `magic`, where it has one. Only text may be compressed. A file
-    is mapped where reading it takes as much address space as it has bytes.
+    `magic` are the first bytes of each file, if the format has such bytes. Only text formats may be
+    compressed. If `is_mapped`, reading a file takes as much address space as the file has bytes.
     """
 
     name: str
@@ -213,29 +210,29 @@ FORMATS = (
 )
 
 TITLES = f"{', '.join(form.title for form in FORMATS[:-1])} or {FORMATS[-1].title}"
-"""The formats by their titles, for a sentence about one file."""
+"""The titles of all formats, for a sentence about one file."""
 
 _SHARED = {".txt", ".data"}
-"""Suffixes that a spec may have, too."""
+"""Suffixes of data files that a spec may also have."""
 
 _SUFFIXES = {
     **{form.magic: form.suffixes[0] for form in FORMATS if form.magic},
     **{packing.magic: f"{CSV.suffixes[0]}{end}" for end, packing in COMPRESSIONS.items()},
 }
-"""The suffixes of a file by the bytes that it begins with."""
+"""The suffix for each start of a file that identifies a format."""
 
 FIRST_BYTES = max(map(len, _SUFFIXES))
-"""First bytes by which the format of a file without a name is found."""
+"""The number of first bytes that identify the format of a file without a name."""
 
 
 def find_compression(path: Path) -> str | None:
-    """The compression of a file by its suffix, None if it has none."""
+    """The name of the compression of a file, by its suffix; None if it is not compressed."""
     compression = COMPRESSIONS.get(path.suffix.lower())
     return compression.name if compression else None
 
 
 def format_of(path: Path) -> InputFormat | None:
-    """The format of a file by its name, None if it is not known."""
+    """The format of a file, by its suffix; None if the suffix is unknown."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_packed = bool(suffixes) and suffixes[-1] in COMPRESSIONS
     suffix = "".join((suffixes[:-1] if is_packed else suffixes)[-1:])
@@ -244,19 +241,19 @@ def format_of(path: Path) -> InputFormat | None:
 
 
 def is_surely_data(path: Path) -> bool:
-    """Whether a file has a suffix that no spec has."""
+    """Whether a file has a suffix that only data files have."""
     suffixes = {suffix for form in FORMATS for suffix in form.suffixes} - _SHARED
     return path.suffix.lower() in suffixes | {*COMPRESSIONS}
 
 
 def suffix_of(start: bytes) -> str:
-    """The suffix of the format that a file has by its first bytes; CSV if no format fits."""
+    """The suffix of the format of a file, by its first bytes; that of CSV if no format fits."""
     known = (suffix for magic, suffix in _SUFFIXES.items() if start.startswith(magic))
     return next(known, CSV.suffixes[0])
 
 
 def list_formats() -> str:
-    """The formats that can be read, for a hint."""
+    """A sentence that lists the formats that can be read, for a hint."""
     packed = f", also {' '.join(COMPRESSIONS)}"
     listed = (
         f"{form.title} ({' '.join(form.suffixes)}{packed if form.is_text else ''})"

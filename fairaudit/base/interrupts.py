@@ -1,7 +1,7 @@
-"""Ctrl-C: notices it from the start of the process; its exit code and its last line.
+"""Ctrl-C: records it from the start of the process; the exit code and the last line.
 
-Python raises `KeyboardInterrupt` wherever it happens to be. In the middle of an import, or of a
-library's own code, that may be swallowed, or come out as any other error; what was noticed stays.
+Python raises `KeyboardInterrupt` at any point of the program. An import or a library may hide it or
+turn it into another error. Therefore this module remembers that the user pressed Ctrl-C.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _noticed = False
 
 
 def listen() -> None:
-    """Notices interrupts from now on, unless the parent process ignores them."""
+    """Records Ctrl-C from now on, unless the parent process ignores it."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _notice)
 
 
 def noticed() -> bool:
-    """Whether there was one."""
+    """Whether the user pressed Ctrl-C."""
     return _noticed
 
 
 def _notice(_number: int, _frame: object) -> None:
-    global _noticed  # noqa: PLW0603  # a signal is one of the whole process
+    global _noticed  # noqa: PLW0603  # a signal concerns the whole process
     if _noticed:
-        # The first one is being served, and somebody does not want to wait.
+        # The first Ctrl-C is still being handled, and the user does not want to wait.
         os._exit(CODE)
     _noticed = True
     raise KeyboardInterrupt

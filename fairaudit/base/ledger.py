@@ -1,4 +1,4 @@
-"""Files that were read; `Ledger` of rows: read = counted + filtered + undecided + dropped."""
+"""`DataFile`, a file that was read; `Ledger`, the number of rows by what happened to them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from fairaudit.base.frozen import Frozen, force_setattr
 
 @declare_subjects(nobody="path modified", never="bytes lines")
 class DataFile(Frozen):
-    """A file that was read; `lines` is the count of physical lines of a CSV file, with the header.
+    """A file that was read.
 
-    `modified` is when it was last written, to the second. `bytes` is `None` if suppressed,
-    and 0 if the data is not a file.
+    `lines` is the number of physical lines of a CSV file, including the header. `modified` is the
+    time of the last change, to the second. `bytes` is None if suppressed, and 0 if the data is not
+    a file.
     """
 
     path: str
@@ -24,7 +25,7 @@ class DataFile(Frozen):
 
 @declare_subjects(nobody="column reason", nested="rows people")
 class LedgerLine(Frozen):
-    """One line of the ledger: a number of rows (people), their column, and their treatment."""
+    """A line of the ledger: the rows and people that one column caused to be treated in one way."""
 
     rows: int
     people: int
@@ -34,9 +35,10 @@ class LedgerLine(Frozen):
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
 class Ledger(Frozen, tag=True):
-    """Where every row went: read = counted + filtered + undecided + dropped.
+    """The number of rows by what happened to them: read = counted + filtered + undecided + dropped.
 
-    `set_aside` explains rows that are counted, but not everywhere; they are part of `counted`.
+    The filter cannot decide on `undecided` rows, because a value is missing. `set_aside` lists
+    rows that are part of `counted`, but that some tables leave out.
     """
 
     read: int
@@ -48,7 +50,7 @@ class Ledger(Frozen, tag=True):
     set_aside: tuple[LedgerLine, ...] = ()
 
     def __post_init__(self) -> None:
-        # The order of the rows changes nothing.
+        # The ledger must not depend on the order of the rows.
         by_place = attrgetter("column", "reason")
         for name in ("dropped", "set_aside"):
             force_setattr(self, name, tuple(sorted(getattr(self, name), key=by_place)))
@@ -59,7 +61,7 @@ class Ledger(Frozen, tag=True):
 
 @declare_subjects(nobody="column reason", nested="rows people")
 class PublishedLine(Frozen):
-    """A line of a ledger in which small numbers are suppressed: None."""
+    """A line of a ledger with None in place of suppressed numbers."""
 
     rows: int | None
     people: int | None
@@ -69,7 +71,7 @@ class PublishedLine(Frozen):
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
 class PublishedLedger(Frozen, tag=True):
-    """A ledger whose sums agree, with None for suppressed numbers."""
+    """A ledger with None in place of suppressed numbers."""
 
     read: int | None
     counted: int | None

@@ -1,7 +1,7 @@
-"""Memory limits: checks that there is enough, and recognises exhausted memory; keeps freed memory.
+"""Memory limits: checks that enough memory is left, recognises errors of memory, reuses memory.
 
-Polars and Arrow do not survive an allocation that fails: they abort, or wait for ever for a thread
-that never began. So where `ulimit -v` sets a limit, room is asked for before they are loaded.
+Polars and Arrow abort or hang if an allocation fails. Therefore, if `ulimit -v` sets a limit, this
+module checks that enough memory is left before they are loaded.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ else:
     _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 START = 400_000_000
-"""What NumPy and SciPy take: without it OpenBLAS ends the process by 1, or tries for ever."""
-ENGINE = 1_800_000_000
-"""The address space that Polars, Arrow and their threads take for a small file, and some spare."""
-WRITTEN = 400_000_000
-"""The part of `ENGINE` that is written to, which `ulimit -d` limits."""
+"""The address space of NumPy and SciPy. With less, OpenBLAS ends the process with 1, or hangs."""
 START_WRITTEN = 250_000_000
+"""The part of `START` that is written to; `ulimit -d` limits it."""
+ENGINE = 1_800_000_000
+"""The address space of Polars, Arrow and their threads for a small file, with a reserve."""
+WRITTEN = 400_000_000
+"""The part of `ENGINE` that is written to."""
 _LITTLE = 200_000_000
 """If a limit leaves less than this, a crash is attributed to the limit."""
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3
-"""What `mallopt` of glibc calls how much may lie free, and what is given back at once."""
+"""The numbers of these two parameters of `mallopt` in glibc."""
 _KEPT, _LARGE = 2**28, 2**25
-"""Bytes that may stay free; a larger allocation is returned at once."""
+"""The freed bytes that the process keeps, and the size from which freed memory is not kept."""
 
 _WORDS = re.compile(
     r"cannot allocate|out of memory|failed to map segment|memory allocation|new thread"
@@ -47,23 +48,23 @@ def is_limited() -> bool:
 
 
 def has_room(size: int, written: int = 0) -> bool:
-    """Whether the current limits leave room for a number of bytes, `written` of them written to."""
+    """Whether the limits leave room for `size` bytes, and for `written` bytes of data."""
     if not is_limited():
         return True
     return _can_reserve(size, 0) and _can_reserve(written, mmap.PROT_READ | mmap.PROT_WRITE)
 
 
 def has_room_for_engine(mapped: int = 0) -> bool:
-    """Whether Polars can be loaded (unless it is) and this number of bytes mapped."""
+    """Whether memory suffices to load Polars (if it is not loaded) and to map `mapped` bytes."""
     if "polars" in sys.modules:
         return not mapped or has_room(mapped)
     return has_room(ENGINE + mapped, WRITTEN)
 
 
 def leave_by(code: int) -> None:
-    """Sets the exit code of this process if a library calls C's `exit`, for example out of memory.
+    """Sets the exit code of this process for the case that a library calls C's `exit`.
 
-    Does nothing if memory has no limit, since it takes time.
+    Libraries do so if memory runs out. To save time, nothing happens if memory has no limit.
     """
     if not is_limited():
         return
@@ -71,17 +72,17 @@ def leave_by(code: int) -> None:
 
     with contextlib.suppress(AttributeError, OSError):
         library = ctypes.CDLL(None)
-        # What C calls at the end: `_exit(code)`, before anything else.
+        # At the end of the process, C calls `_exit(code)` before anything else.
         library["__cxa_atexit"](library["_exit"], ctypes.c_void_p(code), None)
 
 
 def keep_freed() -> None:
-    """Lets a process that soon ends keep freed memory, for the next arrays of large tables.
+    """Lets a short process keep freed memory, and reuse it for the next large arrays.
 
-    glibc returns it to the system at once, and the system clears it before it is used again: a
-    tenth of the time to judge fifty thousand cells. Nothing changes with other C libraries.
+    By default glibc returns freed memory to the system, which clears it before the next use. This
+    takes a tenth of the time to judge 50,000 cells. Other C libraries are not changed.
     """
-    # Windows takes no None, musl has no `mallopt`.
+    # Windows does not accept None, and musl has no `mallopt`.
     with contextlib.suppress(ImportError, AttributeError, OSError, TypeError):
         import ctypes
 
@@ -91,14 +92,14 @@ def keep_freed() -> None:
 
 
 def ran_out(error: BaseException) -> bool:
-    """Whether an error, or what caused it, is that memory or threads ran out."""
+    """Whether an error or one of its causes means that memory or threads ran out."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, MemoryError):
             return True
         if isinstance(cause, OSError) and cause.errno == errno.ENOMEM:
             return True
-        # A panic of Polars is not an `Exception`, and gives its reason only as text.
+        # A panic of Polars is not an `Exception`, and states its reason only as text.
         of_library = isinstance(cause, ImportError | RuntimeError)
         if (of_library or not isinstance(cause, Exception)) and _WORDS.search(str(cause)):
             return True
@@ -107,7 +108,7 @@ def ran_out(error: BaseException) -> bool:
 
 
 def _can_reserve(size: int, access: int) -> bool:
-    """Whether this number of bytes can be allocated; they are freed untouched."""
+    """Whether `size` bytes can be allocated; they are freed at once."""
     if not size:
         return True
     try:

@@ -1,4 +1,4 @@
-"""Cores, and processes of `--jobs`: how many pay off; results in order; `Progress` of a pass."""
+"""Processes of `--jobs`: their number, and their results in order; the `Progress` of a pass."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ Item = TypeVar("Item")
 Value = TypeVar("Value")
 
 _MOST = 8
-"""Most processes without `--jobs`: each takes a few hundred MB."""
+"""The maximum number of processes without `--jobs`. Each process takes a few hundred MB."""
 
 _WORTH = 16
-"""Number of audits that take about as long as the start of a process."""
+"""The number of audits that take about as long as the start of a process."""
 
 _AHEAD = 4
-"""Most finished results of a process that wait, so that no batch is in memory as a whole."""
+"""The maximum number of waiting results for each process, to limit the memory of large batches."""
 
 _QUOTA = Path("/sys/fs/cgroup/cpu.max")
-"""The file in which Linux states the quota of a container: time on a core, and the period."""
+"""The file in which Linux states the quota of a container: processor time, and its period."""
 
 
 def count_cores() -> int:
-    """The cores that this process may use, as it is bound to some, or its container has a quota."""
+    """The number of cores that this process may use; a container may have a quota."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     try:
         quota, period = (int(text) for text in _QUOTA.read_text("ascii").split())
@@ -43,14 +43,14 @@ def count_cores() -> int:
 
 
 def choose_jobs(audits: int) -> int:
-    """How many processes are worth their beginning: one for each core at most."""
+    """The number of processes for a number of audits, at most one for each core."""
     return max(1, min(audits // _WORTH, count_cores(), _MOST))
 
 
 class Workers:
-    """Processes that are begun when there is work; one job is this process alone.
+    """Processes that start when there is work. With one job, the current process does the work.
 
-    A function and its items are pickled to reach another process, and what they give to come back.
+    Functions, items and results are pickled to be sent to another process.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -65,9 +65,9 @@ class Workers:
             self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
     def map(self, function: Callable[[Item], Value], items: Iterable[Item]) -> Iterator[Value]:
-        """The value of each item, in their order.
+        """The result of the function for each item, in order.
 
-        Raises what the function raises, and `FairauditError` where a process was killed.
+        Raises the errors of the function, and `FairauditError` if a process was killed.
         """
         if self.jobs == 1:
             yield from map(function, items)
@@ -76,7 +76,7 @@ class Workers:
             from concurrent.futures import ProcessPoolExecutor
             from multiprocessing import get_context
 
-            # A copy of this process would wait for threads of Polars that it does not have.
+            # A fork of this process would wait for threads of Polars, which a fork does not have.
             self._pool = ProcessPoolExecutor(
                 self.jobs, get_context("spawn"), _live_with_parent, (trust.current_root(),)
             )
@@ -91,7 +91,7 @@ class Workers:
 
 
 THIS_PROCESS = Workers(1)
-"""Carries all out where it is asked for."""
+"""Workers that do all work in the current process."""
 
 
 def _result(future: Future[Value]) -> Value:
@@ -105,9 +105,9 @@ def _result(future: Future[Value]) -> Value:
 
 
 def _live_with_parent(root: Path | None) -> None:
-    """Ends this process with its parent, which alone receives an interrupt.
+    """Prepares a new process: it ignores Ctrl-C, and ends when its parent process ends.
 
-    Specs are as untrusted as in the parent: `root` is that of `trust`.
+    `root` is the root of `--untrusted` in the parent process.
     """
     import signal
     from multiprocessing import parent_process
@@ -128,18 +128,18 @@ def _live_with_parent(root: Path | None) -> None:
 
 
 class Progress:
-    """Receives the stages of a pass; this one ignores them.
+    """Receives the progress of the stages of a pass; this base class ignores it.
 
-    `advance` is called from any thread, some ten times a second at most for each of them.
+    `advance` is called from any thread, about ten times a second at most for each thread.
     """
 
     silent = True
 
     def start(self, stage: str, total: int | None, unit: str) -> None:
-        """A stage begins: what it does, and how many `unit` there are, if that is known."""
+        """A stage begins; `total` is the number of its units (such as rows), None if unknown."""
 
     def advance(self, done: int, unit: str) -> None:
-        """Adds to the count of a stage, named by its unit; stages of two units may run at once."""
+        """Adds `done` units to the stage with this unit; each running stage has another unit."""
 
 
 SILENT = Progress()

@@ -1,6 +1,7 @@
-"""`--untrusted`: a stranger's spec reads local files of the repository, and nothing else.
+"""`--untrusted`: a spec that is not trusted can only read local files of the repository.
 
-The stages that open something ask here. Without the option a spec is trusted like a script.
+Each function that opens a file or an address checks it here. Without the option, a spec is trusted
+like a script.
 """
 
 from __future__ import annotations
@@ -18,23 +19,24 @@ OPTION = "--untrusted"
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SHOWN = {".github"}
-"""Names with a dot that may be read; others hold what is secret: `.env`, the token in `.git`."""
+"""Names with a leading dot that may be read. Others may hold secrets: `.env`, tokens in `.git`."""
 
 _root: ContextVar[Path | None] = ContextVar("root", default=None)
 
 
 @contextmanager
 def untrusted(*, is_on: bool = True) -> Iterator[None]:
-    """Within it specs are untrusted, if `is_on`; what is untrusted already stays so.
+    """Makes specs untrusted within a `with` block if `is_on`; a block inside changes nothing.
 
-    The root is the repository that contains the current folder, or that folder. The path by which a
-    shell came here (`PWD`) counts first: no link of a repository leads out.
+    The root is the repository that contains the current folder, or else the current folder. The
+    parents of the path in `PWD` are searched first, so that a link inside a repository cannot make
+    a folder outside the repository the root.
     """
     if not is_on or _root.get() is not None:
         yield
         return
     root, here = Path(os.devnull), None
-    with suppress(OSError):  # the current folder is gone, and no file is inside it
+    with suppress(OSError):  # the current folder was deleted: no file is inside the root
         here = Path(os.path.realpath(Path.cwd()))
     if here is not None:
         shown = Path(os.environ.get("PWD", ""))
@@ -51,7 +53,7 @@ def untrusted(*, is_on: bool = True) -> Iterator[None]:
 
 
 def trust_in(root: Path | None) -> None:
-    """Makes this process as trusting as its parent, whose root is given."""
+    """Sets the root of this process, which is that of its parent process."""
     _root.set(root)
 
 
@@ -61,16 +63,16 @@ def current_root() -> Path | None:
 
 
 def refuse(name: str, what: str) -> None:
-    """Raises `UsageError` if specs are untrusted, for data that they may not reach."""
+    """Raises `UsageError` if specs are untrusted, for data that they must not read."""
     if _root.get() is not None:
         hint = f"use files of the repository; leave out {OPTION} only if you trust the spec"
         raise UsageError(f"{name}: {OPTION} refuses {what}", hint)
 
 
 def refuse_path(path: Path) -> None:
-    """Raises `OSError` if specs are untrusted and a path leads out of the root, or is hidden.
+    """Raises `OSError` if specs are untrusted and a path is outside the root, or hidden.
 
-    Links are followed first, and `..`; the profiles of this package are always read.
+    Links and `..` are resolved first. The profiles of this package are always allowed.
     """
     root = _root.get()
     if root is None:
@@ -82,13 +84,14 @@ def refuse_path(path: Path) -> None:
         raise OSError(errno.EPERM, f"{OPTION} reads only files inside {root}")
     hidden = [name for name in real.relative_to(root).parts if name.startswith(".")]
     if {*hidden} - _SHOWN:
-        raise OSError(errno.EPERM, f"{OPTION} reads no hidden file or folder ({hidden[0]})")
+        raise OSError(errno.EPERM, f"{OPTION} does not read hidden files or folders ({hidden[0]})")
 
 
 def refuse_output(path: Path) -> None:
-    """Raises `OSError` if specs are untrusted and a link inside the root leads a report out.
+    """Raises `OSError` if specs are untrusted and a link would write a report outside the root.
 
-    A stranger may commit the link; a place outside that the command line names itself is its own.
+    The author of the spec may have committed the link. A path outside the root is allowed if the
+    command line names it.
     """
     root = _root.get()
     if root is None:
@@ -99,4 +102,4 @@ def refuse_output(path: Path) -> None:
     if is_led_out or (named.is_relative_to(root) and real != named):
         inner = real.relative_to(root).parts if real.is_relative_to(root) else ("..",)
         if any(name.startswith(".") for name in inner):
-            raise OSError(errno.EPERM, f"{OPTION} follows no link to {real}")
+            raise OSError(errno.EPERM, f"{OPTION} does not follow a link to {real}")

@@ -1,7 +1,7 @@
 """The command line: runs a command, catches errors, returns the exit code.
 
-A result has an exit code (`AuditResult.exit_code`); each class of errors has one (`base.errors`).
-An interrupt (130) or a report that was not delivered (2) replaces it.
+A result has an exit code (`AuditResult.exit_code`), and so has each class of errors
+(`base.errors`). Ctrl-C (130) and a report that could not be printed (2) replace this code.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _COMPLETION = "_FAIRAUDIT_COMPLETE"
 def main(arguments: list[str]) -> int:
     """Prepares the process and runs a command line; returns the exit code."""
     if not memory.has_room(memory.START, memory.START_WRITTEN):
-        # NumPy does not fit into memory, and a regular error report would load it.
+        # NumPy does not fit into memory, and the usual report of an error would load NumPy.
         raise OutOfMemory
     memory.leave_by(OutOfMemory.exit_code)
-    # The threads of OpenBLAS would take a twentieth of the time of a small audit.
+    # The start of more threads would take a twentieth of the time of a small audit.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # NumPy fails if this is set to an empty text.
     if not os.environ.get("SOURCE_DATE_EPOCH", "0").strip():
@@ -44,14 +44,14 @@ def main(arguments: list[str]) -> int:
 
 
 def run_line(arguments: list[str]) -> int:
-    """The exit code of a command line; only `--debug` shows a traceback.
+    """Runs a command line and returns its exit code; only `--debug` prints a traceback.
 
-    An interrupt takes precedence over everything else. Without a written report the run has no
-    verdict. Every error has its own code.
+    The code for Ctrl-C replaces all other codes, and the code for a lost report replaces those of
+    verdicts and errors.
     """
     request = Request()
     if arguments[:1] == ["--debug"]:
-        arguments = [*arguments[1:], "--debug"]  # it is an option of the commands
+        arguments = [*arguments[1:], "--debug"]  # an option of the command that follows
     with trust.untrusted(is_on=trust.OPTION in arguments):
         try:
             request = read_request(arguments)
@@ -82,10 +82,10 @@ def run_line(arguments: list[str]) -> int:
 
 
 def _call(arguments: list[str], request: Request) -> int:
-    """The exit code of a command.
+    """Runs a command and returns its exit code.
 
-    It replaces Typer's `main`, which returns 1 for a broken pipe and answers a request of a shell
-    for completions even if the line has arguments: an audit would exit with 0 without being run.
+    `main` of Typer is not used, because it returns 1 for a broken pipe. It also exits with 0 and
+    without an audit if the environment asks for shell completions but the line has arguments.
     """
     for name in request.repeated:
         hint = "use a folder or a glob for several files" if name == "--data" else request.help
@@ -140,12 +140,12 @@ _MODULES = {
     "init": "scaffolding",
     "verify": "checking",
 }
-"""The module of each command, in the order of `--help`; only the given one is loaded."""
+"""The module of each command, in the order of `--help`. Only the needed module is loaded."""
 
 
 @functools.cache
 def command_line(first_word: str = "") -> typer.core.TyperGroup:
-    """The commands with their options; only `first_word`, if it is a command, to save time."""
+    """The group of all commands; if `first_word` is a command, only this one, to save time."""
     names = [first_word] if first_word in _MODULES else [*_MODULES]
     for name in names:
         import_module(f"fairaudit.cli.{_MODULES[name]}")
@@ -165,7 +165,7 @@ def command_line(first_word: str = "") -> typer.core.TyperGroup:
 
 
 def _keep_plain_values(command: Any) -> None:  # noqa: ANN401  # Typer's types leave this open
-    """Makes Typer use `_Conversion`: its own loads pydantic, a fifth of the time of an audit."""
+    """Makes Typer use `_Conversion`. Typer's conversion loads pydantic, which takes a long time."""
     context = command.context_class(command, help_option_names=HELP)
     for parameter in command.get_params(context):
         convert = getattr(parameter, "get_runtime_param", None)
@@ -174,13 +174,13 @@ def _keep_plain_values(command: Any) -> None:  # noqa: ANN401  # Typer's types l
 
 
 class _Conversion:
-    """Converts the value of a parameter; calls the conversion of Typer only if necessary."""
+    """Converts the value of a parameter; calls Typer's conversion only if necessary."""
 
     def __init__(self, convert: Callable[[], Any]) -> None:
         self._convert = convert
 
     def coerce(self, value: Any, param: Any, ctx: typer.Context) -> Any:  # noqa: ANN401  # of any type
-        """The value as the type that its parameter is annotated with."""
+        """The value in the type of its parameter."""
         annotation = param.type_descriptor.annotation
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
@@ -194,7 +194,7 @@ class _Conversion:
 
 
 def read_request(words: Sequence[str]) -> Request:
-    """The request of a command line; unknown parts are ignored.
+    """The parts of a command line; unknown parts are ignored.
 
     If no command is named, the options are read as those of `run`.
     """

@@ -1,4 +1,4 @@
-"""The Typer application; what commands share: `FAIRAUDIT_FORMAT`; `--set`, `--color`, `--full`."""
+"""The Typer application, options that several commands share, and the record of a command line."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ Settings = Annotated[
 ]
 Timeout = Annotated[
     float | None,
-    typer.Option(metavar="SECONDS", help="End with exit code 2 if a database takes longer."),
+    typer.Option(metavar="SECONDS", help="Exit with code 2 if a database takes longer than this."),
 ]
 ColorChoice = Annotated[
     Color, typer.Option("--color", envvar="FAIRAUDIT_COLOR", help="Whether to print in colours.")
 ]
 Verbose = Annotated[bool, typer.Option("-v", "--verbose", help="Print every row of the tables.")]
-Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not its first screen.")]
+Full = Annotated[bool, typer.Option("--full", help="Print the whole report, not only a summary.")]
 Untrusted = Annotated[
     bool,
     typer.Option(
         "--untrusted",
-        help="For a spec or data that you do not trust: read no files outside the repository of "
-        "this folder (or outside this folder, without a repository).",
+        help="For a spec or data that you do not trust: read only files inside the repository that "
+        "contains the current folder. Without a repository, read only files inside this folder.",
     ),
 ]
 
@@ -87,15 +87,16 @@ def split_names(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def show_examples(*commands: str) -> str:
-    """Command lines as the help of a command shows them, below its options."""
+    """Examples for the end of the help of a command."""
     return "\n".join(["\b", "Examples:", *(f"  fairaudit {command}" for command in commands)])
 
 
 class Request(Struct):
-    """The request of a command line, even if it is invalid: the place for its error.
+    """The parts of a command line, even of an invalid one. They decide where its error is written.
 
-    `arguments` are the words without an option; `outputs` is set when the command may write to
-    them. `repeated` are options with a single value that the line repeats.
+    `arguments` are the words that do not belong to an option. `outputs` is set as soon as the
+    command may write to them. `repeated` are options that the line repeats, but that allow one
+    value only.
     """
 
     command: str = ""
@@ -111,7 +112,7 @@ class Request(Struct):
 
     @property
     def specs(self) -> tuple[str, ...]:
-        """The audit specs that are named."""
+        """The audit specs that the command line names."""
         return self.arguments if self.command in {"run", "check"} else ()
 
     @property
@@ -121,11 +122,11 @@ class Request(Struct):
 
     @property
     def help(self) -> str:
-        """The command that explains how to ask."""
+        """The command line that prints the help."""
         return " ".join(filter(None, ("fairaudit", self.command, "--help")))
 
     def files(self) -> Iterator[Path]:
-        """Every file that an audit reads or writes, as far as that is known."""
+        """All known files that the audit reads or writes."""
         from fairaudit.pipeline import batch
 
         yield from map(Path, self.written)

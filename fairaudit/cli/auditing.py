@@ -1,4 +1,4 @@
-"""`fairaudit run`: its options, with defaults and environment variables, and its progress bars."""
+"""The command `fairaudit run`: its options, with environment variables, and its progress bars."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from fairaudit.report import FORMATS, format_named, format_of_suffix
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
-    """The name of a known format; the error names the environment variable, if it is the source."""
+    """The name of a known format; an error names the environment variable if it has the name."""
     try:
         return format_named(name).name
     except UsageError as error:
@@ -181,7 +181,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
                 specs, data, options, progress=progress, workers=workers, for_each=for_each
             )
         if len(answers) == 1 and isinstance(answers[0].result, FairauditError):
-            # A single error ends the command like any other error.
+            # If the only answer is an error, it ends the command.
             raise answers[0].result
         seconds = time.monotonic() - started
         write_reports(answers, request.outputs, request.outputs.paths, workers, full=full)
@@ -192,7 +192,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 
 
 def clear_earlier(request: Request) -> None:
-    """Clears the outputs of a refused command, so that no earlier report is taken for a new one."""
+    """Clears the outputs of an invalid command, so that no old report is taken for its report."""
     specs = [Path(name) for name in request.arguments] or None
     with contextlib.suppress(UsageError):
         written = [path for path in map(Path, request.written) if path.is_file()]
@@ -278,7 +278,7 @@ class Bar(Progress):
         self._tasks[unit] = self._bars.add_task(mask(stage), total=total, rate="")
 
     def advance(self, done: int, unit: str) -> None:
-        """Adds progress to the stage of a unit. Stages of different units may run together."""
+        """Adds `done` units to the bar of the running stage with this unit."""
         if unit not in self._tasks:
             return
         task = self._tasks[unit]

@@ -1,4 +1,4 @@
-"""`fairaudit check` and `verify`: a dry run of a spec; whether published tables can be true."""
+"""The commands `fairaudit check` (a dry run of a spec) and `verify` (of published tables)."""
 
 from __future__ import annotations
 
@@ -27,9 +27,10 @@ from fairaudit.cli.app import (
 )
 from fairaudit.cli.auditing import DataOption, DrawsOption, SpecsArgument, name_specs, show_progress
 from fairaudit.cli.output import (
+    PAGE_FORMATS,
     Page,
     PageFormat,
-    check_page_outputs,
+    check_outputs,
     error_text,
     name_subject,
     write_json,
@@ -77,7 +78,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit.tools import dry_run
 
     request: Request = context.obj
-    check_page_outputs(format_name, [], "a dry run")
+    check_outputs(format_name, [], "a dry run", PAGE_FORMATS)
     specs = name_specs(spec, data)
     request.arguments = tuple(map(str, specs))
     form = format_named(format_name)
@@ -101,7 +102,7 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
         if isinstance(preview, FairauditError):
             write_line(f"{error_text(preview)}\n{preview.verdict.upper()}  {subject}")
             continue
-        # For specs without data, a terminal gets only the last line.
+        # With `--no-data`, the terminal shows only the last line.
         if form.name != "terminal" or not no_data or verbose:
             document = partial(pages.document, preview, all_rows=verbose)
             Page(document, partial(write_json, codec.Preview(preview))).show(form, color)
@@ -112,12 +113,10 @@ def check(  # noqa: PLR0913, PLR0917  # the options of the command
 
 @contextmanager
 def _statements_printed() -> Iterator[None]:
-    """Prints each statement that is sent to a database; files need none."""
+    """Prints each SQL statement that is sent to a database to stderr."""
     import logging
 
     class Printer(logging.Handler):
-        """Writes a statement on stderr."""
-
         def emit(self, record: logging.LogRecord) -> None:
             write_line(record.getMessage())
 
@@ -133,7 +132,7 @@ def _statements_printed() -> Iterator[None]:
 def _list_audits(
     specs: Sequence[Path], data: str | None, form: Format, *, no_data: bool, explain_plan: bool
 ) -> Sequence[tuple[str, str | None]]:
-    """The spec and the data of each dry run; raises `UsageError` for what can mean nothing."""
+    """The spec and the data of each dry run; raises `UsageError` for contradictory options."""
     from fairaudit.pipeline import batch
 
     if no_data and data is not None:
@@ -189,11 +188,11 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
 ) -> None:
     """Find contradictions in published tables.
 
-    It compares rates, ratios and totals. The exit code is 1 if something cannot be true, and 3 if
-    the tables hold nothing that can be compared. An empty cell, or "total", in a group
-    column stands for all levels of the column.
+    It compares rates, ratios and totals. The exit code is 1 if numbers contradict each other, and 3
+    if the tables have no numbers that can be compared. An empty cell, or "total", in a group column
+    means all levels of the column.
     """
-    check_page_outputs(format_name, [], "a verification")
+    check_outputs(format_name, [], "a verification", PAGE_FORMATS)
     from fairaudit import codec
     from fairaudit.report import dry_run as pages
     from fairaudit.result import Verification
@@ -208,15 +207,9 @@ def verify(  # noqa: PLR0913, PLR0917  # the options of the command
         what = f"--excluded-below {excluded_below!r} is not a share"
         raise UsageError(what, "use a share such as 2% or 0.02") from error
     faults = verifying.find_faults(rows, below)
-    if not faults and not verifying.is_any_held(rows, below):
-        if any(row.rate or row.ratio or row.unread for row in rows):
-            what = (
-                "the table has no two numbers that could contradict each other, so nothing "
-                "was verified"
-            )
-            raise NothingToAudit(what, "name the columns: --n, --selected, --rate")
-        what = "the table has no column of rates or ratios, so nothing was verified"
-        raise NothingToAudit(what, "name the column: --rate COLUMN, --ratio COLUMN")
+    if not faults and not verifying.can_be_verified(rows, below):
+        what = "no numbers of the table could contradict each other, so nothing was verified"
+        raise NothingToAudit(what, "name more columns, for example --n COLUMN --rate COLUMN")
     unread = tuple(cell for row in rows for cell in row.unread)
     verification = Verification(tuple(tables), len(rows), faults, unread)
     page = Page(

@@ -39,7 +39,7 @@ _Repeated = Annotated[
 
 
 @app.command()
-def count(  # the options of the command
+def count(
     context: typer.Context,
     spec: _Spec,
     output: _Output,
@@ -50,7 +50,7 @@ def count(  # the options of the command
     suppress: _Suppress = None,
     debug: Debug = False,
 ) -> None:
-    """Count the data of a spec and write a counts file, which has no rows of people."""
+    """Count the data of a spec and write a counts file, which contains no rows of people."""
     from fairaudit.counting import counts_file
     from fairaudit.counting.counts_file import hide_small_cells, refuse_single_people
     from fairaudit.counting.sources.files import Files, find_files
@@ -93,7 +93,7 @@ def merge(
     try:
         paths, _ = find_files(parts, Path())
     except FairauditError:
-        # Remove the file of an earlier run: it must not be taken for the new sum.
+        # Remove the file of an earlier run: users could take it for the new sum.
         there: list[Path] = []
         for part in parts:
             with contextlib.suppress(FairauditError):

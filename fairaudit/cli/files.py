@@ -1,10 +1,10 @@
 """Writes and removes files atomically; `-o` with a folder: pages, JSON, and an index of them.
 
 Files of an earlier run with the same names are removed before anything is read. If a signal ends
-the run, nothing can be mistaken for its report.
+the run, users cannot take an older file for its report.
 
-Other files of the folder stay, including reports of an earlier run. The index lists only the
-reports of this run, and the command prints the number of the others.
+Other files of the folder stay, including other reports of an earlier run. The index lists only the
+reports of this run, and the command prints the number of older reports.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Identity(Frozen):
 
 
 class Outputs(Frozen):
-    """Where a command writes, what it reads, and the reports that a folder listed before.
+    """The output paths of a command, its input files, and the reports that folders listed before.
 
-    `unwritten` are the paths that nothing was written to yet: an error that ends the command is.
+    `unwritten` are the paths without new content. An error that ends the command is written there.
     """
 
     paths: tuple[Path, ...] = ()
@@ -65,7 +65,7 @@ class Outputs(Frozen):
     unwritten: set[Path] = field(default_factory=set)
 
     def refuse(self, path: Path) -> None:
-        """Raises `UsageError` if a file that is read would be written over."""
+        """Raises `UsageError` if the command would overwrite one of its inputs."""
         known = Identity.of(path)
         if known is not None and known in self.inputs:
             read = names.copied(self.inputs[known])
@@ -80,7 +80,7 @@ class Outputs(Frozen):
         """
         self.unwritten.discard(path)
         self.refuse(path)
-        # Unlike `resolve`, this takes a link that leads to itself.
+        # `resolve` raises an error for a link that leads to itself.
         target = Path(os.path.realpath(path))
         data = content if isinstance(content, bytes) else content.encode(errors="backslashreplace")
         try:
@@ -96,7 +96,7 @@ class Outputs(Frozen):
 
 
 def clear(path: Path) -> None:
-    """Removes a report of an earlier run; where that cannot be, it is left empty."""
+    """Removes a report of an earlier run, or empties it if it cannot be removed."""
     target = Path(os.path.realpath(path))
     if not target.is_file():
         return
@@ -139,7 +139,7 @@ def _replace(target: Path, data: bytes) -> None:
 
 
 _REPORTS = [form for name in ("html", "json") for form in FORMATS if form.name == name]
-"""The formats of the reports in a folder; the index links to the first."""
+"""The formats of the reports in a folder; the index links to those in the first format."""
 
 PICTURES = "pictures"
 """The name of a folder that gets the pictures of a page, and no reports."""
@@ -159,7 +159,7 @@ _SUFFIX = re.compile(
 )
 _DEVICE = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$)", re.IGNORECASE)
 _LONGEST = 120
-"""Bytes of a name; a file system takes 255, and suffixes follow."""
+"""The maximum number of bytes of a name. File systems allow 255, including suffixes."""
 
 
 def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, workers: Workers) -> int:
@@ -212,7 +212,7 @@ def _render(answer: Answer) -> list[str | bytes]:
 
 
 def report_paths(path: Path, audits: Sequence[tuple[str, str | None]]) -> list[Path]:
-    """Where the reports of such audits are written in a folder."""
+    """The paths of the reports of audits (spec and data) in a folder."""
     names = file_names(audits)
     return [path / f"{name}{form.suffixes[0]}" for name in names for form in _REPORTS]
 
@@ -228,7 +228,7 @@ def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:
     specs = told_apart([spec for spec, _ in audits])
     files = told_apart([data or "" for _, data in audits])
     several = len({*specs}) > 1
-    # For each audit the stem of its file, the file, then both with their folders.
+    # The possible names of each audit: the stem of its file, the file, then both with folders.
     candidates = []
     for spec, file in zip(map(Path, specs), files, strict=True):
         path, stem = (Path(file), _SUFFIX.sub("", Path(file).name)) if file else (spec, spec.stem)
@@ -257,11 +257,11 @@ def file_names(audits: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 def _safe(text: str) -> str:
-    """A text as the name of a file: letters, digits, single dots and dashes, of any script."""
+    """A text as the name of a file: letters of any script, digits, single dots and dashes."""
     plain = unicodedata.normalize("NFC", text.encode("utf-8", "replace").decode())
     plain = _RUN.sub(r"\1", _NO_SIGN.sub("-", plain)).strip("-._")
     while len(plain.encode()) > _LONGEST:
-        # The end distinguishes files: a date, a number.
+        # Cut the beginning: the end, such as a date or a number, distinguishes files.
         plain = plain[1:].lstrip("-._")
     if not plain:
         return "data"

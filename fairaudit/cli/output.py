@@ -1,7 +1,7 @@
 """`-o`, `--format`, `-q`: checks and clears outputs, writes reports, errors and the last line.
 
-An error is raised as a `FairauditError` and written here alone: to each file that should have held
-a report, to the summary of a step on GitHub, to stdout in a format for machines, and to stderr.
+Only this module writes errors (`FairauditError`): to each file in place of its report, to the
+summary of a step on GitHub, to stdout if the format is for machines, and to stderr.
 """
 
 from __future__ import annotations
@@ -92,12 +92,12 @@ class Page(Frozen):
         return self.json() if form.page is None else form.page(self.document())
 
     def write(self, outputs: Outputs) -> None:
-        """Writes it to each output, in the format of its suffix."""
+        """Writes the page to each output, in the format of the suffix."""
         for path in outputs.paths:
             outputs.write(path, self.render(format_of_path(path)))
 
     def show(self, form: Format, color: Color) -> None:
-        """Prints it in such a format."""
+        """Prints the page in a format that shows pages."""
         if form.name == "terminal":
             print_document(self.document(), color)
         else:
@@ -112,36 +112,37 @@ def write_json(record: JsonDocument) -> str:
     return json.written(codec.write(record))
 
 
-def format_of_path(path: Path, pages: Sequence[Format] = ()) -> Format:
-    """The format of a file; raises `UsageError` if its suffix names none.
+def format_of_path(path: Path, forms: Sequence[Format] = FORMATS) -> Format:
+    """The format of a file; raises `UsageError` if its suffix is not that of a format.
 
-    `pages` are the formats of a command that writes a page; other commands write any format.
+    The error lists `forms`, the formats of the command.
     """
     form = format_of_suffix(path.suffix)
     if form is None and str(path) == STDIN:
         raise UsageError("-o does not accept -", "use --format to print to stdout")
     if form is None and path.suffix.lower() == ".pdf":
-        hint = (
-            "write report.html and print it in a browser: it prints two sheets; with --full, "
-            "everything"
-        )
+        hint = "write report.html, and print it from a browser (two pages; all pages with --full)"
         raise UsageError(f"-o {path}: PDF is not a format", hint)
     if form is None:
         what = f"-o {path}: the suffix {path.suffix!r} is not a known format"
-        more = "" if pages else "; a folder ends with a slash"
-        raise UsageError(what, f"available: {list_suffixes(pages or FORMATS)}{more}")
+        more = "; end the name of a folder with a slash" if forms is FORMATS else ""
+        raise UsageError(what, f"available: {list_suffixes(forms)}{more}")
     return form
 
 
 def check_outputs(
-    format_name: str, names: Sequence[str], pages: Sequence[Format] = ()
+    format_name: str,
+    names: Sequence[str],
+    what: str = "a report",
+    forms: Sequence[Format] = FORMATS,
 ) -> list[Path]:
-    """Where to write; refuses an unknown format, and makes folders, before anything is read.
+    """The paths of the outputs; creates the folders among them.
 
-    With `pages`, the formats of a command that writes a page, it refuses folders.
+    Raises `UsageError` for wrong paths, and for formats that are not in `forms`; the message calls
+    the output `what`. If not all formats are allowed, folders are refused as well.
     """
-    format_named(format_name)
-    paths: list[Path] = []
+    takes_folders, paths = forms is FORMATS, list[Path]()
+    found = [format_named(format_name)]
     for name in names:
         if not name.strip():
             raise UsageError(f"-o {name!r}: the path is empty", "leave out -o, or name a file")
@@ -153,34 +154,26 @@ def check_outputs(
             raise UsageError(
                 f"-o {name}: another -o uses this path as a file", "name another folder"
             )
-        if is_folder and not pages:
+        if is_folder and takes_folders:
             try:
                 path.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 why = error.strerror or str(error)
-                hint = "name a folder that can be made"
+                hint = "name a folder that can be created"
                 raise UsageError(f"-o {path}/: {why}", hint) from error
         elif is_folder or path.is_dir():
-            hint = "name a file in it" + ("" if pages else ", or end the path with a slash")
+            hint = "name a file in it" + (", or end the path with a slash" if takes_folders else "")
             raise UsageError(f"-o {path}: this is a folder", hint)
         else:
-            format_of_path(path, pages)
+            found.append(format_of_path(path, forms))
             if not path.parent.is_dir():
                 raise UsageError(
                     f"-o {path}: the folder {path.parent} does not exist", "create the folder first"
                 )
         paths.append(path)
-    return paths
-
-
-def check_page_outputs(
-    format_name: str, names: Sequence[str], what: str, pages: Sequence[Format] = PAGE_FORMATS
-) -> list[Path]:
-    """Where to write; refuses folders, and formats that cannot show `what` on one page."""
-    paths = check_outputs(format_name, names, pages)
-    for form in (format_named(format_name), *map(format_of_path, paths)):
-        if form not in pages:
-            raise UsageError(f"{form.name} does not show {what}", f"use {list_names(pages)}")
+    for form in found:
+        if form not in forms:
+            raise UsageError(f"{form.name} does not show {what}", f"use {list_names(forms)}")
     return paths
 
 
@@ -189,11 +182,11 @@ def clear_outputs(
     inputs: Callable[[], Iterable[Path]],
     reports: Callable[[Path], Iterable[Path]] = lambda _: (),
 ) -> Outputs:
-    """The outputs of a command, without the files of an earlier run; refuses to lose inputs.
+    """The outputs of a command, after the files of an earlier run were removed.
 
-    If one output is refused, the others are removed anyway, since there will be no new report.
-    `inputs` is called only if a file exists that may be an input. `reports` gives the known files
-    of a folder.
+    Raises `UsageError` if an output is also an input; the other files are removed anyway, because
+    the command will not write new reports. `inputs` lists the inputs, and is called only if an
+    output exists. `reports` lists the reports that the command writes into a folder.
     """
     folders = [path for path in paths if path.is_dir()]
     files = [path for path in paths if path not in folders]
@@ -227,9 +220,11 @@ def write_reports(
 ) -> None:
     """Writes a report with all rows to each path; a folder gets a report for each answer.
 
-    With `full` the appendix of a page is printed, too.
-    The first error is raised after all other outputs are written, so that no older report stays.
+    With `full` browsers also print the appendix of a page. The first error is raised after all
+    other outputs are written, so that no older report stays.
     """
+    from fairaudit.report.numbers import counted
+
     errors: list[Exception] = []
     for path in paths:
         try:
@@ -240,8 +235,8 @@ def write_reports(
                     continue
                 others = write_folder(path, answers, outputs, workers)
                 if others:
-                    files = "1 file is" if others == 1 else f"{others:,} files are"
-                    write_line(f"{path}: {files} of an earlier run, and not in the index")
+                    files = counted(others, "file")
+                    write_line(f"{path}: the index does not list {files} of an earlier run")
             else:
                 form = format_of_path(path)
                 outputs.write(path, form.render(answers, all_rows=True, full=full))
@@ -251,7 +246,7 @@ def write_reports(
         raise errors[0]
 
 
-def print_report(  # what the options of a command say
+def print_report(
     answers: Sequence[Answer],
     form: Format,
     *,
@@ -276,7 +271,7 @@ def print_report(  # what the options of a command say
             of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
             found = diagnose(answer.result) if isinstance(answer.result, AuditResult) else ()
             for row in (row for row in found if row.level is not Level.PASS):
-                # The headline itself says it of people without bounds.
+                # For people without bounds, the headline itself states this.
                 told = not row.finding.people_without_bounds and headlines.turning([row.finding])
                 text = f"{row.headline}; {told}" if told else row.headline
                 lines.append(f"{of}{row.level}[{row.code}]: {text}\n")
@@ -301,7 +296,7 @@ def print_document(document: Document, color: Color) -> None:
 
 
 def print_text(content: str | bytes, form: Format) -> None:
-    """Prints the text of a format, in characters that the stream supports."""
+    """Prints a report in a format, with characters that the stream supports."""
     stream = sys.stdout
     if isinstance(content, bytes) and form.encoder:
         content = content.decode()
@@ -327,21 +322,21 @@ _MOST_SUMMARY = 900_000
 """The maximum size of a summary in bytes; GitHub drops summaries of more than a MiB."""
 
 _LONGEST = 2000
-"""A line of an error is cut in its middle where it is longer: a line of a spec may have no end."""
+"""The maximum length of a line of an error. Longer lines (from a spec) are cut in the middle."""
 
 
 def end_by_error(error: FairauditError, request: Request) -> int:
-    """Writes an error wherever the command was to write its result; returns its exit code."""
+    """Writes an error to all outputs of the command; returns the exit code of the error."""
     from fairaudit.pipeline import batch
     from fairaudit.result import Answer
 
     answer = Answer(request.subject, batch.name_data(request.data), error)
     outputs = request.outputs
-    # The error is in the files without a report, so that none of an earlier run stays.
+    # Files without a new report get the error, so that no report of an earlier run stays.
     paths = [
         path
         for path in outputs.paths
-        if path in outputs.unwritten and _may_tell(format_of_suffix(path.suffix), request)
+        if path in outputs.unwritten and _may_show_error(format_of_suffix(path.suffix), request)
     ]
     with contextlib.suppress(Exception):
         write_reports([answer], outputs, paths)
@@ -350,7 +345,7 @@ def end_by_error(error: FairauditError, request: Request) -> int:
         append_summary([told], request.files())
     try:
         form = format_of(request.format_name)
-        if form is not None and form.tells_errors and _may_tell(form, request):
+        if form is not None and form.tells_errors and _may_show_error(form, request):
             print_report([answer], form, all_rows=False)
     except Unwritten as lost:
         streams.write_line(error_text(error))
@@ -361,13 +356,13 @@ def end_by_error(error: FairauditError, request: Request) -> int:
     return error.exit_code
 
 
-def _may_tell(form: Format | None, request: Request) -> bool:
-    """Whether a format may report an error: a table to publish holds only groups and rates."""
+def _may_show_error(form: Format | None, request: Request) -> bool:
+    """Whether an output may contain an error; a published CSV table contains only groups."""
     return request.command != "publish" or form is None or form.name != "csv"
 
 
 def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) -> int:
-    """Writes the verdict on each answer, of several the worst too; returns the exit code."""
+    """Writes the verdict of each answer, and of all answers together; returns the exit code."""
     from fairaudit.report.checks import tally, verdict_word
     from fairaudit.report.headlines import most_left_out, turning
     from fairaudit.report.numbers import counted, whole
@@ -397,10 +392,10 @@ def end_by_verdict(answers: Sequence[Answer], request: Request, seconds: float) 
 
 
 def append_summary(answers: Sequence[Answer], others: Iterable[Path] = ()) -> None:
-    """Appends the report to the file of `GITHUB_STEP_SUMMARY`, if it is set.
+    """Appends the report to the file that the variable `GITHUB_STEP_SUMMARY` names, if it is set.
 
-    The summary is never one of `others`, the files that the run reads and writes. A message reports
-    a summary that cannot be written; the verdict does not change.
+    The file must not be one of `others`, the files that the run reads and writes. If the summary
+    cannot be written, a message reports it, and the verdict does not change.
     """
     name = os.environ.get("GITHUB_STEP_SUMMARY")
     if not name:
@@ -410,15 +405,15 @@ def append_summary(answers: Sequence[Answer], others: Iterable[Path] = ()) -> No
     path, why = Path(name), ""
     try:
         size = path.stat().st_size if path.exists() else 0
-        # The existing text may end within a line.
+        # The existing text may end without a line break.
         start = b"\n\n" if size else b""
         room, identity = _MOST_SUMMARY - size - len(start), Identity.of(path)
         if path.exists() and not path.is_file():
             why = "this is not a file"
         elif identity is not None and identity in map(Identity.of, others):
-            why = "the run reads or writes another file there"
+            why = "the run reads or writes this file, too"
         elif room < markdown.LEAST:
-            why = f"{size:,} bytes are in it, and GitHub shows no more than a MiB"
+            why = f"it already has {size:,} bytes, and GitHub shows at most 1 MiB"
         else:
             text = markdown.render(answers, most=room)
             with path.open("ab") as file:
@@ -430,7 +425,7 @@ def append_summary(answers: Sequence[Answer], others: Iterable[Path] = ()) -> No
 
 
 def error_text(error: FairauditError) -> str:
-    """An error in printable characters; long lines are shortened."""
+    """The text of an error in printable characters; long lines are shortened."""
     lines, half = names.printable(str(error), but="\n\t").split("\n"), _LONGEST // 2
     return "\n".join(
         line if len(line) <= _LONGEST else f"{line[:half]} … {line[-half:]}" for line in lines
@@ -438,7 +433,7 @@ def error_text(error: FairauditError) -> str:
 
 
 def name_subject(spec: str, data: str | None) -> str:
-    """The subject of a last line, with the data if it is named: `spec=a.yaml data=b.csv`."""
+    """The spec, and the data if given, as the last line shows them: `spec=a.yaml data=b.csv`."""
     named = f"spec={names.copied(Path(mask(spec)).name)}"
     return named if data is None else f"{named} data={names.copied(data)}"
 

@@ -20,11 +20,11 @@ from fairaudit.base.inputs import STDIN
 from fairaudit.cli.app import ColorChoice, Debug, Full, Request, Verbose, app, show_examples
 from fairaudit.cli.output import (
     FILE_HELP,
+    PAGE_FORMATS,
     Page,
     PageFormat,
     PageOutput,
     check_outputs,
-    check_page_outputs,
     clear_outputs,
     file_option,
     format_of_path,
@@ -105,7 +105,7 @@ def show(
     from fairaudit.report import json as report_json
 
     request: Request = context.obj
-    paths = check_page_outputs(format_name, output or [], "a single check")
+    paths = check_outputs(format_name, output or [], "a single check", PAGE_FORMATS)
     audit = _chosen_result(_open(request, paths, result), data)
     finding = None if check is None else check_page.find(audit, check)
 
@@ -143,7 +143,7 @@ def publish(
     from fairaudit.report import publication
 
     request: Request = context.obj
-    paths = check_page_outputs(format_name, output or [], "tables for publication", _TABLES)
+    paths = check_outputs(format_name, output or [], "tables for publication", _TABLES)
     form = format_named(format_name)
     audit = _chosen_result(_open(request, paths, result), data)
     for path in paths:
@@ -199,7 +199,7 @@ def _chosen_result(answers: Sequence[Answer], data: str | None) -> AuditResult:
         )
     if chosen:
         raise UsageError(f"{len(chosen)} results match {names.quoted(data)}", there)
-    raise UsageError(f"no result of {names.quoted(data)}{did_you_mean(data, known)}", there)
+    raise UsageError(f"no result for {names.quoted(data)}{did_you_mean(data, known)}", there)
 
 
 _Before = Annotated[Path, typer.Argument(help="The earlier JSON report.")]
@@ -270,15 +270,15 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     from fairaudit.report.changes import summary
 
     request: Request = context.obj
-    paths = check_page_outputs(format_name, output or [], "a comparison")
+    paths = check_outputs(format_name, output or [], "a comparison", PAGE_FORMATS)
     request.outputs = clear_outputs(paths, lambda: [before, *([] if after is None else [after])])
     first = read_result(str(before))
-    # If a single result is given, the measures of all its models as a table.
+    # With a single result, a table compares the measures of all its models.
     grid = (
         () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
     )
     if grid and models is None and len(_pairs(first)) > 1 and fail_on == "never":
-        # JSON has no such table: it compares two models.
+        # JSON does not have this table: it compares two models only.
         page = Page(lambda: grid, _refuse_json_of_grid)
         page.write(request.outputs)
         page.show(format_named(format_name), color)
@@ -291,7 +291,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         raise NothingToAudit(
             "--fail-on worse cannot compare anything: the results have no check in common", hint
         )
-    # Hidden values, checks that are not judged any more, and those of new groups may be worse.
+    # Values that are hidden, no longer judged, or of new groups may be worse.
     may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged or changes.worse_by_new)
     if after is not None and fail_on == "worse" and changes.dropped and not accept_dropped:
         may_be_worse = True
@@ -340,7 +340,7 @@ def _changes(
         return comparing.compare_models(first, *pairs[0])
     names = [*dict.fromkeys(name for pair in pairs for name in pair)]
     there = list_known(names) if names else "this report does not have two models"
-    what = f"{before}: there is nothing to compare it with"
+    what = f"{before}: a comparison needs a second report, or two models in this report"
     raise UsageError(what, f"name a second report, or --models FIRST SECOND; {there}")
 
 
@@ -350,7 +350,7 @@ def _pairs(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def _page(changes: Changes, code: int, grid: Document, *, all_rows: bool) -> Page:
-    """The page of the changes, followed by the table of all models if there is one."""
+    """The page of the changes, followed by the table of all models (`grid`, may be empty)."""
     from fairaudit.report import changes as pages
     from fairaudit.tools.compare import Comparison
 

@@ -1,4 +1,4 @@
-"""`fairaudit init`, `explain`, `metrics`, `schema`: a first spec, metrics explained, schemas."""
+"""The commands `fairaudit init`, `explain`, `metrics` and `schema`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,9 @@ _Count = Annotated[str | None, column_option("The column with the number of peop
 _Weight = Annotated[str | None, column_option("The column with the survey weight of a row.")]
 _Positives = Annotated[
     list[str] | None,
-    typer.Option("--positive", help="The positive value of an outcome, or a cut such as '>=0.5'."),
+    typer.Option(
+        "--positive", help="The positive value of an outcome, or a threshold such as '>=0.5'."
+    ),
 ]
 _Counts = Annotated[
     list[str] | None,
@@ -59,7 +61,7 @@ _Counts = Annotated[
 ]
 _Strata = Annotated[
     list[str] | None,
-    typer.Option(help="Compare groups within the values of these columns, too, such as branch."),
+    typer.Option(help="Also compare groups within each value of these columns, such as branch."),
 ]
 _Output = Annotated[Path | None, typer.Option("-o", "--output", help="The spec file to write.")]
 _Force = Annotated[bool, typer.Option("--force", help="Overwrite an existing spec.")]
@@ -147,14 +149,14 @@ def _write(
     file: tuple[CsvFormat, FileProfile],
     title: str,
 ) -> None:
-    """Writes the spec, once it was read as a run reads it, and says what to do next."""
+    """Writes the spec after checking that a run can read it; prints the next commands."""
     from fairaudit.spec import parse
     from fairaudit.tools.init.writing import write_spec
 
     form, profile = file
     path = str(data)
     if not data.is_absolute():
-        # As the spec names it: relative to where that lies.
+        # In a spec, a path is relative to the folder of the spec.
         base = Path.cwd() if output is None else output.parent.absolute()
         path = os.path.relpath(data.absolute(), base)
     text = write_spec(profile, form, choices, data=path, title=title)
@@ -250,7 +252,7 @@ def metrics(
     ] = "terminal",
     color: ColorChoice = "auto",
 ) -> None:
-    """List all metrics; --format markdown has a page for each."""
+    """List all metrics; with --format markdown, explain each metric."""
     from fairaudit.report import explain as pages
 
     if form == "markdown":
@@ -260,7 +262,7 @@ def metrics(
 
 
 def _definitions() -> list[Definition]:
-    """The words of every metric and comparison."""
+    """The definition of every metric and comparison."""
     from fairaudit.metrics import CATALOGUE
     from fairaudit.metrics.comparisons import COMPARISONS
     from fairaudit.result import definition
@@ -275,7 +277,8 @@ def schema(
         typer.Argument(help="Which document: spec, result, comparison or check."),
     ] = "spec",
     form: Annotated[
-        Literal["json", "markdown"], typer.Option("--format", help="json, or markdown of the spec")
+        Literal["json", "markdown"],
+        typer.Option("--format", help="json, or markdown (for a spec only)."),
     ] = "json",
 ) -> None:
     """Print the JSON Schema of the spec or of a report."""

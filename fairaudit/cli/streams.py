@@ -1,6 +1,7 @@
 """stdin, stdout and stderr: broken pipes, closed streams, `--color`.
 
-stdout carries the report and thereby the verdict. A loss on stderr changes nothing.
+If a report cannot be written to stdout, the command ends with an error. If a message cannot be
+written to stderr, the command continues.
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 Color: TypeAlias = Literal["auto", "always", "never"]
-"""What `--color` may be."""
+"""The possible values of `--color`."""
 
 _STDERR = 2
 _STREAMS = ((0, "stdin", os.O_WRONLY), (1, "stdout", os.O_RDONLY), (2, "stderr", os.O_RDONLY))
-"""Numbers, names, and modes to replace closed streams: reading, or writing, then fails."""
+"""The number and name of each stream, and the mode of the file that replaces a closed stream.
+
+In this mode, reading from stdin and writing to the other streams fails.
+"""
 
 
 def is_colored(color: Color) -> bool | None:
     """Whether to print in colours; None if the stream decides.
 
-    `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR` are as no-color.org, force-color.org
-    and bixense.com/clicolors have them, in this order.
+    The variables `NO_COLOR`, `FORCE_COLOR`, `CLICOLOR_FORCE` and `CLICOLOR` are checked in this
+    order. no-color.org, force-color.org and bixense.com/clicolors define them.
     """
     if color != "auto":
         return color == "always"
@@ -43,16 +47,16 @@ def is_colored(color: Color) -> bool | None:
 
 
 def open_all() -> None:
-    """Opens the streams that are closed, and watches over what is written.
+    """Replaces closed streams, and makes stdout and stderr notice lost output.
 
-    The next file that is opened takes the number of a closed stream: what a library writes to
-    stderr would end up in somebody's report.
+    The next file that is opened would get the number of a closed stream. Then a library that writes
+    to stderr would write into a report.
     """
     for number, name, mode in _STREAMS:
         try:
             os.fstat(number)
         except OSError:
-            # The new file gets the lowest free number: this one, as all lower ones are open.
+            # The new file gets the lowest free number, which is this one.
             os.open(os.devnull, mode)
         if getattr(sys, name) is None:
             stream = open(number, "w" if number else "r", closefd=False)  # noqa: SIM115  # open as long as the process lives
@@ -64,21 +68,21 @@ def open_all() -> None:
 
 
 def write_line(line: str) -> None:
-    """Writes a line to stderr."""
+    """Writes a line to stderr; credentials are masked."""
     sys.stderr.write(f"{mask(line)}\n")
     sys.stderr.flush()
 
 
 def report_is_lost() -> bool:
-    """Whether something that was written to stdout did not arrive."""
+    """Whether some output to stdout was lost."""
     raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
     return isinstance(raw, Watched) and raw.lost
 
 
 class Watched(io.RawIOBase):
-    """Passes bytes on to a file until that takes no more; from then on they are dropped.
+    """Writes bytes to a file; after the first error, further bytes are dropped.
 
-    The first loss of a report ends the command; the verdict does not depend on other messages.
+    If the bytes are a report, the error ends the command. Lost messages do not end it.
     """
 
     def __init__(self, file: io.FileIO, *, is_report: bool) -> None:
@@ -88,7 +92,7 @@ class Watched(io.RawIOBase):
         self.lost = False
 
     def writable(self) -> bool:
-        """Yes: `BufferedWriter` asks."""
+        """True, as `BufferedWriter` requires."""
         return True
 
     def fileno(self) -> int:
@@ -100,15 +104,16 @@ class Watched(io.RawIOBase):
         return self.file.isatty()
 
     def write(self, data: WriteableBuffer, /) -> int | None:
-        """Writes what the stream takes; after an error the rest is dropped, and `lost` says so.
+        """Writes the data, or a part of it; after an error `lost` is True and data is dropped.
 
-        Raises `Unwritten` for a report, which libraries do not mistake for an error of their files.
+        For a report, raises `Unwritten`, because libraries could take an `OSError` for an error of
+        the files that they read.
         """
         if self.lost:
             return memoryview(data).nbytes
         try:
             while (written := self.file.write(data)) is None:
-                # The stream is non-blocking, but we wait.
+                # The stream is non-blocking and not ready: wait until it is ready.
                 select.select([], [self.file], [])
         except OSError as error:
             self.lost = True
@@ -120,7 +125,7 @@ class Watched(io.RawIOBase):
 
 
 def watched(stream: TextIO, *, is_report: bool) -> TextIO:
-    """The same stream, its bytes watched over; every sign can be written, if need be as escape."""
+    """The stream with a `Watched` file; characters outside its encoding are written as escapes."""
     if not isinstance(stream, io.TextIOWrapper):
         return stream
     # With `python -u`, `stream.buffer` is the raw file itself.
@@ -135,10 +140,10 @@ def watched(stream: TextIO, *, is_report: bool) -> TextIO:
 
 @contextlib.contextmanager
 def silenced(*, debug: bool) -> Iterator[None]:
-    """Drops output of libraries on stderr below Python's level; `debug` shows it.
+    """Hides output that libraries write directly to the file of stderr, unless `debug` is set.
 
-    Such output refers to the source of the library; our own error explains the problem.
-    `sys.stderr` still works.
+    Such output is about the source code of the library; the error of fairaudit explains the
+    problem. `sys.stderr` still works.
     """
     try:
         own = os.dup(_STDERR)

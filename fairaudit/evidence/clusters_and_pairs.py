@@ -1,11 +1,12 @@
 """Intervals and tests of shares in clusters (`cluster:`); simultaneous intervals over all pairs.
 
-A maximum over pairs has the largest bounds of the intervals of all pairs, so that chance alone does
-not separate equal groups; so has a comparison with the highest or lowest group, chosen by chance.
+The largest gap over pairs is chosen from the data, and so is the highest or lowest group. So their
+intervals are made from the simultaneous intervals of all pairs; otherwise chance alone would often
+separate equal groups.
 
-A share has an effective sample size because of its clusters, as under survey weights. Two shares of
-the same clusters are correlated: the interval and the test of a pair use the correlation. For
-several pairs only negative correlations are used, which make differences less certain.
+With clusters, as with survey weights, a share has an effective sample size. Two shares of the same
+clusters are correlated. The interval and the test of a single pair use this correlation. Several
+pairs only use negative correlations, which make differences less certain.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ Pair: TypeAlias = tuple[GroupValues, GroupValues]
 
 
 def is_clustered(evaluation: Evaluation) -> bool:
-    """Whether the rows of an evaluation come in clusters."""
+    """Whether the rows of an evaluation are in clusters."""
     return any(
         table is not None and table.clusters is not None
         for table in (evaluation.table, evaluation.strata)
@@ -50,12 +51,12 @@ def is_clustered(evaluation: Evaluation) -> bool:
 
 
 def is_clustered_pair(evaluation: Evaluation) -> bool:
-    """Whether rows come in clusters, and only two groups are compared."""
+    """Whether rows are in clusters, and only two groups are compared."""
     return is_clustered(evaluation) and bool((evaluation.takes_part.sum(axis=1) == 2).all())
 
 
 def explain_unknown_variance(evaluation: Evaluation) -> str | None:
-    """Why the variance of a value between clusters is unknown; None if it is known."""
+    """The reason why the variance between clusters is unknown for a metric; None if it is known."""
     if not is_clustered(evaluation):
         return None
     metric = evaluation.metric
@@ -79,9 +80,9 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
 
 
 def has_few_clusters(evaluation: Evaluation) -> Marks:
-    """Whether a group of a spread has too few clusters, [Z, 1].
+    """Marks the strata where a group of a spread has too few clusters, [Z, 1].
 
-    For other values, the effective size of each share is undefined then.
+    Other values need no mark, because their shares then have no effective size.
     """
     few = np.zeros((len(evaluation.value), 1), dtype=np.bool_)
     for leaf in evaluation.leaves:
@@ -92,7 +93,7 @@ def has_few_clusters(evaluation: Evaluation) -> Marks:
 
 
 def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
-    """The interval of two compared shares, with the correlation over their clusters."""
+    """The interval of a comparison of two shares, with their correlation over clusters."""
     r, scale, interval = _find_correlation(*pair), comparison.scale, None
     has_odds = all(values.binomial for values in pair)
     if r is not None and scale is not None and (scale is not Scale.ODDS or has_odds):
@@ -107,7 +108,7 @@ def _name_clusters(interval: Interval) -> Interval:
 
 
 def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
-    """The correlation of two shares, or of two averages; None if clusters do not determine it."""
+    """The correlation of two shares, or of two averages, over clusters; None if it is unknown."""
     if first.by_clusters is not None and second.by_clusters is not None:
         return first.by_clusters.with_other
     if first.clustered is not None and second.clustered is not None:
@@ -116,7 +117,7 @@ def _find_correlation(first: GroupValues, second: GroupValues) -> Floats | None:
 
 
 def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
-    """The p-values of equal shares: z, with the effective sizes and the correlation of both."""
+    """The p-values of the z test of equal shares, with effective sizes and their correlation."""
     r = _find_correlation(first, second)
     if r is None:
         return np.full_like(first.value, np.nan)
@@ -125,10 +126,9 @@ def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
 
 
 def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
-    """The values with effective sizes for which each pair of groups may be treated as independent.
+    """The values with smaller effective sizes, so that all pairs can be treated as independent.
 
-    var(p - q) is at most (1 - r) times the variance of independent shares, for a correlation r
-    below 0.
+    For a correlation r below 0, var(p - q) is at most 1 - r times that of independent shares.
     """
     if values.clustered is None:
         return values
@@ -137,7 +137,7 @@ def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
 
 
 def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
-    """Values of shares in clusters, with other sizes, and so with other intervals."""
+    """Shares with another effective size, and with the intervals of this size."""
     return replace(
         values,
         value=value,
@@ -147,7 +147,7 @@ def _with_size(values: GroupValues, value: Floats, size: Floats) -> GroupValues:
 
 
 def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
-    """The two groups of a spread for each column, if it has two groups: the pair is fixed then."""
+    """Both groups of a spread of two groups, in the order that the comparison uses."""
     assert values.clustered is not None
     sides = []
     for place in (evaluation.first, evaluation.second):
@@ -162,9 +162,9 @@ def find_spread_pair(evaluation: Evaluation, values: GroupValues) -> Pair:
 
 
 def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
-    """The selection gap behind ε and total variation of two classes: all are 0 for equal groups.
+    """The gap of selection rates that belongs to ε or total variation; all are 0 for equal groups.
 
-    None for more classes, and for classes without a positive in the spec.
+    The result is None if there are more than two classes, or no positive class.
     """
     table = evaluation.table
     if table.positive is None or len(table.classes) != 2 or int(table.positive.sum()) != 1:
@@ -177,7 +177,7 @@ def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
 
 
 def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
-    """The interval of ε of two classes in two groups, with the clusters they share: [Z, 1]."""
+    """The interval of ε of two classes in two groups, with their shared clusters, [Z, 1]."""
     assert gap.group_values is not None
     first, second = find_spread_pair(gap, gap.group_values)
     if first.clustered is None or second.clustered is None:
@@ -199,17 +199,17 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
 
 
 def has_two_groups(evaluation: Evaluation) -> Marks:
-    """Whether a spread has only two groups, [Z, 1]."""
+    """Marks the strata where a spread has only two groups, [Z, 1]."""
     return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)
 
 
 SIMULTANEOUS = "simultaneous over pairs"
 _OF_PAIRS = {Scale.DIFFERENCE, Scale.RATIO}
-"""The scales on which all pairs of groups have simultaneous intervals."""
+"""The scales that have simultaneous intervals over all pairs of groups."""
 
 
 def has_extreme_interval(disparity: Disparity) -> bool:
-    """Whether its interval accounts for an extreme group that is chosen from the same data."""
+    """Whether the interval allows for the choice of the extreme group from the same data."""
     return len(disparity.parts) == 1 and disparity.comparison.scale in _OF_PAIRS
 
 
@@ -218,7 +218,7 @@ def find_spread_interval(
 ) -> Interval:
     """The interval of the largest difference, or the smallest ratio, over all pairs of groups.
 
-    With several `parts`, the intervals of all parts hold simultaneously.
+    The intervals of several `parts` hold simultaneously.
     """
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
@@ -277,7 +277,7 @@ def _find_among(
 
 
 def _find_group_ends(values: GroupValues, alpha: Floats) -> Ends:
-    """The bounds of each value, [Z, G], such that those of many pairs hold simultaneously."""
+    """The bounds of each value, [Z, G], for intervals that hold simultaneously for many pairs."""
     assert values.ends is not None
     if not values.binomial:
         return values.ends(alpha)
@@ -289,14 +289,14 @@ def _name_difference(values: GroupValues) -> str:
 
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
-    """The α of each pair, [Z], so that all pairs of all parts hold simultaneously."""
+    """The α of each pair, [Z], at which all pairs of all parts hold simultaneously."""
     count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
     of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
     return np.asarray(multiplicity.sidak_level(of_stratum, count.astype(np.float64)))
 
 
 def _per_group(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
-    """The α of each group, [Z, 1], so that all groups of all parts hold simultaneously."""
+    """The α of each group, [Z, 1], at which all groups of all parts hold simultaneously."""
     count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
     return np.asarray(multiplicity.sidak_level(alpha, count))
 
@@ -314,7 +314,7 @@ def find_extreme_interval(
     *,
     lowest: bool,
 ) -> Interval:
-    """The interval to the highest (or lowest) group, simultaneous for all groups."""
+    """The interval of each group's gap to the highest or lowest group, valid for all at once."""
     if comparison.scale not in _OF_PAIRS:
         raise NoInterval(EXTREME_IS_CHOSEN)
     among = evaluation.takes_part
@@ -325,7 +325,7 @@ def find_extreme_interval(
     if comparison.scale is Scale.DIFFERENCE:
         ends, value = _find_group_ends(values, level[:, None]), values.value
         if lowest:
-            # Shares are turned into those of the other outcome.
+            # The lowest group has the highest share of the other outcome.
             whole = 1.0 if values.binomial else 0.0
             ends, value = (whole - ends[1], whole - ends[0]), whole - value
         sizes = values.effective_n if values.binomial else repeat(None)
@@ -358,9 +358,9 @@ def find_extreme_interval(
 
 
 def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
-    """The interval to an extreme group, cut at the extreme: no group is beyond it.
+    """The interval of a gap to an extreme group, cut at parity, because no group is beyond it.
 
-    The extreme group itself may be far from the others, so both ends are cut.
+    The whole interval of the extreme group itself may be beyond parity, so both ends are cut.
     """
     cut = np.maximum if lowest else np.minimum
     return interval._replace(low=cut(interval.low, ideal), high=cut(interval.high, ideal))

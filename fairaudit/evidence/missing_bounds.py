@@ -75,13 +75,13 @@ class MissingBounds(Frozen):
     """The possible range of a value if no value were missing.
 
     `low` and `high` hold for any groups of the people of unknown group. `apart_low` and
-    `apart_high` leave these people out. `proportional_low` and `proportional_high` spread these
-    people over the groups in proportion to size. All bounds are None if the metric has no bounds,
-    and then `reason` says why. `missing_outcome` is the number of people whose outcome or label is
-    unknown and could change the value. `missing_group` is the number of people of unknown group who
-    could change the value. `possible` is the number of people that masked counts, such as `<5`, may
-    hide. `turns` is set if the status could change. `others` are other values within a limit that
-    could be beyond it.
+    `apart_high` leave people of unknown group out. `proportional_low` and `proportional_high`
+    spread people of unknown group in proportion to size. All bounds are None if the metric has no
+    bounds, and then `reason` says why. `missing_outcome` is the number of people whose outcome or
+    label is unknown and could change the value. `missing_group` is the number of people of unknown
+    group who could change the value. `possible` is the number of people that masked counts, such as
+    `<5`, may hide. `turns` is set if the status could change. `others` are other values within a
+    limit that could be beyond it.
     """
 
     missing_outcome: int = field(name="outcome")

@@ -1,8 +1,8 @@
-"""Selection and computation of the interval of each value; `records.py` has reasons for none.
+"""Selection and computation of the interval of each value, or of the reason why it has none.
 
-A comparison of two groups has its own interval; a maximum over pairs has the simultaneous interval
-of all pairs (`simultaneous`). Values combined from several rates have the bounds of their parts,
-which hold simultaneously.
+A comparison of two groups has its own interval. A maximum over pairs has an interval that holds
+simultaneously for all pairs. A value that combines several rates has an interval from the intervals
+of its parts, which hold simultaneously.
 """
 
 from __future__ import annotations
@@ -68,18 +68,18 @@ from fairaudit.stats import multiplicity, proportions
 from fairaudit.stats.proportions import GAP_INTERVAL, SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
-"""A suffix of the names of intervals of two outcomes whose correlation is unknown."""
+"""The end of the name of an interval of two outcomes whose correlation is unknown."""
 SIDAK = "Šidák over"
-"""A suffix of the names of intervals that hold simultaneously for several values."""
+"""The end of the name of an interval that holds simultaneously with others (their number)."""
 
 
 class Intervals(Frozen, eq=False):
-    """The bounds of the interval of each value, [Z, W]; NaN, and the reason `why`, without one.
+    """The interval of each value, [Z, W].
 
-    `other` are the bounds of a second possible interval: if the value is the larger of two
-    differences, that of the difference which is smaller in the sample; NaN if it cannot be the
-    larger one. `few` marks values of too few people for an interval, or that masked
-    counts could change, for the reason `why_few`.
+    Without an interval, the bounds are NaN, and `why` is the reason. If the value is the larger of
+    two differences, `other` is the interval of the smaller one; NaN if this cannot be the larger.
+    `few` marks values that have no interval for the reason `why_few`: they have too few people, or
+    masked counts could change them.
     """
 
     low: Floats
@@ -92,12 +92,12 @@ class Intervals(Frozen, eq=False):
 
     @classmethod
     def none(cls, evaluation: Evaluation, why: str) -> Intervals:
-        """No interval of any value, and why."""
+        """The record of an evaluation without intervals, for the reason `why`."""
         nothing = np.full_like(evaluation.value, np.nan)
         return cls(nothing, nothing, "", f"none: {why}")
 
     def at(self, z: int, w: int) -> tuple[float, float] | None:
-        """The interval of one value; None without one."""
+        """The interval of one value; None without an interval."""
         low, high = float(self.low[z, w]), float(self.high[z, w])
         return None if math.isnan(low) or math.isnan(high) else (low, high)
 
@@ -108,7 +108,7 @@ class Intervals(Frozen, eq=False):
         return self.why or TOO_LITTLE_VARIATION
 
     def estimate(self, value: float, z: int, w: int) -> Estimate:
-        """A value with its interval, or the reason for none; undefined values have no reason."""
+        """A value with its interval or a reason; undefined values have no reason."""
         ends = self.at(z, w)
         if ends is None:
             why = "" if math.isnan(value) else self.explain(z, w)
@@ -127,9 +127,9 @@ class Intervals(Frozen, eq=False):
 @memoize
 @np.errstate(all="ignore")  # undefined is NaN
 def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Intervals:
-    """The interval of each value of an evaluation, at its confidence level.
+    """The interval of each value of an evaluation, by default at the confidence of the spec.
 
-    Intervals at one level are kept: checks, comparisons and the lattice use the same ones.
+    Results are cached, because checks, comparisons and the lattice use the same intervals.
     """
     alpha = evaluation.terms.inference.alpha if alpha is None else alpha
     unknown = clusters.explain_unknown_variance(evaluation)
@@ -139,7 +139,7 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
         interval = _find_interval(evaluation, alpha)
     except NoInterval as error:
         return Intervals.none(evaluation, str(error))
-    # No interval without a value, or if it does not contain the value.
+    # Without a value or a bound, there is no interval.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
     few, why_few = _mark_few_people(evaluation)
     found = [leaf.group_values for leaf in evaluation.leaves]
@@ -156,10 +156,10 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
 
 
 def find_check_intervals(evaluation: Evaluation) -> Intervals:
-    """The intervals of a check, simultaneous because it names the worst of all judged values.
+    """The intervals of a check. They hold simultaneously, because it reports the worst value.
 
-    They use Šidák's level for the number of values. Spreads and comparisons with an extreme group
-    already hold for all groups of a stratum; two groups against the rest are one comparison.
+    They use Šidák's level for the number of values. Intervals of spreads and of comparisons with an
+    extreme group already hold for all groups. Two groups with the rest are one comparison.
     """
     judged = evaluation.judged & ~np.isnan(evaluation.value)
     count = judged[evaluation.table.known_strata].sum(axis=1)
@@ -181,7 +181,7 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
     values, others = evaluation.group_values, evaluation.reference_values
     averaged = evaluation.averaged
     if averaged is not None:
-        # Averages of neither shares nor means, mostly over strata of few people.
+        # Mark averages of other values than shares and means, if most weight is in small strata.
         sparse = np.zeros(averaged.first.shape, dtype=np.bool_)
         sides = (values, averaged.first_weights), (others, averaged.second_weights)
         for side, weights in sides:
@@ -210,9 +210,9 @@ def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
 
 
 _FEWEST_OF_TWO = 9
-"""From this number of people on, in both groups, the interval of a correlation covers."""
+"""With fewer people than this in both groups, the interval of a correlation is unreliable."""
 _LARGE_STRATUM = 20
-"""From this number of people on, the intervals of strata have an average that covers."""
+"""With fewer people than this in strata, the interval of their average is unreliable."""
 
 
 def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
@@ -222,8 +222,8 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
         paired = _subtract_paired(first, second, alpha)
         if paired is not None:
             return paired
-        # The counts do not contain the correlation of both, so both intervals hold simultaneously
-        # for any dependence.
+        # The correlation of both values is not in the counts. With half of α for each, both
+        # intervals hold simultaneously for any correlation.
         own, other = (_find_interval(part, alpha / 2) for part in evaluation.parts)
         return Interval(own.low - other.high, own.high - other.low, f"{own.method}, {UNPAIRED}")
     if evaluation.table_value is not None:
@@ -241,7 +241,7 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval:
-    """The interval of one comparison; with several `parts` all intervals hold simultaneously."""
+    """The interval of one comparison; the intervals of several `parts` hold simultaneously."""
     disparity, values = evaluation.metric, evaluation.group_values
     assert isinstance(disparity, Disparity)
     comparison, reference = disparity.comparison, evaluation.reference_values
@@ -260,13 +260,13 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         lowest = policy is ReferencePolicy.LOWEST
         if clusters.is_clustered_pair(evaluation):
             interval = clusters.find_pair_interval(comparison, (values, reference), alpha)
-            # The highest group has the lowest value if values fall with the rate.
+            # The highest group has the lowest value if values fall when the rate rises.
             lowest = lowest == comparison.rises_with_rate
             return keep_within_reach(interval, float(comparison.ideal), lowest=lowest)
         return find_extreme_interval(evaluation, values, comparison, alpha, lowest=lowest)
     if policy in INCLUDING_GROUP and not comparison.one_sided:
-        # The overall value is the mean of the groups' values, weighted by people: a comparison with
-        # everybody, including the group, is a mapped comparison with the rest.
+        # The value of everybody is an average of the group and the rest. So the interval of a
+        # comparison with everybody follows from the interval of a comparison with the rest.
         adds_up = values.binomial or values.deviation is not None
         scale = comparison.scale
         if scale not in {Scale.DIFFERENCE, Scale.RATIO} or evaluation.averaged or not adds_up:
@@ -291,7 +291,7 @@ def _compare_two_sides(
     if interval is None:
         if comparison.exact_in_strata is not None:
             raise NoInterval(NO_WEIGHTED_VARIANCE)
-        # If a side has an interval, the comparison is what has none.
+        # If the side has an interval, the comparison knows why there is no interval.
         raise NoInterval((first.metric if first.ends is None else comparison).no_interval)
     sparse = find_sparse_interval(evaluation, comparison, alpha)
     if sparse is None:
@@ -303,7 +303,7 @@ def _compare_two_sides(
 
 
 def _find_rest(evaluation: Evaluation, values: GroupValues) -> tuple[GroupValues, Floats]:
-    """The values of a pooled reference without each group, and the group's share of everybody."""
+    """The values of the rest for each group, and the share of the group in everybody."""
     assert evaluation.terms.policy is not None
     others = counts_of_others(counts_for(values.metric, evaluation.table), evaluation.terms.policy)
     rest = compute(values.metric, others, evaluation.terms.parameters)
@@ -316,11 +316,12 @@ def _weigh(values: GroupValues) -> Floats:
 
 
 def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha) -> Interval:
-    """The interval of a combination of several rates, from their intervals."""
+    """The interval of a combination of several rates, from the intervals of these rates."""
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Variances add up, but not of the same clusters, and not of intervals that end at parity.
+    # Variances of different people add up, but not of shared clusters, nor of intervals that are
+    # cut at parity.
     policy = parts[0].terms.policy
     adds = fold is MEAN and disparity.to_reference and policy not in EXTREME_REFERENCES
     adds = adds and not clusters.is_clustered(parts[0])
@@ -334,7 +335,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     values, method = np.stack([part.value for part in parts]), intervals[0].method
     if adds:
-        # True and false positive rates are of different people.
+        # True and false positive rates have different people.
         average = _average_parts([*values], intervals)
         shares: list[tuple[proportions.Sample, float | Floats]] = []
         for part in parts:
@@ -351,15 +352,15 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
         together = "both rates" if disparity.per_class is None else "all classes"
         is_mean = fold in {MEAN, MEAN_MAGNITUDE, MEAN_RATIO}
         return Interval(*bound_fold(fold, lows, highs), method + f", {together} together" * is_mean)
-    # Either may be the larger: the deciding one is printed, and its interval holds simultaneously
-    # with that of the other.
+    # Each part may be the larger part. The result has the interval of the deciding part, which
+    # holds simultaneously with the interval of the other part.
     decides = np.argmax(np.where(np.isnan(values), -np.inf, fold.rank(values)), axis=0)[None]
     low, high = (np.take_along_axis(ends, decides, axis=0)[0] for ends in (lows, highs))
     return Interval(low, high, f"{method}, both rates together")
 
 
 def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
-    """The interval of the part that does not decide, if it may be the larger one."""
+    """The interval of the part that does not decide, if this part may be the larger part."""
     disparity = evaluation.metric
     if not isinstance(disparity, Disparity):
         return None
@@ -385,7 +386,7 @@ def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, 
 
 
 def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
-    """The interval of a table's metric; in clusters ε of two groups with their shared clusters."""
+    """The interval of a metric of a table; for ε of two groups, it uses their shared clusters."""
     metric = evaluation.metric
     assert isinstance(metric, TableMetric)
     if metric.interval is None:
@@ -408,10 +409,10 @@ def _find_table_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Interval | None:
-    """The difference of two values of the same people; None if counts give no correlation."""
+    """The interval of a difference of two values of the same people; None if it is not paired."""
     metric = first.metric
     if first.spread:
-        # The difference of two largest gaps, or smallest ratios, from the changes in each pair.
+        # Changes in each pair of groups give the change of the largest gap or smallest ratio.
         (rates, of_ratio), among = list_paired_rates(first), first.takes_part
         if not rates or any((part.takes_part != among).any() for part in first.parts):
             return None
@@ -434,7 +435,7 @@ def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Int
 
 
 def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> Interval:
-    """The interval of a mean of values of different people, whose variances add up."""
+    """The interval of a mean of values of different people, so that their variances add up."""
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     weights = np.full((len(values), 1, 1), 1 / len(values))
     _, low, high = proportions.mover_total(np.stack(values), (lows, highs), weights)

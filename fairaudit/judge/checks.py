@@ -18,7 +18,7 @@ import numpy as np
 from fairaudit.base import names
 from fairaudit.base.arrays import Floats, Marks
 from fairaudit.base.errors import Place, Quote, UsageError, did_you_mean, list_known
-from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field, field_names
+from fairaudit.base.frozen import RARE, WRITTEN, Frozen, Unreadable, field, field_names, replace
 from fairaudit.cube import Grouping
 from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
@@ -56,6 +56,12 @@ class Limit(Frozen, tag=True):
         """Yields a fault if no bound is set."""
         if self.below is self.above is None:
             yield Unreadable("has neither `below` nor `above`")
+
+    def scaled(self, factor: int) -> Limit:
+        """The limit of a value times a factor: `above 10` of a share in per cent, for 0.1."""
+        ends = (self.below, self.above)
+        below, above = (at and Decimal(f"{float(factor * at):.12g}") for at in ends)
+        return replace(self, below=below, above=above)
 
     @property
     def bounds(self) -> tuple[Decimal, ...]:

@@ -19,6 +19,7 @@ from fairaudit.metrics.group_metrics import (
     GroupMetric,
     GroupValues,
     ValueKind,
+    count_effective,
     count_effective_of_share,
     sum_cells,
 )
@@ -77,6 +78,10 @@ class Rate(GroupMetric, kw_only=True):
         counted = sorted(set(self.under) if self.is_proportion else self.cells)
         n = sum_cells(counts.people, counted)
         size = count_effective_of_share(counts, self._hits, counted)
+        if counts.squares is not None and len(counted) > 2 and {*self._hits} < {*counted}:
+            # People of one outcome weigh differently, such as false positives and false negatives.
+            of_cells = count_effective(counts, counted, dict.fromkeys(self._hits, 1.0))
+            size = np.fmin(size, of_cells)
         value = over / under
         share = value if self.is_proportion else (
             sum_cells(counts.weighted, self._hits) / sum_cells(counts.weighted, counted)

@@ -215,12 +215,14 @@ class GroupValues(Frozen, eq=False):
 
         The weight of people with the other outcome is not known: a hit may weigh as much as 20.
         """
-        if not self.binomial or self.weight_sum is None:
+        is_share = self.binomial or self.metric.kind is ValueKind.OF_SHARE
+        if not is_share or self.weight_sum is None:
             return np.zeros((len(self.value), 1), dtype=np.bool_)
         least, most = (
             pick.reduce(self.value, axis=1, keepdims=True) for pick in (np.fmin, np.fmax)
         )
-        return np.asarray((least == 1) | (most == 0))
+        highest = np.inf if self.metric.bounds[1] is None else 1
+        return np.asarray((least == highest) | (most == 0))
 
     @property
     def summary(self) -> Summary | None:

@@ -54,7 +54,6 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.definitions import Bounds, CatalogueEntry
 from fairaudit.metrics.disparities import OverGroups
-from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.terms import format_decimal
 from fairaudit.result import AuditResult
 from fairaudit.result.rows import GroupKey, IndexedRows, deciding_key, find_entries, index_rows
@@ -328,7 +327,7 @@ def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]
 
     If several entries have the value of the check, a group must have the same value in all of them.
     """
-    decisive = _value_of(finding.estimate)
+    decisive = finding.value
     if decisive is None:
         return {}
     entries = [
@@ -343,10 +342,6 @@ def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]
     }
     crossed = {breach_key(breach)[:2]: breach.signed_value for breach in finding.crossed}
     return {**agreed, deciding_key(finding): decisive, **crossed}
-
-
-def _value_of(estimate: Estimate | None) -> float | None:
-    return None if estimate is None or math.isnan(estimate.value) else estimate.value
 
 
 def breach_key(breach: Breach) -> _BreachKey:
@@ -452,7 +447,7 @@ def compare(
     before = Before(
         baseline.earlier,
         was.status.value,
-        _value_of(was.estimate),
+        was.value,
         _worse_by(finding, own),
         worse=worse,
         reversals=new,

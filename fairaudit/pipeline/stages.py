@@ -1,4 +1,4 @@
-"""The pipeline: from specs and data to results, stage by stage; `Judge`: the findings of checks.
+"""The pipeline from specs and data to results; `Judge`, which finds the status of each check.
 
 Spec → Plan → Counts → Cube → Tables → Findings → AuditResult → published AuditResult. `AuditTask`
 holds what to count, `count` reads the data, and `audit_counts` computes the result from the counts
@@ -134,7 +134,7 @@ class Judge:
         return tuple(findings)
 
     def _bound_accepted(self, finding: Finding, baseline: baselines.Baseline) -> Finding:
-        """An accepted finding, in doubt or open if its value or another one could make it fail."""
+        """An accepted finding; in doubt or open if its value or another value could fail."""
         check, bounds = finding.check, finding.missing
         exclusion = Exclusion(values=tuple(chain(*(row.crossed for row in finding.waived))))
         if finding.spread:
@@ -145,7 +145,7 @@ class Judge:
             return list_worse(evaluation) != []
 
         doubts = self._list_outside(check, finding.status, exclusion, may_cross)
-        # A failure does not show doubts about the other values.
+        # The finding of a failure has no doubts about the other values, so these are judged again.
         accepted = replace(exclusion, values=(*exclusion.values, *finding.crossed))
         rest = None if finding.spread else self._apply_limits(check, self._audit, accepted, ())
         others = [item for item in rest.not_evaluated if item.blocks] if rest else []
@@ -155,7 +155,7 @@ class Judge:
         evaluation = whole and waiving.exclude_values(whole, exclusion)
         if not evaluation:
             return finding
-        if bounds is None:  # nothing is missing for this value, but perhaps for others
+        if bounds is None:  # no value is missing for this value, but perhaps for other values
             table = evaluation.table
             w = 0 if finding.spread else table.groups.index(finding.first)
             bounds = find_missing_bounds(evaluation, table.strata.index(finding.stratum), w)
@@ -249,7 +249,7 @@ class Judge:
         return found and leave_open(found, reasons, self._failing)
 
     def _find_idle_cut(self, check: AnyCheck, finding: Finding) -> list[NotEvaluated]:
-        """The reason to leave a check at parity open: a cut puts all decisions on one side."""
+        """The reason to leave a check at parity open if a cut puts all decisions on one side."""
         if not isinstance(check, Check) or isinstance(check.metric, GroupMetric):
             return []
         cut = {outcome.name for outcome in self._spec.predictions if outcome.is_cut}
@@ -265,8 +265,8 @@ class Judge:
     ) -> list[NotEvaluated]:
         """The reasons that leave a whole check open: people who are left out or could change it.
 
-        In a published report, bounds of missing values never remove a reason: that would show how
-        few people lack an outcome.
+        In a published report, bounds of missing values never remove a reason, because this would
+        show that few people lack an outcome.
         """
         proof = None if self._spec.suppress_below is not None else finding.missing
         has_value = not isinstance(check, Check) or finding.estimate is not None
@@ -412,7 +412,7 @@ def answer_specs(
     progress: Progress,
     engine: Engine,
 ) -> list[ResultOrError]:
-    """The result of each spec, or its error, by the options of one run."""
+    """The result of each spec, or its error, with the same options for all specs."""
     tasks: list[AuditTask | FairauditError] = []
     for spec in specs:
         try:
@@ -425,13 +425,13 @@ def answer_specs(
 
 
 CountedFile: TypeAlias = tuple[str, CountsOrError]
-"""A file of several by its name in reports, with its counts or its error."""
+"""The name of one of several files in reports, and its counts or its error."""
 
 
 def count_files(
     task: AuditTask, data: str, *, progress: Progress = SILENT, engine: Engine = polars_engine
 ) -> Iterator[CountedFile]:
-    """The counts of each file that a folder or a glob names, file by file."""
+    """Yields the counts of each file that a folder or a glob names."""
     paths, left_out = find_files([data], Path())
     for path in paths:
         ((_, counts),) = _count_all([task], path, progress, engine)
@@ -441,7 +441,7 @@ def count_files(
 def judge_file(
     task: AuditTask, counted: CountedFile, engine: Engine = polars_engine
 ) -> ResultOrError:
-    """The answer for a file of several."""
+    """The answer for a file that `count_files` counted."""
     name, counts = counted
     return answer(task, counts, locate_in(task, name, engine))
 
@@ -453,7 +453,7 @@ def count(
     progress: Progress = SILENT,
     engine: Engine = polars_engine,
 ) -> Counts:
-    """All counts that a task needs: `audit_counts` does not read the data again."""
+    """All counts that a task needs, so that `audit_counts` does not read the data."""
     ((_, counts),) = _count_all([task], data, progress, engine)
     return get_or_raise(counts)
 
@@ -461,7 +461,7 @@ def count(
 def _count_all(
     tasks: Sequence[AuditTask], data: DataLike, progress: Progress, engine: Engine
 ) -> Iterator[tuple[int, CountsOrError]]:
-    """The counts for each task, by its number; those of the same data and format together."""
+    """The counts for each task, by its number. Tasks with the same data and format share a pass."""
     if data is not None and not isinstance(data, str | Path):
         data = Frame(data)  # one `Frame` for all passes, because a stream can be read only once
     passes: dict[object, dict[int, Plan]] = {}
@@ -477,7 +477,7 @@ def _count_all(
                 continue
             if isinstance(source, Database):
                 with engine.open(source) as opened:
-                    # Find quantiles while the database is open: they are of the same rows.
+                    # Find quantiles while the database is open, so that they have the same rows.
                     needed = watch_sentinels(task.find_plan(opened, progress, engine))
                     (outcome,) = engine.count([needed], opened, progress)
                 yield number, task.locate(outcome)
@@ -509,7 +509,7 @@ def _count_all(
 def answer_all(
     tasks: Sequence[AuditTask], data: DataLike, progress: Progress, engine: Engine
 ) -> list[ResultOrError]:
-    """The answer to each task, from passes that they share where they can."""
+    """The answer to each task. Tasks share a pass over the data if possible."""
     answers = {}
     for number, counts in _count_all(tasks, data, progress, engine):
         task = tasks[number]
@@ -522,9 +522,9 @@ def answer(
     counts: CountsOrError,
     locate: Callable[[DataError], DataError] | None = None,
 ) -> ResultOrError:
-    """The answer from the counts, or the error as it may be reported: nothing is raised.
+    """The answer from the counts, or the error as it may be reported. It raises no error.
 
-    `locate` adds the first row that an error is about; stored counts have no rows to look in.
+    `locate` adds the first row that an error is about; stored counts have no rows.
     """
     return catch_errors(task, lambda: mask_all(audit_counts(task, get_or_raise(counts))), locate)
 
@@ -534,7 +534,7 @@ def catch_errors(
     make: Callable[[], Value],
     locate: Callable[[DataError], DataError] | None = None,
 ) -> Value | FairauditError:
-    """The value that `make` returns, or its error as it may be reported: nothing is raised."""
+    """The value that `make` returns, or its error as it may be reported. It raises no error."""
     problem: FairauditError
     try:
         return make()
@@ -542,9 +542,9 @@ def catch_errors(
         problem = error if locate is None else locate(error)
     except FairauditError as error:
         problem = error
-    except Exception as error:  # noqa: BLE001  # a crash over one answer must not stop the others
+    except Exception as error:  # noqa: BLE001  # a crash of one answer must not stop the others
         problem = FairauditError.crashed(error)
-    # A published error must not contain counts of people either.
+    # A published error must not contain counts of people.
     return problem if task.spec.suppress_below is None else problem.published()
 
 
@@ -558,9 +558,9 @@ def audit_counts(
 ) -> AuditResult:
     """The stages after the counts: cubes, tables, findings, the result, and its suppression.
 
-    No data is read: the counts may come from any pass for the plan of the task, or from several,
-    added up. Raises `UsageError` for counts that lack what the task needs. If a finding would be
-    worse with the rows that `missing: drop` drops, it is downgraded, except in a preview.
+    It reads no data. The counts may be the sum of several passes with the plan of the task. Raises
+    `UsageError` if the task needs other counts. If a finding would be worse with the rows that
+    `missing: drop` drops, it is downgraded, except in a preview.
     """
     audit = audit or Audit.of(task, counts)
     findings = Judge(audit).find_all()
@@ -572,7 +572,7 @@ def audit_counts(
             for finding in findings
         }
         if spec.suppress_below is not None:
-            # Always open: a status that depended on these rows would show how many there are.
+            # These checks are always open, because other statuses could reveal the number of rows.
             findings = tuple(
                 leave_open(finding, [DROPPED_DOUBT], unless=failing)
                 if idle_of[finding.check.id] and finding.status not in failing

@@ -58,6 +58,17 @@ def tables(
 ) -> Iterator[Table]:
     """A table for each comparison of these rates: both rates, the value and its interval."""
     order = [row.group for row in rates]
+    # The groups that are not compared, and the people of unknown group.
+    sizes = [(row, row.estimate.n or 0) for row in rates]
+    texts = [
+        f"{numbers.group(row.group)} ({STANDINGS[row.standing]}, n = {numbers.whole(n)})"
+        for row, n in sizes
+        if row.standing in STANDINGS
+    ]
+    unknown = sum(n for row, n in sizes if row.standing is Eligibility.UNKNOWN)
+    left_out = [numbers.first_few(texts)] if texts else []
+    left_out += [f"{describe_people(unknown)} with unknown group"] if unknown else []
+    left_out = [] if result.provenance.suppress_below is not None else left_out
     for _, run in groupby(
         comparisons_of(rates[0], compared),
         key=lambda row: (row.metric, row.title, row.compare, row.reference, repr(row.parameters)),
@@ -88,27 +99,11 @@ def tables(
                 for row in rows
             )
         ]
-        limits = "; ".join(map(headlines.limits, findings))
+        limits = "; ".join(headlines.limits(one, as_written=True) for one in findings)
         level = result.provenance.inference.percent
         table = _table(f"{title}{f': {limits}' if limits else ''}", rows, findings, level, most)
-        notes = filter(None, [_not_compared(rates, result), table.more])
-        yield replace(table, more="; ".join(notes))
-
-
-def _not_compared(rates: Sequence[RateRow], result: AuditResult) -> str:
-    """The groups of a table that are not compared, and the people of unknown group."""
-    if result.provenance.suppress_below is not None:
-        return ""
-    sizes = [(row, row.estimate.n or 0) for row in rates]
-    texts = [
-        f"{numbers.group(row.group)} ({STANDINGS[row.standing]}, n = {numbers.whole(n)})"
-        for row, n in sizes
-        if row.standing in STANDINGS
-    ]
-    unknown = sum(n for row, n in sizes if row.standing is Eligibility.UNKNOWN)
-    parts = [numbers.first_few(texts)] if texts else []
-    parts += [f"{describe_people(unknown)} with unknown group"] if unknown else []
-    return f"not compared: {' and '.join(parts)}" if parts else ""
+        notes = [f"not compared: {' and '.join(left_out)}"] if left_out else []
+        yield replace(table, more="; ".join(filter(None, [*notes, table.more])))
 
 
 def _table(
@@ -373,8 +368,8 @@ def is_ratio(row: ComparisonRow) -> bool:
 
 def _reference(row: ComparisonRow) -> str:
     if row.reference in _NAMED and row.second:
-        return numbers.people(row.second)
-    words = {"rest": "everybody else", "overall": "everybody", "declared": "the declared reference"}
+        return names.people(row.second)
+    words = {**checks.POOLED_GROUPS, "declared": "the declared reference"}
     return words.get(str(row.reference), f"the {row.reference} group")
 
 

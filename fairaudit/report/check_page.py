@@ -70,7 +70,8 @@ def listing(result: AuditResult) -> Document:
     rows = []
     for index, finding in enumerate(checks.by_urgency(result.findings), 1):
         word = checks.status_cell(finding, index)
-        text = f"{names.copied(finding.check.id)}: {_value(finding)} ({headlines.limits(finding)})"
+        value = headlines.value(finding) or f"{len(finding.reversals)} found"
+        text = f"{names.copied(finding.check.id)}: {value} ({headlines.limits(finding)})"
         rows.append((word, text))
     unjudged = asked_comparisons.without_limit(result)
     table = asked_comparisons.overview(unjudged, "entries without a limit", None)
@@ -132,16 +133,6 @@ def document(result: AuditResult, finding: Finding) -> Document:
     return tuple(blocks)
 
 
-def _value(finding: Finding) -> str:
-    estimate, limit = finding.estimate, finding.limit
-    if estimate is None:
-        return f"{len(finding.reversals)} found" if finding.reversals else "0 found"
-    if not isinstance(limit, Limit) or estimate.suppressed:
-        return numbers.value_of(estimate)
-    digits = metric_titles.decimals_of(finding, 4)
-    return numbers.number_beside(estimate.value, limit.bounds, estimate.exact, digits=digits)
-
-
 def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     """The formula filled in with the counts of both sides; for a scan, its reversals."""
     check = finding.check
@@ -169,7 +160,7 @@ def _numbers(result: AuditResult, finding: Finding) -> Iterator[Block]:
     if isinstance(check, Check) and check.terms.average is not None:
         rows.append(("strata", _OF_STRATA))
     beyond = headlines.beyond_words(finding) or "within the limit"
-    rows.append(("so", f"{_value(finding)}, {beyond}"))
+    rows.append(("so", f"{headlines.value(finding)}, {beyond}"))
     yield Entries([(Cell(word, Tone.MUTED), text) for word, text in rows])
     if finding.subgroup is not None:
         parts: list[Subgroup | ParentGroup] = [finding.subgroup, *finding.subgroup.parts]

@@ -42,6 +42,7 @@ STATUS_WORDS = {
     Status.PASS: "passed",
 }
 """The words for the number of checks with a status, the worst first: `2 failed`."""
+POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _TALLY = (Status.PASS, Status.WARN, Status.FAIL, Status.INCONCLUSIVE, Status.WAIVED)
 
 
@@ -127,7 +128,8 @@ def title(finding: Finding) -> str:
         return f"Subgroups, divergence in {rate}{metric_titles.whose(check.of)}"
     metric, reference = check.metric, ""
     if (declared := check.terms.reference) is not None:
-        group = names.describe_group(declared.group) if declared.group else declared.policy
+        policy = POOLED_GROUPS.get(str(declared.policy), declared.policy)
+        group = names.describe_group(declared.group) if declared.group else policy
         reference = f"to {group}"
     elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
         reference = f"to the {metric.reference} group"
@@ -199,9 +201,10 @@ def pair_of(value: ComparedValue) -> tuple[Group, Group]:
     return (second, first) if is_turned else (first, second)
 
 
-def worst_pair(value: ComparedValue, between: str = " / ") -> str:
+def worst_pair(value: ComparedValue, *, in_text: bool = False) -> str:
     """Both groups of a value in short, with the deciding rate if any: `F / M (TPR)`."""
-    text = between.join(numbers.group(group) for group in pair_of(value) if group)
+    write, between = (names.people, " compared with ") if in_text else (numbers.group, " / ")
+    text = between.join(write(group) for group in pair_of(value) if group)
     by = metric_titles.short_name(value.decided_by) if text and value.decided_by else ""
     return f"{text} ({by})" if by else text
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from fairaudit.base import names
@@ -95,6 +95,13 @@ class Diagnostic(Frozen):
         return Level.ERROR if status is Status.FAIL else None if is_silent else self.level
 
     @property
+    def split_headline(self) -> tuple[str, str]:
+        """The headline without the people who are left out, and the sentence on them."""
+        left_out = headlines.left_out(self.finding)
+        headline = self.headline.removesuffix(f"; {left_out}")
+        return headline, "" if headline == self.headline else left_out
+
+    @property
     def sentence(self) -> str:
         """The headline and each fact behind its label, in one line with single blanks."""
         facts = (" ".join(text.split()) for text in self.labelled(", "))
@@ -145,7 +152,7 @@ class Diagnostic(Frozen):
             [
                 replace(
                     interval,
-                    label=numbers.people(row.group),
+                    label=names.people(row.group),
                     panel="",
                     mark=Mark.GROUP if row.standing is Eligibility.ELIGIBLE else Mark.ASIDE,
                     text=interval.text.removesuffix(" reference"),
@@ -238,13 +245,15 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     """Who, how sure, how many people, what else is to be known, each in a short line."""
     estimate = finding.estimate
     if estimate is not None and not estimate.suppressed:
+        of = finding.check.of
+        if of not in metric_titles.UNNAMED:  # one of several models
+            yield from labelled("outcome", [_positives(result, {"label": "label", of: "selected"})])
         yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))
         yield from labelled("value", [finding_facts.derivation(finding)])
         yield from labelled("sure", _sure(result, finding))
         yield from labelled("people", _people(finding))
         # Who else is beyond the limit.
-        digits = headlines.digits(finding)
         others = [
             breach
             for breach in finding.crossed
@@ -252,8 +261,8 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         ]
         texts = [
             (
-                " in ".join(numbers.people(part) for part in (breach.group, breach.stratum) if part)
-                + f" {numbers.number(breach.signed_value, digits)}"
+                " in ".join(names.people(part) for part in (breach.group, breach.stratum) if part)
+                + f" {headlines.ends(finding, breach.signed_value)}"
             ).strip()
             for breach in others
         ]
@@ -342,7 +351,7 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
     if finding.subgroup is not None:
         subgroup = finding.subgroup
         counts_of_subgroup = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
-        name, everybody = _aligned([numbers.people(subgroup.group), "everybody"])
+        name, everybody = _aligned([names.people(subgroup.group), "everybody"])
         rates, size = (subgroup.value, subgroup.everybody), headlines.divergence(finding, subgroup)
         digits = numbers.digits_that_give([(*rates, size, False)], 1)
         own, of_all = (numbers.percent(rate, digits) for rate in rates)
@@ -393,17 +402,23 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
         return ""
     if not record.requirements & {Requirement.PREDICTION, Requirement.SCORE}:
         return ""
-    words = [("positive label", "label")]
-    words += [("selected", check.of)] if Requirement.PREDICTION in record.requirements else []
-    known = result.positives
-    values = [f"{what}: {names.line(known[of])}" for what, of in words if of in known]
     text, _, cases = record.description.rstrip(".").partition(": ")
     case = "for a burden, " if getattr(check, "burden", False) else "for a benefit, "
     for one in cases.split("; "):
         if one.startswith(case):
             whom = one.removeprefix(case)
             text = f"{whom[:1].upper()}{whom[1:]}: {text[:1].lower()}{text[1:]}"
-    return f"{text} ({'; '.join(values)})" if values else text
+    if check.of not in metric_titles.UNNAMED:
+        return text  # the line above has the outcome
+    of_score = Requirement.PREDICTION not in record.requirements
+    words = {"label": "positive label"} | ({} if of_score else {check.of: "selected"})
+    values = _positives(result, words)
+    return f"{text} ({values})" if values else text
+
+
+def _positives(result: AuditResult, words: Mapping[str, str]) -> str:
+    known = result.positives
+    return "; ".join(f"{words[of]}: {names.line(known[of])}" for of in words if of in known)
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:

@@ -91,7 +91,7 @@ def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
     if isinstance(check, Check) and isinstance(check.metric, GroupMetric):
         # The counts behind the value of a single group.
         counts = numbers.counts(estimate)
-        own = f"{numbers.people(finding.first)}: {counts}" if counts else ""
+        own = f"{names.people(finding.first)}: {counts}" if counts else ""
     value = f"{headlines.with_limit(finding)} ({headlines.limits(finding)})"
     yield from labelled("value", [value, own, _difference(finding)])
 
@@ -196,7 +196,8 @@ def backing(finding: Finding) -> str:
         why = _LACKING[finding.backing].format(hypothesis=hypothesis(finding))
     else:
         # The warning limit decides, but the failing limit is crossed as well.
-        return f"over the limit ({finding.check.fail}), but not enough evidence"
+        limit = headlines.limit_words(finding, finding.check.fail)
+        return f"over the limit ({limit}), but not enough evidence"
     return f"not enough evidence: {why}"
 
 

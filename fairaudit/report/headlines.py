@@ -21,14 +21,13 @@ from fairaudit.judge.checks import ReversalLimit
 from fairaudit.judge.left_out import NOTABLE_OF_GROUP, LeftOutGroup, LeftOutPeople, LeftOutReason
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, TableMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, metric_titles, numbers, reversals
 
-_POOLED_GROUPS = {"rest": "everybody else", "overall": "everybody"}
 _PASSED = {
     ReversalKind.EVERY_STRATUM: "is reversed in every stratum",
     ReversalKind.ADJUSTED: "is reversed after adjustment",
@@ -61,6 +60,8 @@ MISLEADING_RATE = 0.1
 """Below this reference rate, a ratio is shown together with the difference."""
 _FEW_GROUPS = 3
 _NEAR = 1e-9
+_MOST_LOG = 20
+"""A limit on ε is also shown as a ratio if it is less than this."""
 _MANY_TIMES = 2
 """The smallest ratio that is written as `2.4 times`; smaller ratios are in per cent."""
 
@@ -151,7 +152,9 @@ def value(finding: Finding) -> str:
     estimate = finding.estimate
     if estimate is None:
         return ""
-    return numbers.estimate_beside(estimate, bounds(finding), digits(finding))
+    scale, unit = _unit(finding)
+    text = numbers.estimate_beside(estimate, bounds(finding), digits(finding), scale)
+    return text + unit * text[-1].isdigit()
 
 
 def interval(finding: Finding) -> str:
@@ -164,16 +167,31 @@ def interval(finding: Finding) -> str:
 
 def ends(finding: Finding, *values: float) -> str:
     """Both ends of a range, as they agree with the limits of a check: 0.8, not 0.79999999999999."""
-    by_limits, most = bounds(finding), digits(finding)
-    texts = (numbers.number_beside(float(f"{end:.12g}"), by_limits, digits=most) for end in values)
-    return " to ".join(dict.fromkeys(texts))
+    by_limits, most, (scale, unit) = bounds(finding), digits(finding), _unit(finding)
+    known = (float(f"{end:.12g}") for end in values)
+    texts = (numbers.number_beside(end, by_limits, digits=most, scale=scale) for end in known)
+    return " to ".join(dict.fromkeys(texts)) + unit
+
+
+def _unit(finding: Finding) -> tuple[int, str]:
+    """The factor and the unit of the value of a check: a difference of shares is in points."""
+    check, comparison = finding.check, checks.comparison_of(finding)
+    if isinstance(check, SubgroupCheck):
+        rates = [check.rate]
+    elif comparison is None or comparison.scale is not Scale.DIFFERENCE:
+        rates = []
+    else:
+        rates = [rate.id for rate, _ in getattr(getattr(check, "metric", None), "parts", ())]
+    is_gap = rates and all(map(metric_titles.is_share, rates))
+    return (100, " points") if is_gap else (1, "")
 
 
 def digits(finding: Finding) -> int:
     """The number of decimals for the value of a check, its interval and its limits."""
     estimates = [] if finding.estimate is None else [finding.estimate]
     least = metric_titles.decimals_of(finding, 3)
-    return numbers.digits_of_values(estimates, bounds(finding), least)
+    digits = numbers.digits_of_values(estimates, bounds(finding), least)
+    return digits if _unit(finding)[0] == 1 else digits - 2  # in points
 
 
 def bounds(finding: Finding) -> list[Decimal]:
@@ -182,15 +200,32 @@ def bounds(finding: Finding) -> list[Decimal]:
     return [bound for limit in limits if isinstance(limit, Limit) for bound in limit.bounds]
 
 
-def limits(finding: Finding) -> str:
+def limits(finding: Finding, *, as_written: bool = False) -> str:
     """The limits of a check, in words: `fails below 0.8; warns below 0.9`."""
     pairs = (("fails", finding.check.fail), ("warns", finding.check.warn))
     words = {Limit: "{}", ReversalLimit: "on a reversal ({})"}
-    return "; ".join(
-        f"{word} {words[type(limit)].format(limit).replace('_', ' ')}"
+    texts = [
+        (word, words[type(limit)].format(limit if as_written else limit_words(finding, limit)))
         for word, limit in pairs
         if limit is not None
-    )
+    ]
+    return "; ".join(f"{word} {text.replace('_', ' ')}" for word, text in texts)
+
+
+def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
+    """A limit with its unit: `above 10 points`, of ε `above 5: e^5 = 148 times as likely`."""
+    text, unit = str(limit), ""
+    if isinstance(limit, Limit):
+        scale, unit = _unit(finding)
+        text = str(limit if scale == 1 else limit.scaled(scale))
+        metric = getattr(finding.check, "metric", None)
+        is_epsilon = isinstance(metric, TableMetric) and "ε" in metric.short
+        log = limit.above or Decimal(0)
+        if is_epsilon and not getattr(metric, "subtracts_label", False) and 0 < log < _MOST_LOG:
+            factor = float(f"{math.exp(log):.3g}")
+            unit = f": e^{log} = {factor:,g} times as likely"
+    bounds, evidence, asked = text.partition(", if ")
+    return f"{bounds}{unit}{evidence}{asked}"
 
 
 def _sentence(finding: Finding) -> str:
@@ -210,7 +245,7 @@ def _sentence(finding: Finding) -> str:
         if subgroup is None:
             return _plain(finding)
         title, size = metric_titles.title(check.rate, check.of), divergence(finding, subgroup)
-        text = f"{title} of {numbers.people(subgroup.group)} is {size} that of all people"
+        text = f"{title} of {names.people(subgroup.group)} is {size} that of all people"
         too_small = (
             item.reason
             for item in finding.not_evaluated
@@ -221,7 +256,7 @@ def _sentence(finding: Finding) -> str:
     if not text and isinstance(check.metric, GroupMetric) and check.against is None:
         title = metric_titles.title(check.metric.id, check.of)
         if finding.first:
-            text = f"{title} of {numbers.people(finding.first)} is {with_limit(finding)}"
+            text = f"{title} of {names.people(finding.first)} is {with_limit(finding)}"
     return f"{of}{text}{_where(finding)}" if text else f"{of}{_plain(finding)}"
 
 
@@ -250,7 +285,7 @@ def _where(finding: Finding) -> str:
         return ""
     details = [*checks.details(check)]
     if finding.stratum:
-        details.append(f"in {numbers.people(finding.stratum)}")
+        details.append(f"in {names.people(finding.stratum)}")
     elif check.given:
         details.append(f"given {numbers.subset(check.given)}")
     return "".join(f", {detail}" for detail in details)
@@ -372,7 +407,7 @@ def _plain(finding: Finding) -> str:
     """A sentence on a value of any kind, with its groups and outcome, if it has them."""
     where = _where(finding)
     text = f"{subject(finding)}{where}{',' * bool(where)} is {with_limit(finding)}"
-    groups = [numbers.people(group) for group in checks.pair_of(finding) if group]
+    groups = [names.people(group) for group in checks.pair_of(finding) if group]
     parts = checks.deciding_parts(finding)
     outcome = parts[0].outcome if len(parts) == 1 else None
     which = "" if outcome is None else f"{names.quoted(outcome)}, "
@@ -395,9 +430,10 @@ def beyond_words(finding: Finding) -> str:
     if not finding.crossed and not limit.is_crossed(estimate.value, estimate.exact):
         return ""
     is_low = limit.below is not None and estimate.value < float(limit.below) + _NEAR
-    if is_low and (limit.above is None or estimate.value <= float(limit.above)):
-        return f"below {limit.below}"
-    return f"above {limit.above}"
+    is_low = is_low and (limit.above is None or estimate.value <= float(limit.above))
+    scale, unit = _unit(finding)
+    limit = limit if scale == 1 else limit.scaled(scale)
+    return f"below {limit.below}{unit}" if is_low else f"above {limit.above}{unit}"
 
 
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
@@ -437,5 +473,5 @@ def symbol(finding: Finding) -> str:
 def side(people: Side) -> str:
     """One of two sides: a group, everybody, everybody else."""
     if people.crowd is not None:
-        return _POOLED_GROUPS.get(people.crowd, people.crowd)
-    return numbers.people(people.group)
+        return checks.POOLED_GROUPS.get(people.crowd, people.crowd)
+    return names.people(people.group)

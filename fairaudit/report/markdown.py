@@ -224,7 +224,10 @@ _OPEN_CHECKS: tuple[Column[Diagnostic], ...] = (
     text_column("status", lambda row: Cell(row.finding.status.upper(), TONES[row.level])),
     text_column(
         "check",
-        lambda row: Cell(f"{row.code}\n{row.headline}", href=link_to_metric(row.code) or None),
+        lambda row: Cell(
+            "\n".join(filter(None, (row.code, row.headline, dict(row.lines).get("outcome")))),
+            href=link_to_metric(row.code) or None,
+        ),
     ),
     text_column("by", _by),
     Column(

@@ -25,14 +25,6 @@ _TINY = 0.0001
 _WRITTEN_OUT = 1e-6
 """A number that is still smaller has an exponent."""
 
-_BARE_WORDS = frozenset(
-    {
-        *("yes", "no", "true", "false", "none", "null", "na", "n/a", "other", "unknown"),
-        *("(unknown)", "not", "missing", "any", "all"),
-    }
-)
-"""Levels that many columns have: they do not show which column they belong to."""
-
 _LONGEST_LABEL = 36
 _DIGITS = re.compile(r"(\d+)")
 
@@ -305,31 +297,19 @@ def number_beside(
     return repr(value * scale)
 
 
-def estimate_beside(estimate: Estimate, bounds: Sequence[Decimal], digits: int) -> str:
+def estimate_beside(
+    estimate: Estimate, bounds: Sequence[Decimal], digits: int, scale: int = 1
+) -> str:
     """A value with this many digits, or more to be on the right side of each bound."""
     if estimate.suppressed:
         return SUPPRESSED
-    value = number_beside(estimate.value, bounds, estimate.exact, digits=digits)
+    value = number_beside(estimate.value, bounds, estimate.exact, digits=digits, scale=scale)
     return f"{value}{unsmoothed(estimate.unsmoothed, digits)}"
 
 
 def group(levels: Group) -> str:
     """A group by its levels alone: `female × Black`."""
     return " × ".join(names.name(level) for _, level in levels) or "everybody"
-
-
-def people(levels: Group) -> str:
-    """A group in a headline: its levels, with the column if a level alone is unclear.
-
-    `female × Black`, but `COW=6` and `disabled=yes`.
-    """
-    parts = []
-    for column, level in levels:
-        # A number, a letter or "yes" is not understood without the name of its column.
-        is_word = sum(sign.isalpha() for sign in level) > 1
-        is_clear = is_word and level.casefold() not in _BARE_WORDS
-        parts.append(names.name(level) if is_clear else names.describe_group(((column, level),)))
-    return " × ".join(parts) or "everybody"
 
 
 def counted(count: int, noun: str) -> str:

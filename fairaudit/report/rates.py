@@ -52,7 +52,28 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     yield Heading("Rates, worst first" if is_ranked else "Rates, lowest first")
     yield from rate_figures.rates(result)
     if everybody := [row for row in result.rates if not row.by and not row.stratum]:
-        yield _everybody(everybody, result)
+        columns: tuple[Column[RateRow], ...] = (
+            text_column(
+                "",
+                lambda row: (
+                    metric_titles.defined_heading(result, row.metric, row.of)
+                    + metric_titles.options(row.parameters, row.averaged)
+                ),
+            ),
+            text_column(
+                "outcome",
+                lambda row: metric_titles.of_outcome(row.metric, row.of)[4:].removeprefix("the "),
+            ),
+            Column("count", lambda row: numbers.counts(row.estimate)),
+            Column("rate", lambda row: _value(row, rate_figures.digits_of([row]))),
+            text_column(
+                numbers.interval_heading(
+                    result.provenance.inference.percent, [row.estimate for row in everybody]
+                ),
+                lambda row: _interval(row, rate_figures.digits_of([row])),
+            ),
+        )
+        yield tabulate("All people, including people with an unknown group", columns, everybody)
     rows = [row for row in result.rates if row.by]
     shown = rows
     if most is not None:
@@ -232,32 +253,6 @@ def legend(result: AuditResult) -> Paragraph:
         f"in the denominator, not compared{set_aside}.",
         Tone.MUTED,
     )
-
-
-def _everybody(rows: Sequence[RateRow], result: AuditResult) -> Table:
-    """Every rate of all people together, those of unknown groups included."""
-    columns: tuple[Column[RateRow], ...] = (
-        text_column(
-            "",
-            lambda row: (
-                metric_titles.defined_heading(result, row.metric, row.of)
-                + metric_titles.options(row.parameters, row.averaged)
-            ),
-        ),
-        text_column(
-            "outcome",
-            lambda row: metric_titles.of_outcome(row.metric, row.of)[4:].removeprefix("the "),
-        ),
-        Column("count", lambda row: numbers.counts(row.estimate)),
-        Column("rate", lambda row: _value(row, rate_figures.digits_of([row]))),
-        text_column(
-            numbers.interval_heading(
-                result.provenance.inference.percent, [row.estimate for row in rows]
-            ),
-            lambda row: _interval(row, rate_figures.digits_of([row])),
-        ),
-    )
-    return tabulate("All people, including people with an unknown group", columns, rows)
 
 
 def _value(row: RateRow, digits: int) -> str:

@@ -84,10 +84,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     disparities = [row for row in reviewed if row.finding.worse_off or row.finding.second]
     adjusted = [one for row in disparities if (one := reversals.find_adjusted(result, row.finding))]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
-    told = [
-        row.headline.removesuffix(f"; {headlines.left_out(row.finding)}")
-        for row in disparities[:_SHOWN]
-    ]
+    told = [row.split_headline[0] for row in disparities[:_SHOWN]]
     texts = [f"Find the cause of this: {text}." for text in told]
     if (more := len(disparities) - _SHOWN) > 0:
         texts.append(f"Do the same for {numbers.counted(more, 'more check')} over a limit.")
@@ -191,7 +188,7 @@ def describe_worst(
         return ""
     row, worst = max(known, key=lambda pair: pair[1].departure)
     published = "published " * any(entry.estimate.suppressed for _, entry in every)
-    value, pair = worst.estimate.value, checks.worst_pair(worst, " compared with ")
+    value, pair = worst.estimate.value, checks.worst_pair(worst, in_text=True)
     text = f"the worst {published}{what.format(metric_titles.entry(worst))} is "
     text += f"{numbers.number(value, digits)}, by {numbers.subset(row.by)}"
     return text + (f": {pair}" if pair else "") + describe_set_aside(every)

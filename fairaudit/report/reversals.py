@@ -375,7 +375,7 @@ def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, s
 
 def sides(reversal: Reversal) -> list[str]:
     """The names of the two groups of a reversal."""
-    return [numbers.people(((reversal.attribute, level),)) for level in reversal.pair]
+    return [names.people(((reversal.attribute, level),)) for level in reversal.pair]
 
 
 def pair(reversal: Reversal) -> str:
@@ -469,7 +469,7 @@ def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
     weight = sum(stratum.weight for stratum in side)
     mean = sum(stratum.weight * stratum.difference for stratum in side) / weight
     if len(side) == 1:
-        return f"{gap(mean)} for {numbers.people(side[0].stratum)}"
+        return f"{gap(mean)} for {names.people(side[0].stratum)}"
     return (
         f"{gap(mean)} for {len(side)} of {reversal.estimable_strata} values of "
         f"{name_given(reversal)}"

@@ -147,10 +147,9 @@ def _digits(search: SearchedRate) -> int:
 def _with_parts(subgroup: Subgroup) -> str:
     """A subgroup, and below it the groups that it is part of."""
     parts = [
-        f"  {numbers.people(part.group)} {numbers.points(part.divergence)}"
-        for part in subgroup.parts
+        f"  {names.people(part.group)} {numbers.points(part.divergence)}" for part in subgroup.parts
     ]
-    return "\n".join([numbers.people(subgroup.group), *parts])
+    return "\n".join([names.people(subgroup.group), *parts])
 
 
 def _figure(search: SearchedRate) -> Figure:
@@ -158,7 +157,7 @@ def _figure(search: SearchedRate) -> Figure:
     digits = _digits(search)
     rows = [
         Interval(
-            numbers.people(subgroup.group),
+            names.people(subgroup.group),
             subgroup.value,
             search.value + subgroup.low,
             search.value + subgroup.high,

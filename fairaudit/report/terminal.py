@@ -26,6 +26,7 @@ from fairaudit.report import (
     checks,
     diagnostics,
     finding_facts,
+    headlines,
     numbers,
     rates,
     remarks,
@@ -334,7 +335,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
             picture = text_layout.draw(diagnostic.picture, page)
             parts.append([BLANK, *picture] if picture else [])
         every_part.append([wrapped(part, page) for part in parts])
-    left = room - 2 - sum(len(head) for head, *_ in every_part) - bool(shown[len(listed) :])
+    left = room - 1 - sum(len(head) for head, *_ in every_part) - bool(shown[len(listed) :])
     printed = 0
     for head, *parts in every_part:
         yield from head
@@ -361,6 +362,9 @@ def _place(diagnostic: Diagnostic, page: int, *, with_source: bool = True) -> It
     gutter = "  " if source is None else " " * len(str(source.number))
     value = f" {diagnostic.value}" if diagnostic.value else ""
     beside = f" {value} ({diagnostic.limit})" if value and source is None else ""
+    told = headlines.limit_words(diagnostic.finding, diagnostic.finding.limit)
+    if source is not None and told != str(diagnostic.finding.limit):
+        beside = f"  limit: {told.partition(', if ')[0]}"  # in points, or as a ratio
     yield line(
         Cell(f"{gutter}--> ", Tone.MUTED), diagnostic.place, Cell(beside, Tone.MUTED), indent=6
     )

@@ -160,14 +160,13 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
         ("○ others" if any(strong) else "○ value", not all(strong)),
         ("─ interval", any(len(_ends(row)) > 1 for row in rows)),
         *(
-            (" ".join(sign) + f" ({rule.bounds})" * bool(rule.bounds), True)
+            (" ".join(sign) + (f" ({' or '.join(bounds)})" if bounds[0] else ""), True)
             for limit, sign in _RULES.items()
-            for rule in rules
-            if rule.limit == limit
+            if (bounds := [rule.bounds for rule in rules if rule.limit == limit])
         ),
     )
     texts.append(", ".join(dict.fromkeys(text for text, is_drawn in signs if is_drawn)))
-    lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED)))
+    lines.append(line(Cell(f"   {'; '.join(texts)}", Tone.MUTED), indent=3))
     return lines
 
 

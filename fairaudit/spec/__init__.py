@@ -61,9 +61,9 @@ def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
 
 
 def files_named(path: Path) -> list[str]:
-    """The data and the waivers that a file names, whether or not it is a spec.
+    """The files of data, waivers and draws that a file names, even if it is not a valid spec.
 
-    Where it is not even YAML, all that may be a path: nothing of it may be lost.
+    If the file is not YAML, every word of it may be a path: none of these files may be overwritten.
     """
     try:
         content = inputs.read_named(str(path), inputs.SPEC).decode("utf-8-sig", "replace")
@@ -89,16 +89,16 @@ def parse(content: str, name: str = "spec", settings: Iterable[str] = ()) -> Spe
 def of_mapping(
     mapping: Mapping[str, object], name: str = "spec", settings: Iterable[str] = ()
 ) -> Spec:
-    """The spec in a Python mapping of the same shape."""
+    """The spec in a Python mapping with the same keys as a YAML spec."""
     document = text.of_mapping(mapping, name)
     content = json.dumps(document.tree, sort_keys=True, ensure_ascii=False)
     return _build(document, content, settings)
 
 
 def _build(document: text.Document, content: str, settings: Iterable[str]) -> Spec:
-    """The spec of a document, with its profile under it and the settings over it."""
+    """The spec of a document; it overrides its profile, and the settings override both."""
     document = apply_settings(add_profile(document), settings).with_entries()
-    document = replace(document, columns={})  # a cached document keeps no columns of a spec
+    document = replace(document, columns={})  # the document may be cached: do not change it
     return build(document, content)
 
 

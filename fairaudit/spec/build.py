@@ -1,4 +1,4 @@
-"""Builds a `Spec` from validated records, and refuses combinations of keys."""
+"""Builds a `Spec` from validated records, and refuses keys that cannot be combined."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def build(document: Document, text: str) -> Spec:
 
 
 def _expand_stages(reader: SpecReader, shape: schema.AuditSpec) -> schema.AuditSpec:
-    """The spec with a model for each stage after the first: people who reached it are positive.
+    """The spec with a model for each stage after the first; people who reached it are positive.
 
-    Each stage from the third on has a second model, of the people who reached the stage before it.
+    From the third stage on, a second model covers only people who reached the stage before.
     """
     columns = shape.columns
     if columns.stages is None:
@@ -168,7 +168,7 @@ def _build(context: Context, skipped: frozenset[int], sha256: str) -> Spec:
 def _list_references(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns
 ) -> Iterator[tuple[tuple[str, ...], LocatedText]]:
-    """The levels that entries name as references, with the attributes that may have the level."""
+    """The levels that entries name as references, with the attributes that may have this level."""
     for number, entry in enumerate(shape.metrics):
         path = ("metrics", number, "reference")
         for name, level in (entry.reference or {}).items():
@@ -182,7 +182,7 @@ def _list_references(
 
 
 def _list_assumed(context: Context, requests: Iterable[MetricRequest]) -> Iterator[str]:
-    """The outcomes that need a positive class: those of metrics and of searched rates."""
+    """The outcomes of metrics and searches that need a positive class."""
     for request in requests:
         by_class = request.terms.of_class is not None or is_over_classes(request.metric)
         if by_class or request.uses(Requirement.CLASSES):
@@ -206,7 +206,7 @@ def _list_assumed(context: Context, requests: Iterable[MetricRequest]) -> Iterat
 def _read_count(
     reader: SpecReader, shape: schema.AuditSpec, columns: Columns
 ) -> LocatedText | None:
-    """The column with the number of people in a row; for counts side by side, a derived column."""
+    """The column with the number of people in a row; for `counts`, a derived column."""
     where = ("columns", "count")
     counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
     if not counted:
@@ -214,17 +214,18 @@ def _read_count(
     if len(counted) > 1:
         reader.fault(("columns",), "only one outcome can use `counts`")
     if shape.columns.count is not None:
-        reader.fault(where, f"the counts of the {counted[0]} already give the number of people")
+        what = f"`counts` of the {counted[0]} already has the number of people: remove `count`"
+        reader.fault(where, what)
     return reader.text(("columns", counted[0], "counts"), COUNTED_PEOPLE, key=True)
 
 
 def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
     if len(shape.separator.encode()) != 1 or shape.separator in '"\n\r':
-        reader.fault(("format", "separator"), "the separator must be one plain character")
+        reader.fault(("format", "separator"), "the separator must be a single ASCII character")
     if shape.decimal not in {".", ","}:
-        reader.fault(("format", "decimal"), "the decimal sign must be '.' or ','")
+        reader.fault(("format", "decimal"), "the decimal separator must be '.' or ','")
     elif shape.decimal == shape.separator:
-        reader.fault(("format", "decimal"), "the decimal sign cannot be the separator")
+        reader.fault(("format", "decimal"), "`decimal` and `separator` must be different")
     try:
         "".encode(shape.encoding)
     except (LookupError, ValueError):
@@ -238,9 +239,9 @@ def _read_format(reader: SpecReader, shape: schema.FileFormat) -> CsvFormat:
             ("format", "thousands"), "the thousands separator must be ',', '.', ' ' or \"'\""
         )
     elif thousands == shape.decimal:
-        reader.fault(("format", "thousands"), "the thousands separator cannot be the decimal sign")
+        reader.fault(("format", "thousands"), "`thousands` and `decimal` must be different")
     if not all(map(_SYMBOL.fullmatch, shape.symbols)):
-        message = "a symbol has no digit, no blank and none of the characters . , + - ( )"
+        message = "a symbol cannot contain digits, blanks or the characters . , + - ( )"
         reader.fault(("format", "symbols"), message)
     own = {key: getattr(shape, key) for key in field_names(shape)}
     return CsvFormat(**{**own, "header": header, "thousands": thousands})
@@ -257,20 +258,18 @@ def _read_dates(
             parts = {*re.findall("%(.)", notation)}
             is_whole = parts & {"Y", "y"} and parts & {"m", "b", "B"} and parts & {"d", "e"}
             if not is_whole or not parts <= {*"YymbBdeHIMSp"}:
-                what = (
-                    "a date format needs %d, %m (or %b) and %Y (or %y); %H, %I, %M, %S and %p "
-                    "are optional"
-                )
-                reader.fault(where, what)
+                what = "a date format needs %d, %m (or %b) and %Y (or %y)"
+                reader.fault(where, f"{what}; %H, %I, %M, %S and %p are optional")
         for first, second in permutations(notations, 2):
             if text := _find_ambiguous(first, second):
-                reader.fault(where, f"{first} and {second} read {text} as two dates: keep one")
+                what = f"{text} is one date by {first} and another date by {second}"
+                reader.fault(where, f"{what}: remove one format")
                 break
     return tuple(dates.items())
 
 
 def _find_ambiguous(first: str, second: str) -> str | None:
-    """A text in the first date format that the second reads as another date; None without one."""
+    """A date in the first format that is another date in the second; None if there is none."""
     first, second = first.replace("%e", "%d"), second.replace("%e", "%d")
     for day in (datetime(2003, 4, 5, tzinfo=UTC), datetime(2010, 11, 12, tzinfo=UTC)):
         text = day.strftime(first)
@@ -284,7 +283,7 @@ def _find_ambiguous(first: str, second: str) -> str | None:
 
 
 def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> Missing:
-    """The rules for missing values, where `decision` is another name of `prediction`."""
+    """The rules for missing values; the rule `decision` becomes the rule `prediction`."""
     for name, outcome in columns.outcomes.items():
         for kind, texts in (("positive", outcome.positive), ("negative", outcome.negative)):
             for number, token in enumerate(missing.tokens):
@@ -294,7 +293,7 @@ def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> 
     if missing.decision is None:
         return missing
     if reader.is_written("missing", "prediction"):
-        what = "`prediction` already decides what happens to these rows: remove one of the two"
+        what = "`prediction` is a rule for the same rows: remove one of the two"
         reader.fault(("missing", "decision"), what, key=True)
     return replace(missing, prediction=missing.decision, decision=None)
 
@@ -302,9 +301,9 @@ def _resolve_missing(reader: SpecReader, missing: Missing, columns: Columns) -> 
 def _fill_defaults(
     document: Document, shape: schema.AuditSpec
 ) -> tuple[Document, schema.AuditSpec]:
-    """The spec with the `defaults` in each entry. Their faults point at the line in `defaults`.
+    """The spec with the `defaults` in each entry; their faults point at lines of `defaults`.
 
-    Only entries that compare with a reference get `reference`, and only those with strata get
+    Only entries that compare with a reference get `reference`, and only entries with strata get
     `average`.
     """
     keys = [key for key in field_names(Defaults) if document.is_written(("defaults", key))]
@@ -334,7 +333,8 @@ def _refuse_suppression(
 ) -> None:
     """Adds faults of checks and searches that would reveal hidden counts.
 
-    A verdict shows on which side of the limit a number is, so several limits narrow it down.
+    A verdict shows on which side of a limit a number is. Verdicts on several limits show it more
+    exactly.
     """
     threshold, where = shape.suppress_below, ("suppress_below",)
     if threshold is None:
@@ -348,32 +348,24 @@ def _refuse_suppression(
     for fault in find_ladders(checks, name_counts):
         reader.fault(where, fault.message)
     if threshold < LEAST_THRESHOLD:
-        least = f"expected a whole number of people from {LEAST_THRESHOLD} up, such as 11"
-        reader.fault(where, least)
+        reader.fault(where, f"`suppress_below` must be {LEAST_THRESHOLD} or more, such as 11")
     if shape.subgroups is not None:
-        message = (
-            "thousands of subgroup tables would reveal suppressed counts by "
-            "their differences: remove `subgroups` or `suppress_below`"
-        )
-        reader.fault(("subgroups",), message)
+        what = "differences between the many tables of subgroups would reveal hidden counts"
+        reader.fault(("subgroups",), f"{what}: remove `subgroups` or `suppress_below`")
 
 
 def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> None:
     """Adds faults of `missing.masked`: wrong ranges, and keys that need the hidden counts."""
     for text, ends in shape.missing.masked.items():
         where = ("missing", "masked", text)
-        if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:  # the two ends
-            expected = (
-                "expected the lowest and the highest count that the mask stands for, such as [1, 9]"
-            )
-            reader.fault(where, expected)
+        if len(ends) != 2 or not 0 <= ends[0] <= ends[1]:
+            what = "expected the smallest and the largest count that the text can mean"
+            reader.fault(where, f"{what}, such as [1, 9]")
         stated = MaskedCount.propose(text)
         if stated and re.search(r"\d", text) and ends[-1:] > [stated.most]:
-            message = f"{text!r} stands for at most {stated.most}, not {ends[-1]}"
-            reader.fault(where, message)
+            reader.fault(where, f"{text!r} means at most {stated.most}, not {ends[-1]}")
         if text in shape.missing.tokens:
-            message = f"{text!r} is also in `tokens`: remove one of the two"
-            reader.fault(where, message, key=True)
+            reader.fault(where, f"{text!r} is also in `tokens`: remove one of the two", key=True)
     if not shape.missing.masked:
         return
     policies = {
@@ -382,32 +374,33 @@ def _refuse_masked(reader: SpecReader, shape: schema.AuditSpec, spec: Spec) -> N
         if outcome.counts is not None
     }
     reasons = {
-        "`columns` has no counts: name them in `count` or `counts`": not shape.columns.has_counts,
-        "people without a decision are hidden, and `drop` would leave them out: use `aside`":
+        "`columns` has no counts: add `count` or `counts`": not shape.columns.has_counts,
+        "the number of people without a decision may be hidden: use `aside` instead of `drop`":
             MissingPolicy.DROP in policies,
-        "bounds reveal small counts: remove `suppress_below`": spec.suppress_below is not None,
-        "hidden people have no quantile: remove `quantiles`, `top` or the `median`":
+        "masked counts need bounds, which reveal small counts: remove `suppress_below`":
+            spec.suppress_below is not None,
+        "hidden people have no number: remove `quantiles`, `top` or `median`":
             bool(needed_quantiles(spec)),
         "hidden people have no score: remove `score`": bool(spec.score_columns),
-        "masked counts could reverse any gap: remove the limit of `simpson`":
+        "masked counts could reverse any difference: remove the limit of `simpson`":
             any(isinstance(check, ReversalCheck) for check in spec.checks),
         "masked counts hide the rates of small subgroups: remove `subgroups`":
             spec.subgroups is not None,
     }  # fmt: skip
-    for message, applies in reasons.items():
+    for reason, applies in reasons.items():
         if applies:
-            reader.fault(("missing", "masked"), message, key=True)
+            reader.fault(("missing", "masked"), reason, key=True)
 
 
 def find_ladders(
     checks: Iterable[AnyCheck], name_counts: Callable[[Grouping, str], tuple[Hashable, str]]
 ) -> Iterator[Fault]:
-    """Faults of too many verdicts about the same counts of people.
+    """Faults of too many limits on the same counts of people, which verdicts would reveal.
 
-    `name_counts` returns an identity and a name for the counts by some columns and an outcome.
-    Strata are ignored: a stratum column with a single level would not change the counts. A check
-    that needs only the label counts for the label; a check with utilities counts for its outcomes
-    and the label.
+    `name_counts` returns an identity and a name of the counts by some columns and an outcome.
+    Strata are ignored, because a column with a single level does not change the counts. A check
+    that needs only the label counts as one for the label. A check with utilities counts as one for
+    its outcomes and for the label.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}
@@ -420,7 +413,7 @@ def find_ladders(
             outcomes.add("label")
         for of in sorted(filter(None, outcomes)):
             counts, name = name_counts(check.by, of)
-            # A check that warns and fails has three statuses, so it shows as much as two checks.
+            # A check that warns and fails has three statuses, and reveals as much as two checks.
             number = sum(limit is not None for limit in (check.warn, check.fail))
             judging.setdefault(counts, []).extend([check.metric.id] * number)
             named.setdefault(counts, name)
@@ -428,9 +421,9 @@ def find_ladders(
         if len(metrics) > _MOST_LIMITS:
             yield Fault(
                 f"{len(metrics)} limits judge the same counts of people by {named[counts]} "
-                f"({', '.join(dict.fromkeys(metrics))}): each verdict shows whether a hidden "
-                f"number is above a limit. At most {_MOST_LIMITS} such limits are allowed: leave "
-                "out entries or `warn`, name one outcome with `of`, or leave out `suppress_below`",
+                f"({', '.join(dict.fromkeys(metrics))}), and the maximum is {_MOST_LIMITS}: each "
+                "verdict shows whether a hidden number is above a limit; remove entries or `warn`, "
+                "name one outcome with `of`, or remove `suppress_below`",
                 "suppress_below",
             )
 
@@ -443,8 +436,8 @@ def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Column
     searches, is_described = shape.subgroups is not None, shape.describe
     numbers = (name for name, one in columns.outcomes.items() if one.kind is OutcomeKind.NUMBER)
     if weight is not None and (number := next(numbers, None)) is not None:
-        what = f"the numbers of a weighted sample ({number}) are not supported: remove "
-        reader.fault(("columns", "weight"), f"{what}the weight, or the numbers")
+        what = f"an outcome that is a number ({number}) does not support weights"
+        reader.fault(("columns", "weight"), f"{what}: remove one of the two")
     if weight is not None and _REPLICATE.match(weight.value):
         reader.fault(("columns", "weight"), f"{quoted(weight.value)}: {NO_REPLICATES}")
     if searches and weight is not None:
@@ -454,34 +447,23 @@ def _refuse_company(reader: SpecReader, shape: schema.AuditSpec, columns: Column
         what = "`describe` needs `columns: {features: {numeric: […], categorical: […]}}`"
         reader.fault(("describe",), what)
     if is_described and hides:
-        what = (
-            "`describe` lists levels with few people, which `suppress_below` must hide: remove "
-            "one of the two"
-        )
-        reader.fault(("describe",), what)
+        what = "`describe` lists levels with few people, which `suppress_below` must hide"
+        reader.fault(("describe",), f"{what}: remove one of the two")
     if is_described and weight is not None and features.numeric:
-        what = (
-            "`describe` does not support survey weights for numeric columns: remove `describe` or "
-            "the weights"
-        )
-        reader.fault(("describe",), what)
+        what = "`describe` does not support survey weights for numeric columns"
+        reader.fault(("describe",), f"{what}: remove `describe` or the weights")
     if shape.columns.cluster not in {None, cluster}:
         reader.fault(where, "the clusters are named twice: remove `columns: {cluster: …}`")
     if shape.design is not None and cluster is None:
-        message = (
-            "`design` needs the clusters that were drawn first in each stratum: add `cluster: "
-            "column`. If rows were drawn one by one, name a column that numbers the rows"
-        )
-        reader.fault(("design",), message, key=True)
+        what = "`design` needs the clusters that were drawn in each stratum: add `cluster: COLUMN`"
+        hint = "if single rows were drawn, name a column with a number for each row"
+        reader.fault(("design",), f"{what}; {hint}", key=True)
     if searches and cluster is not None:
         what = "`subgroups` does not support clusters: remove one of the two"
         reader.fault(where, what)
     if hides and cluster is not None:
-        message = (
-            "intervals with clusters reveal small counts, because they show how similar the "
-            "members of a cluster are: remove `cluster` or `suppress_below`"
-        )
-        reader.fault(where, message)
+        what = "intervals with clusters reveal small counts: remove `cluster` or `suppress_below`"
+        reader.fault(where, what)
 
 
 def _find_cluster(shape: schema.AuditSpec) -> tuple[tuple[str, str], LocatedText | None]:
@@ -497,13 +479,12 @@ def _read_repeats(reader: SpecReader, shape: schema.AuditSpec) -> Repeats | None
     name = shape.columns.id
     if name is None:
         if shape.repeats is not None:
-            message = (
-                "name the column that identifies the person of each row: `columns: {id: "
-                "candidate_id}`"
+            what = (
+                "`repeats` needs the column that identifies people: `columns: {id: candidate_id}`"
             )
-            reader.fault(("repeats",), message, key=True)
+            reader.fault(("repeats",), what, key=True)
         return None
-    if shape.columns.has_counts or shape.columns.count is not None:
-        message = "rows that stand for several people have no id: remove `id` or the counts"
+    if shape.columns.has_counts:
+        message = "a row that represents several people has no id: remove `id` or the counts"
         reader.fault(("columns", "id"), message)
     return Repeats(name.value, rule.keep, tuple(column.value for column in rule.latest))

@@ -1,4 +1,4 @@
-"""Reads `metrics`: presets, checks with their ids and limits, and warnings about limits."""
+"""Reads `metrics`: entries and presets, their checks and limits, and warnings about limits."""
 
 from __future__ import annotations
 
@@ -46,18 +46,21 @@ from fairaudit.spec.requests import (
 from fairaudit.spec.text import Path, SpecReader, written
 
 _SITUATION_TESTS = {"situation_testing", "situation_testing_reversed"}
-_TAKEN = {"metric", "by", "given", "given_model", "of", "reference", "warn", "fail", "undefined"}
+_OF_PRESETS = {
+    *("metric", "by", "given", "given_model", "of", "reference", "warn", "fail", "undefined")
+}
+"""The keys that an entry with a preset can have."""
 
 MOST_ASKED = 5_000
-"""The maximum number of measures, and of checks, counting each threshold and grouping."""
+"""The maximum number of measures, and of checks; each threshold and each grouping counts."""
 
 
 def read_metrics(
     context: Context, skipped: frozenset[int]
 ) -> tuple[tuple[MetricRequest, ...], tuple[Check, ...], tuple[Notice, ...]]:
-    """Everything that is reported and checked, with notices on limits that mislead.
+    """The requests and checks of all entries, and notices on limits that may mislead.
 
-    `skipped` are the numbers of the entries whose shape is faulty.
+    `skipped` are the numbers of entries with faulty keys or types.
     """
     requests: list[MetricRequest] = []
     checks: list[Check] = []
@@ -94,7 +97,8 @@ def read_metrics(
                 entry.fault("metric", why)
             elif context.columns.first == "label":
                 text = f"{_where(context.reader, path)}: the limit on {entry.metric.id} judges the "
-                text += "label, because the spec has no prediction or decision; `of: label` says so"
+                text += "label, because the spec has no prediction or decision; to confirm this, "
+                text += "write `of: label`"
                 notices.append(Notice(text, Subjects.NOBODY))
         _refuse_evidence(entry)
         request = read_metric_request(entry, of or "label", parameters)
@@ -108,10 +112,9 @@ def read_metrics(
                 checks += _make_checks(entry, request_at, warn, fail)
         if max(len(requests), len(checks)) > MOST_ASKED:
             message = (
-                f"up to this entry `metrics` asks for {len(requests):,} measures and "
-                f"{len(checks):,} checks, and at most {MOST_ASKED:,} of each are allowed: "
-                "use fewer "
-                "entries, combinations (`by`) or thresholds (`at`), or write several specs"
+                f"up to this entry, `metrics` has {len(requests):,} measures and {len(checks):,} "
+                f"checks, and the maximum is {MOST_ASKED:,}: use fewer entries, combinations "
+                "(`by`) or thresholds (`at`), or write several specs"
             )
             raise SpecError([*context.reader.faults, context.reader.document.fault(path, message)])
     _refuse_duplicates(context.reader, checks)
@@ -120,7 +123,7 @@ def read_metrics(
 
 
 def split_set(words: str) -> frozenset[str]:
-    """The words of a text."""
+    """The set of the words in a text."""
     return frozenset(words.split())
 
 
@@ -128,7 +131,7 @@ BURDENS = split_set(
     "default defaulted recid recidivism rearrested arrested convicted fraud churn churned died dead"
     " denied declined rejected refused dismissed suspended suspension expelled expulsion"
 )
-"""Words for outcomes that people hope to avoid, in names of columns."""
+"""Words in names of columns for outcomes that are bad for people."""
 NEGATIONS = split_set("no not non never without")
 AFFIRMED = split_set("1 yes y t")
 
@@ -142,9 +145,9 @@ def names_burden(name: str) -> bool:
 def _list_hints(
     context: Context, entries: Sequence[tuple[Path, key_schema.Metric]], checks: Sequence[Check]
 ) -> Iterator[Notice]:
-    """Notices of columns whose combination no limit looks at, and of likely burdens.
+    """Notices of combinations of columns without a limit, and of outcomes that may be burdens.
 
-    An outcome is a burden by its name, by the names of its positives, or by the label.
+    The name of an outcome, its positive values or the label show that it may be a burden.
     """
     for path, shape in entries:
         names = {column for column, *others in shape.by or [] if not others}
@@ -152,8 +155,8 @@ def _list_hints(
         is_met = any(len(names.intersection(check.by)) > 1 for check in checks)
         if len(apart) > 1 and shape.limits and not is_met:
             text = (
-                f"{_where(context.reader, path)}: {' and '.join(apart)} are judged one at a time, "
-                f"and no limit looks at their combination: `by: {' * '.join(apart)}` does"
+                f"{_where(context.reader, path)}: {' and '.join(apart)} are judged separately, and "
+                f"no limit judges their combination: add `by: {' * '.join(apart)}`"
             )
             yield Notice(text, Subjects.NOBODY)
     for name, outcome in context.outcomes.items():
@@ -162,7 +165,7 @@ def _list_hints(
         if affirmed and outcome.favourable and (is_named or all(map(names_burden, affirmed))):
             levels = " or ".join(quoted(level.value) for level in outcome.positive)
             text = (
-                f"{levels} of {quoted(outcome.column.value)} is taken for a benefit: if it is a "
+                f"{levels} of {quoted(outcome.column.value)} is treated as a benefit: if it is a "
                 f"burden, write `favourable: false` in {name}"
             )
             yield Notice(text, Subjects.NOBODY)
@@ -170,14 +173,14 @@ def _list_hints(
     for name, outcome in context.outcomes.items() if label and not label.favourable else ():
         if outcome.favourable and outcome.kind is OutcomeKind.CLASSES:
             text = (
-                f"the positive of the label is a burden, and that of {name} is taken for a "
-                f"benefit: where it selects people for that burden, write `favourable: false` of it"
+                f"the positive value of the label is a burden, and that of {name} is treated as a "
+                f"benefit: if {name} selects people for the burden, write `favourable: false` in it"
             )
             yield Notice(text, Subjects.NOBODY)
 
 
 def _read_limit(entry: Entry, side: str) -> Limit | None:
-    """The limit, refused where it can never be crossed, or parity itself crosses it."""
+    """The limit; adds a fault if no value can cross it, or if perfect equality crosses it."""
     metric, bound = entry.metric, entry.shape.limits.get(side)
     if bound is None:
         return None
@@ -186,14 +189,14 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
         entry.fault(side, "a limit needs `below`, `above` or `outside: [lowest, highest]`")
         return None
     if below is not None and above is not None and below > above:
-        entry.fault(side, "the lowest bound is above the highest")
+        entry.fault(side, "the lower bound must not be above the upper bound")
         return None
     low, high = find_bounds(metric, entry.reference_policy, entry.shape.against)
     never_below = below is None or (low is not None and below <= low)
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
-        what = f"this limit can never be crossed: {metric.id} is always in {span}"
+        what = f"this limit can never be crossed: {metric.id} is always from {span}"
         entry.fault(side, f"{what}; choose a limit in this range")
     limit = _limit_of(bound)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
@@ -220,7 +223,7 @@ def _parity(metric: Metric) -> str:
 
 
 def _refuse_evidence(entry: Entry) -> None:
-    """Faults for evidence that a limit asks for and that no data could give."""
+    """Adds faults of required evidence that no data could provide."""
     metric = entry.metric
     policy: str | None = metric.reference if isinstance(metric, Disparity) else None
     if entry.shape.reference:
@@ -234,8 +237,8 @@ def _refuse_evidence(entry: Entry) -> None:
         lacking["significant"] = explain_no_interval(metric)
     if any(getattr(entry.shape, key) for key in PSEUDO_COUNTS):
         lacking["conclusive"] = (
-            "the interval is of the smoothed value, which is above 0 for equal groups of unequal "
-            "size; `significant` tests the counts, and without pseudo-counts there is an interval"
+            "with pseudo-counts, even equal groups have a value above 0 if their sizes differ; "
+            "use `significant`, which tests the counts, or remove the pseudo-counts"
         )
     for side, bound in entry.shape.limits.items():
         for key, why in lacking.items():
@@ -246,13 +249,13 @@ def _refuse_evidence(entry: Entry) -> None:
 
 
 def _where(reader: SpecReader, path: Path) -> str:
-    """An entry in a notice: by its line, or by its path where the spec has no lines."""
+    """The place of an entry, for a notice: its line, or its path if the spec has no lines."""
     place = reader.document.place(path)
     return f"{place.file}:{place.line}" if place else written(path)
 
 
 def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
-    """Warnings of limits that look at one side only, or at the wrong side of a burden."""
+    """Warnings of limits that judge only one direction, or the wrong direction of a burden."""
     metric, where = entry.metric, _where(entry.context.reader, entry.path)
     bounds = entry.shape.limits.values()
     warnings = []
@@ -260,29 +263,29 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     two_sided = not isinstance(metric, GroupMetric) and metric.is_two_sided
     if one_sided and two_sided and entry.reference_word not in {"highest", "lowest"}:
         warnings.append(
-            f"{where}: {metric.id} can depart from parity on either side, and the limit looks "
-            "at one; `outside: [lowest, highest]` looks at both"
+            f"{where}: {metric.id} can differ from parity in both directions, and the limit judges "
+            "only one direction; `outside: [lowest, highest]` judges both"
         )
     limited = {shape.metric for shape in entry.context.shape.metrics if shape.limits}
     if metric.id in limited & _SITUATION_TESTS and not limited >= _SITUATION_TESTS:
         (other,) = _SITUATION_TESTS - {metric.id}
         warnings.append(
-            f"{where}: {metric.id} looks at one side, at those who fare worse, or better, than "
-            f"people like them in the reference; `{other}` looks at the other side"
+            f"{where}: {metric.id} judges only one direction, people who are treated worse or "
+            f"better than similar people of the reference; `{other}` judges the other direction"
         )
     warnings += [f"{where}: {text}" for text in _idle_limits(entry)]
     if bounds and isinstance(metric, Disparity) and metric.looks_at_nearest:
         warnings.append(
-            f"{where}: `aggregate: min` of differences is of the group nearest to parity, however "
-            "far apart the others are; `max` is of the farthest"
+            f"{where}: `aggregate: min` of differences judges only the group nearest to parity; "
+            "`max` judges the group farthest from it"
         )
     if bounds and _parity(metric) and entry.shape.against is None:
         warnings.append(
-            f"{where}: {metric.id} is at parity {_parity(metric)}, so a limit on it may be "
-            "crossed where groups are equal; `goodman_kruskal_lambda` is 0 there"
+            f"{where}: at parity, {metric.id} is {_parity(metric)}, so equal groups may cross the "
+            "limit; `goodman_kruskal_lambda` is 0 at parity"
         )
     is_burden = not entry.context.outcomes[request.of].favourable
-    # A ratio of selection rates that the four-fifths rule does not turn round.
+    # A ratio of selection rates to which the four-fifths rule for burdens is not applied.
     is_rate_ratio = (
         isinstance(metric, Disparity)
         and metric.comparison.is_ratio
@@ -292,16 +295,13 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
     is_low = two_sided and all(bound.above is None for bound in bounds)
     is_low &= entry.reference_word not in {"highest", "lowest"}
     if bounds and is_burden and is_rate_ratio and is_low:
-        what = (
-            "the positive value is a burden, and a group that has this burden more often never "
-            "crosses a limit"
-        )
+        what = f"the positive value is a burden, and a limit `below` on {metric.id} cannot find"
         remedy = "use `impact_ratio`, or `outside: [lowest, highest]`"
-        entry.fault("metric", f"{what} `below` on {metric.id}: {remedy}")
+        entry.fault("metric", f"{what} groups that have this burden more often: {remedy}")
     elif bounds and is_burden and is_rate_ratio:
         warnings.append(
-            f"{where}: the positive is a burden here, and {metric.id} compares the rates of "
-            "having it; `impact_ratio` applies the four-fifths rule to those of being spared"
+            f"{where}: the positive value is a burden, and {metric.id} compares how often people "
+            "have it; `impact_ratio` compares how often people do not have it"
         )
     return warnings
 
@@ -319,20 +319,20 @@ def _idle_limits(entry: Entry) -> Iterator[str]:
             yield f"the upper bound of `{side}` can never be crossed: {name} is never above {high}"
     limits = {side: _limit_of(bound) for side, bound in entry.shape.limits.items()}
     if len(limits) > 1 and limits["fail"].covers(limits["warn"]):
-        yield "every value over `warn` is over `fail`, too: `warn` can never be the status"
+        yield "every value over `warn` is also over `fail`, so the check can never warn"
 
 
 def _make_checks(
     entry: Entry, request: MetricRequest, warn: Limit | None, fail: Limit | None
 ) -> list[Check]:
-    """One check for each grouping and conditioning of an entry with a limit."""
+    """The checks of an entry with a limit: one for each grouping and each set of strata."""
     context, shape = entry.context, entry.shape
     metric = entry.metric
     is_whole = isinstance(metric, TableMetric) and metric.judges_all_attributes
     default = [["full"]] if is_whole else [["each"]]
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         default = context.numeric_attributes
-    # An alias that was asked for is the name.
+    # If the spec uses an alias of the metric, the alias is the name of the check.
     record = find_metric(shape.metric)
     alias = shape.metric if record is not None and record.id != shape.metric else ""
     about = About(shape.name or alias, shape.why or "", shape.owner or "")
@@ -385,7 +385,7 @@ def _refuse_duplicates(reader: SpecReader, checks: Sequence[Check]) -> None:
 
 
 def _id(entry: Entry, request: MetricRequest, by: Grouping, given: Grouping) -> str:
-    """`metric.compare.reference/by/given/of`, without what is not said."""
+    """The id of a check, `metric.compare.reference/by/given/of`, without unused parts."""
     shape, terms = entry.shape, request.terms
     strata = "+".join(given) + (f"={terms.average}" if terms.average else "")
     at = [] if terms.at is None else [f"at={format_decimal(terms.at)}"]
@@ -427,17 +427,16 @@ def _expand_presets(
             metric = find_metric(shape.metric)
             is_of_profile = not context.reader.document.is_own(path) and not shape.limits
             of = shape.of or context.columns.first
-            # No limit of a profile is left out.
+            # An entry of a profile is left out only if it has no limit.
             if metric and is_of_profile and not _has_data(Entry(context, path, shape, metric), of):
                 left_out.append(shape.metric)
             else:
                 entries.append((path, shape))
             continue
         set_keys = {key for key in field_names(shape) if getattr(shape, key) is not None}
-        for key in sorted(set_keys - _TAKEN):
+        for key in sorted(set_keys - _OF_PRESETS):
             what = (
-                f"a preset cannot have `{key}`: write the measures of {preset.name} as separate "
-                f"entries and set `{key}` there"
+                f"a preset cannot have `{key}`: replace {preset.name} by entries with its metrics"
             )
             context.reader.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
@@ -446,18 +445,20 @@ def _expand_presets(
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
         noun = "measure" if len(used) == 1 else "measures"
-        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}: {listing(used, 3)}"
+        only = f", a limit for {preset.metrics[0]} alone" if shape.limits else " without a limit"
+        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}{only}: "
+        text += listing(used, 3)
         text += f"; the data has no columns for {listing(others, 3)}" if others else ""
         text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):
             first = preset.metrics[0]
-            what = f"the limit of {preset.name} is for {first}, for which the data has no columns"
+            what = f"the limit of {preset.name} applies to {first}, but the spec lacks its columns"
             context.reader.fault((*path, "metric"), what)
     profiles = context.reader.document.profiles
     if left_out:
         names = ", ".join(profile.name for profile in profiles)
-        what = f"not measured, as the data has no columns for them: {', '.join(left_out)} ({names})"
+        what = f"not measured, because the data lacks columns: {', '.join(left_out)} ({names})"
         notices.append(Notice(what, Subjects.NOBODY))
     return entries, notices
 
@@ -487,7 +488,7 @@ def _expand_preset(
 
 
 def _has_data(entry: Entry, of: str) -> bool:
-    """Whether the spec has what the measure of an entry is computed from."""
+    """Whether the spec has the columns that the metric of an entry needs."""
     outcomes = entry.context.outcomes
     if of not in outcomes:
         return entry.shape.of is not None  # A later fault suggests the nearest name.

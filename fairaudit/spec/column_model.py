@@ -34,7 +34,7 @@ _SAME = ("trim", "labels", "merge", "keep", "quantiles", "split")
 """Keys of a column that are copied to its attribute unchanged."""
 _MOST_QUANTILES = 100
 _MOST_RULES = 100
-"""Maximum number of conditions. Each is tried on each combination of levels."""
+"""The maximum number of conditions. Each condition is tried on each combination of levels."""
 _LIKE_A_DAY = re.compile(r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}.*")
 
 
@@ -52,7 +52,7 @@ def value_of(text: LocatedText | None) -> str | None:
 
 
 def format_edge(edge: Decimal) -> str:
-    """A number as the spec writes it; with an exponent, as Python writes it."""
+    """A number as the spec writes it; a number with an exponent, as Python writes it."""
     text = repr(float(edge))
     return text.removesuffix(".0") if "E" in str(edge) or "e+" in text else str(edge)
 
@@ -157,10 +157,10 @@ class Outcome(Frozen):
 
     Without `positive`, only metrics of all classes (differential fairness) can use it. If the
     outcome has only a score, `column` is the column of the score. `order` names the classes of an
-    ordinal outcome from the lowest to the highest. With `is_assumed`, a metric needs a positive
-    class that the spec does not name: the data must hold 0 and 1, or false and true. `counts` are
-    columns with the number of people of each level. The outcome does not apply to people with an
-    `outside` value, such as people without an interview, who cannot get an offer.
+    ordinal outcome from the lowest to the highest. `is_assumed`: the spec does not name the
+    positive class that a metric needs, so the data must contain 0 and 1, or false and true.
+    `counts` are columns with the number of people of each level. The outcome does not apply to
+    people with an `outside` value: for example, people without an interview cannot get an offer.
     """
 
     name: str
@@ -194,7 +194,7 @@ class Outcome(Frozen):
 
     @property
     def has_classes(self) -> bool:
-        """Whether it has classes, which makes it an axis of the cube."""
+        """Whether it has classes, by which people are counted."""
         return self.kind is OutcomeKind.CLASSES
 
     @property
@@ -209,7 +209,7 @@ class Outcome(Frozen):
 
     @property
     def may_be_binary(self) -> bool:
-        """Whether it is binary, or would be if its values are 0 and 1."""
+        """Whether it is binary, or can be binary if its values are 0 and 1."""
         return self.binary or (self.has_classes and not self.order)
 
 
@@ -236,7 +236,7 @@ def read_attributes(
                 attribute = replace(attribute, reference=text)
                 at.faults.extend(reference_faults(attribute))
         else:
-            # Fingerprints leave out an empty `merge` of a stratum, but not that of an attribute.
+            # Fingerprints omit an empty `merge` of a stratum, but not of a protected attribute.
             attribute = replace(attribute, merge=attribute.merge or None)
         attributes.append(attribute)
     return tuple(attributes)
@@ -248,15 +248,15 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
     derivation = _read_derivation(reader, name, shape)
     column = shape.column or reader.column((), name, key=True)
     if shape.quantiles is not None and not 2 <= shape.quantiles <= _MOST_QUANTILES:
-        what = f"`quantiles` must be a number of groups from 2 to {_MOST_QUANTILES}"
+        what = f"`quantiles` must be a number from 2 to {_MOST_QUANTILES}"
         reader.fault(("quantiles",), what)
     key = "bins" if shape.over is None else "over"
     edges: list[Decimal] | None = getattr(shape, key)
     if edges is not None and (not edges or edges != sorted(set(edges))):
         reader.fault((key,), "the values must be in ascending order without repeats")
     if edges is not None and len(edges) >= MOST_LEVELS:
-        what = f"{len(edges) + 1:,} groups, and at most {MOST_LEVELS:,} can be audited"
-        reader.fault((key,), f"these values make {what}: use fewer")
+        what = f"these values make {len(edges) + 1:,} groups, and the maximum is {MOST_LEVELS:,}"
+        reader.fault((key,), f"{what}: use fewer values")
     attribute = Protected(
         name=name,
         column=column if derivation is None else replace(column, value=derivation.name),
@@ -272,22 +272,20 @@ def _read_levels(reader: SpecReader, name: str, shape: key_schema.LevelColumn) -
     combined = [text.value for text in shape.combine or ()]
     conditions = [(level, needed) for level, several in shape.rule.items() for needed in several]
     if len(conditions) > _MOST_RULES:
-        what = f"`rule` has {len(conditions):,} conditions, the maximum is {_MOST_RULES}"
+        what = f"`rule` has {len(conditions):,} conditions, and the maximum is {_MOST_RULES}"
         reader.fault(("rule",), f"{what}; `merge` accepts more levels")
     for level, several in shape.rule.items():
         if not several or not all(several):
-            reader.fault(("rule", level), "name a column and its level: `{race: White}`")
+            reader.fault(("rule", level), "a condition needs a column and a level: `{race: White}`")
     for level, needed in conditions:
         for part in [part for part in needed if part not in combined]:
             what = f"{part!r} is not one of the combined columns{did_you_mean(part, combined)}"
             reader.fault(("rule", level, part), what, key=True)
     is_split = all(map(str.strip, shape.split)) and not (derivation or attribute.is_cut)
     if shape.split and not is_split:
-        what = (
-            "is a character, such as `|`, in a column of levels, not of numbers or several columns"
-        )
-        reader.fault(("split",), f"`split` {what}")
-    # Labels of unknown bins, and a label that two bins have.
+        what = "`split` needs a character, such as `|`, and a column of the data without bins"
+        reader.fault(("split",), what)
+    # Labels must name bins, and two bins cannot have the same label.
     names, labels = attribute.bin_names(), attribute.bin_labels()
     for unknown in [label for label in attribute.labels if names and label not in names]:
         hint = suggest_known(unknown, names, listing(names))
@@ -324,7 +322,7 @@ def _read_derivation(
         )
     is_cut = shape.bins or shape.over or shape.quantiles
     if kinds[0] not in {"combine", "period"} and not is_cut:
-        reader.fault((kinds[0],), "a number needs `bins`, `over` or `quantiles`")
+        reader.fault((kinds[0],), "a column of numbers needs `bins`, `over` or `quantiles`")
     if shape.period is not None:
         if is_cut:
             message = "each period is a level already: remove `bins`, `over` and `quantiles`"
@@ -338,21 +336,16 @@ def _read_derivation(
         return Difference(column.value, shape.minus.value)
     columns = tuple(text.value for text in shape.combine or ())
     if len({*columns}) < max(2, len(columns)) or is_cut:
-        what = (
-            "cannot have `bins`, `over` or `quantiles`"
-            if is_cut
-            else "must be two or more different columns"
-        )
-        reader.fault(("combine",), f"combined columns {what}")
+        what = "`combine` needs two or more different columns, without `bins`, `over`, `quantiles`"
+        reader.fault(("combine",), what)
     return Combination(columns)
 
 
 def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
     where = ("at",)
     if at is None:
-        reader.fault(
-            (), "`at` is missing: the reference day for the age, such as 2024-12-31, or a column"
-        )
+        what = "`at` is missing: add the day of the age, such as `at: 2024-12-31`, or a column"
+        reader.fault((), what)
     elif _LIKE_A_DAY.fullmatch(at):
         try:
             date.fromisoformat(at)
@@ -366,7 +359,7 @@ def _read_age(reader: SpecReader, born: LocatedText, at: str | None) -> Age:
 
 
 def reference_faults(column: Protected) -> list[Fault]:
-    """The fault of a reference that does not name a bin."""
+    """The fault of a reference that is not the label of a bin; empty if it is correct."""
     labels = column.bin_labels()
     if not labels or column.reference is None or column.reference.value in labels:
         return []
@@ -375,17 +368,17 @@ def reference_faults(column: Protected) -> list[Fault]:
 
 
 def _refuse_recoding(reader: SpecReader, shape: key_schema.LevelColumn) -> None:
-    """Adds faults of keys for levels that exclude each other, and of levels named twice."""
+    """Adds faults of keys that exclude each other, and of levels that are named twice."""
     is_listed = isinstance(shape, key_schema.StratumColumn) and shape.levels is not None
     recoded = shape.merge or shape.keep is not None or shape.other or is_listed
     cuts = [key for key in ("bins", "over", "quantiles") if getattr(shape, key) is not None]
     for key in cuts[1:]:
         reader.fault((key,), f"either `{cuts[0]}` or `{key}`, not both", key=True)
     if shape.quantiles is not None and shape.labels:
-        what = "`quantiles` cannot have labels, because the data sets their edges; `bins` can"
+        what = "`quantiles` cannot have labels, because the edges depend on the data: use `bins`"
         reader.fault(("labels",), what)
     if cuts and recoded:
-        what = "a column can be binned or recoded, not both"
+        what = "a column with bins cannot have `levels`, `merge`, `keep` or `other`"
         reader.fault((cuts[0],), what)
     if shape.other is not None and shape.keep is None and not shape.rule:
         reader.fault(("other",), "`other` needs `keep`: list the levels to keep")

@@ -28,12 +28,8 @@ from fairaudit.spec.model import RESERVED
 from fairaudit.spec.reading import WORDS
 from fairaudit.spec.text import LocatedText, Path, SpecReader
 
-_FOR_BY = "`columns.protected`"
-_FOR_GIVEN = "`columns.strata`, nor as a protected column outside `by`"
-_TOTAL = "total"
-
 _MOST_MODELS = 100
-"""Each model is compared with every other model."""
+"""The maximum number of models, because each model is compared with every other model."""
 
 _MOST_STRATA = 20
 
@@ -63,15 +59,16 @@ class Columns(Frozen):
         return tuple(stratum.name for stratum in self.strata)
 
     def by(self, words: Sequence[Sequence[str]], reader: SpecReader) -> tuple[Grouping, ...]:
-        """The groupings that a `by` asks for."""
-        return _expand(words, self.attributes, self.attributes, _FOR_BY, reader)
+        """The groupings of the key `by`."""
+        return _expand(words, self.attributes, self.attributes, "`columns.protected`", reader)
 
     def given(
         self, words: Sequence[Sequence[str]], by: Grouping, reader: SpecReader
     ) -> tuple[Grouping, ...]:
-        """The strata of a `given` for the columns `by`: declared strata, or other attributes."""
+        """The groupings of the key `given`: of strata, and of attributes that are not in `by`."""
         others = tuple(name for name in self.attributes if name not in by)
-        return _expand(words, self.factors, (*self.factors, *others), _FOR_GIVEN, reader)
+        where = "`columns.strata`, or as a protected column that is not in `by`"
+        return _expand(words, self.factors, (*self.factors, *others), where, reader)
 
     @property
     def references(self) -> dict[str, str]:
@@ -92,12 +89,12 @@ class Columns(Frozen):
         return outcomes
 
     def assume_positives(self, names: Collection[str]) -> Columns:
-        """The columns where each of these outcomes that names no positive has 0 and 1."""
+        """The columns; 1 is the positive value of named outcomes that do not declare one."""
 
         def assume(outcome: Outcome) -> Outcome:
             if outcome.name not in names or outcome.binary or not outcome.may_be_binary:
                 return outcome
-            # Or false and true, which are equal to them.
+            # The values false and true equal 0 and 1.
             one, zero = (replace(outcome.column, value=value) for value in ("1", "0"))
             return replace(outcome, positive=(one,), negative=(zero,), is_assumed=True)
 
@@ -106,7 +103,7 @@ class Columns(Frozen):
 
     @property
     def first(self) -> str:
-        """The outcome that is audited where none is named."""
+        """The outcome that is audited by default."""
         return self.predictions[0].name if self.predictions else next(iter(self.outcomes))
 
 
@@ -155,7 +152,7 @@ def read_columns(reader: SpecReader, shape: key_schema.Columns) -> Columns:
 
 
 def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Columns) -> None:
-    """Faults of names of columns, models and numbers that are reserved or have another use."""
+    """Adds faults of names of columns, models and numbers that are reserved or used twice."""
     protected = {column.name for column in columns.protected}
     for column in columns.strata:
         if column.name in protected:
@@ -166,9 +163,8 @@ def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Column
     for column in columns.features:
         if column.name in taken:
             message = f"{column.name!r} is already a protected column or a stratum"
-            reader.faults.append(
-                column.column.fault(f"{message}: the subgroup search includes it anyway")
-            )
+            hint = "remove it, because the search for subgroups includes it anyway"
+            reader.faults.append(column.column.fault(f"{message}: {hint}"))
     for column in (*columns.protected, *columns.strata, *columns.features):
         if column.name in RESERVED:
             message = f"{column.name!r} is a reserved word; use another name and set"
@@ -188,7 +184,7 @@ def _refuse_names(reader: SpecReader, shape: key_schema.Columns, columns: Column
         if name in RESERVED:
             reader.fault(path, f"{name!r} is a reserved word; use another name", key=True)
         elif name in uses:
-            what = f"{name!r} is the name of {uses[name]} already: use another name"
+            what = f"{name!r} is already the name of {uses[name]}: use another name"
             reader.fault(path, what, key=True)
         uses[name] = "a model" if path[1] == "models" else "a number"
 
@@ -200,7 +196,7 @@ def _expand(
     where: str,
     reader: SpecReader,
 ) -> tuple[Grouping, ...]:
-    """The groupings that the words of a list mean; `where` says where columns are declared."""
+    """The groupings that a list of names and words means; `where` completes a message."""
     groupings: list[Grouping] = []
     for number, written in enumerate(words):
         names = list(written)
@@ -211,11 +207,10 @@ def _expand(
                 reader.fault((number,), f"{names[0]!r}: the spec has no strata")
             if names[0] == "all" and len(words_mean) > MOST_ATTRIBUTES:
                 count = len(words_mean)
+                what = f"`all` makes {2**count - 1:,} combinations of {count} columns"
+                hint = "use `each`, or name the combinations"
                 reader.fault(
-                    (number,),
-                    f"{count} columns have {2**count - 1:,} combinations, and at most "
-                    f"{MOST_ATTRIBUTES} columns can be combined: use `each`, as in "
-                    "`groups: {by: each}`, or name the combinations",
+                    (number,), f"{what}, and the maximum is {MOST_ATTRIBUTES} columns: {hint}"
                 )
                 continue
             if names[0] == "each":
@@ -227,9 +222,7 @@ def _expand(
         for name in unknown:
             reader.fault((number,), f"{name!r} is not declared in {where}{_hint(name, known)}")
         if len(set(names)) < len(names):
-            reader.fault(
-                (number,), "a column is listed twice in one combination: remove one of the two"
-            )
+            reader.fault((number,), "a column is listed twice in one combination: remove one")
         if not unknown:
             groupings.append(tuple(name for name in known if name in names))
     return tuple(dict.fromkeys(groupings))
@@ -240,21 +233,21 @@ def _hint(name: str, known: Sequence[str]) -> str:
     parts = [part for part in re.split(r"\s*[,;&+/]\s*|\s+(?:x|by|and|or)\s+", name) if part]
     if len(parts) > 1 and {*parts} <= {*known}:
         listed = f"[{', '.join(parts)}]"
-        return f"; a combination is written `{' * '.join(parts)}`, a list `{listed}`"
+        return f"; for a combination, write `{' * '.join(parts)}`; for a list, `{listed}`"
     if name in WORDS:
-        return f": write it alone, `[{name}]`: it cannot be part of a combination"
+        return f": this word cannot be part of a combination: write it alone, `[{name}]`"
     return suggest_known(name, (*known, *WORDS))
 
 
 def read_predictions(reader: SpecReader, shape: key_schema.Columns) -> tuple[Outcome, ...]:
-    """The prediction or decision with its score, or the score alone; or every model."""
+    """The prediction or decision with its score, or the score alone, or all models."""
     if shape.models is not None:
         for key in ("prediction", "decision", "score"):
             if getattr(shape, key) is not None:
                 message = f"`models` replaces `{key}`: move it into `models`"
                 reader.fault(("columns", key), message, key=True)
         if len(shape.models) > _MOST_MODELS:
-            what = f"{len(shape.models):,} models, and at most {_MOST_MODELS} are compared"
+            what = f"the spec has {len(shape.models):,} models, and the maximum is {_MOST_MODELS}"
             reader.fault(("columns", "models"), f"{what}: write several specs", key=True)
         models = [
             _read_prediction(reader.at("columns", "models", name), name, model)
@@ -302,9 +295,9 @@ def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn)
         values = reader.texts(("positive",), positive.values)
         threshold = _read_threshold(reader.at("positive"), positive)
         if threshold is not None and shape.negative is not None:
-            reader.fault(where, "a threshold cannot have `negative`")
+            reader.fault(where, "an outcome with a threshold cannot have `negative`: remove it")
     if counts is not None and positive is None:
-        # The only level of a total, or the one of that name.
+        # The positive value is the only level next to `total`, or the level named `positive`.
         is_alone = counts.total is not None and len(counts.levels) == 1
         for level in counts.levels:
             if is_alone or level == "positive":
@@ -316,9 +309,8 @@ def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn)
     for value in sorted(conflicting):
         reader.fault(where, f"{value!r} is both positive and negative")
     if shape.order and threshold is not None:
-        reader.fault(
-            ("order",), "a threshold already orders its two classes: remove `order`", key=True
-        )
+        what = "a threshold already orders its two classes: remove `order`"
+        reader.fault(("order",), what, key=True)
     if len(shape.order) == 1 or len({text.value for text in shape.order}) < len(shape.order):
         reader.fault(("order",), "list every class once, from the lowest to the highest")
     return Outcome(
@@ -336,39 +328,37 @@ def read_outcome(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn)
 
 
 def _read_counts(reader: SpecReader, shape: key_schema.OutcomeColumn) -> CountColumns | None:
-    """The columns that hold counts of people, each of one level of an outcome."""
+    """The columns with the number of people of each level of an outcome."""
     where = ("counts",)
     if shape.counts is None:
         return None
     if shape.column is not None:
-        reader.fault(
-            ("column",), "remove `column`: `counts` already says which columns are used", key=True
-        )
+        what = "remove `column`: `counts` already names the columns"
+        reader.fault(("column",), what, key=True)
     levels = {level: column.value for level, column in shape.counts.items()}
     is_repeated = len({*levels.values()}) < len(levels)
-    total = levels.pop(_TOTAL, None)
+    total = levels.pop("total", None)
     if len(shape.counts) < 2 or is_repeated:
         reader.fault(where, "name a count column for each level, or for a single level and `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
-        reader.fault(
-            (*where, rest), f"{rest!r} is reserved for the rest of the total: rename it", key=True
-        )
+        what = f"{rest!r} is reserved for the other people of the total: use another name"
+        reader.fault((*where, rest), what, key=True)
     if shape.number:
-        reader.fault(("number",), "`counts` needs levels: remove `number`", key=True)
+        reader.fault(("number",), "`counts` has levels: remove `number`", key=True)
     elif shape.positive is not None and shape.positive.values is None:
         known = ", ".join([*levels, *([] if total is None else [rest])])
-        reader.fault(("positive",), f"`counts` needs levels: use one of {known}")
+        reader.fault(("positive",), f"with `counts`, the positive value must be one of {known}")
     return CountColumns(levels, total, rest)
 
 
 def _outcome_column(reader: SpecReader, shape: key_schema.OutcomeColumn) -> LocatedText:
-    """The column of an outcome; for columns of counts, the column that they are converted into."""
+    """The column of an outcome; for `counts`, the column that the counts are converted into."""
     return shape.column or reader.column(("counts",), COUNTED_LEVEL, key=True)
 
 
 def _read_number(reader: SpecReader, name: str, shape: key_schema.OutcomeColumn) -> Outcome:
-    """An outcome that is a number and has no classes to name."""
+    """An outcome that is a number, and has no classes."""
     for key in ("positive", "negative", "others", "order"):
         if reader.is_written(key):
             reader.fault((key,), f"a number has no classes: remove `{key}`", key=True)
@@ -420,12 +410,12 @@ def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Co
         model = _read_model(at, columns, entry.given_model, entry.by)
         known = strata.setdefault(name, Protected(name, at.text((), name), model=model))
         if _values(known.model) != _values(model):
-            message = f"{quoted(name)} stands for another model already"
-            hint = "declare both in columns.strata under different names"
+            message = f"another entry has a different model with the name {quoted(name)}"
+            hint = "declare both models in columns.strata under different names"
             at.fault((), f"{message}: {hint}", key=True)
     if all(stratum.model is None for stratum in strata.values()):
         return replace(columns, strata=tuple(strata.values()))
-    # What does not go together with models of people one by one.
+    # Models of individual people cannot be combined with these keys.
     whole = shape.columns
     reasons = {
         "count": ("a row that stands for several people", whole.has_counts),
@@ -455,7 +445,7 @@ def _values(model: ModelledStrata | None) -> object:
 def _read_model(
     reader: SpecReader, columns: Columns, body: _Models, by: _By
 ) -> ModelledStrata | None:
-    """The one model that a body names; None with a fault."""
+    """The model that `body` describes; None if it does not describe exactly one."""
     if (body.propensity is None) is (body.clusters is None):
         reader.fault((), "name one model: `propensity` or `clusters`")
         return None
@@ -470,10 +460,8 @@ def _read_model(
     named = {name for names in by or () for name in names if name not in WORDS} or {*known}
     of = propensity.of or (named.pop() if len(named) == 1 else "")
     if not of:
-        reader.fault(
-            (),
-            f"name the column whose groups the model predicts: `of: {known[0]}`" if known else "",
-        )
+        what = f"name the column whose groups the model predicts: `of: {known[0]}`" if known else ""
+        reader.fault((), what)
     elif of not in known:
         reader.fault(("of",), f"no protected column {quoted(of)}{did_you_mean(of, known)}")
     if propensity.bins is not None:
@@ -481,7 +469,7 @@ def _read_model(
     features = _read_features(reader, columns, propensity.features)
     for attribute in columns.protected:
         if attribute.name == of and attribute.column.value in features.columns:
-            message = f"{quoted(attribute.column.value)} is {of} itself: leave it out"
+            message = f"the model cannot predict {of} from its own column: remove this feature"
             reader.fault(("features",), message)
     return PropensityStrata(of, propensity.group, features, propensity.bins)
 
@@ -499,7 +487,7 @@ def _read_features(
     known = declared.columns
     if not known:
         message = "a model needs features: add `features: {numeric: […], categorical: […]}`"
-        reader.fault((), f"{message} in columns", key=True)
+        reader.fault((), f"{message} to `columns`", key=True)
     elif names is not None and not names:
         reader.fault(("features",), "name at least one feature")
     for index, name in enumerate(names or ()):

@@ -1,7 +1,7 @@
 """JSON Schema of a spec for editors (`fairaudit schema`), and the page docs/spec.md.
 
-The schema follows from the annotations of the records, and descriptions from the text below each
-key: sentences, then examples in YAML. They are read only when the schema is printed.
+The schema is made from the annotations of the records. Descriptions come from the text below each
+key: sentences, then examples in YAML. These texts are read only when the schema is printed.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ publish.
 
 Errors in a spec have line, column and the closest correct word. All errors of a stage are listed at
 once: the text of the spec, then the columns of the data, then their levels. Keys that begin with
-`x-` can hold what `<<: *name` repeats.
+`x-` can hold values that `<<: *name` inserts elsewhere.
 """
 _SECTIONS = {
     "Data": "version title context profile data repeated_files repeats filter dates format expect "
@@ -78,7 +78,7 @@ _SECTIONS = {
     "Missing values: `missing`": "Missing",
     "Other keys": "waivers draws suppress_below flags describe",
 }
-"""Each heading with the shape that it prints, or with keys of the spec itself."""
+"""Each heading of the page, with the record whose keys it lists, or with top-level keys."""
 
 
 def json_schema() -> dict[str, Any]:
@@ -98,7 +98,7 @@ def json_schema() -> dict[str, Any]:
         "$defs": {**defined, METRIC_NAME["$ref"].rpartition("/")[2]: METRIC_NAMES},
         **tree,
         "patternProperties": {"^x-": {}},
-        # A profile may have the required keys.
+        # With a profile, no key is required, because the profile may have it.
         "if": {"not": {"required": ["profile"]}},
         "then": {"required": required},
     }
@@ -191,13 +191,13 @@ def _words_of(record: type[Frozen]) -> Iterator[tuple[str, tuple[str, list[Any]]
                 case ast.AnnAssign(ast.Name(name)), ast.Expr(ast.Constant(str(text))):
                     description, *examples = _EXAMPLES.split(inspect.cleandoc(text))
                     values = map(yaml.safe_load, re.findall(r"`([^`]+)`", "".join(examples)))
-                    # As the loader reads it, a day is a text.
+                    # The reader of a spec reads a date as a text.
                     plain = [str(value) if isinstance(value, date) else value for value in values]
                     yield name, (" ".join(description.split()), plain)
 
 
 def markdown() -> str:
-    """The keys of a spec, section by section: what each says, its default, an example."""
+    """The page docs/spec.md: the meaning, the default and an example of each key, by section."""
     tree = json_schema()
     parts = [_HEAD]
     for title, words in _SECTIONS.items():
@@ -210,7 +210,7 @@ def markdown() -> str:
         rows = ["| key | what it says | default | example |", "|---|---|---|---|"]
         for key in shown:
             member, says = members[key], members[key]["description"]
-            # The words that a key takes, where they are few.
+            # List the allowed words of a key if there are few.
             for form in (member, *member.get("anyOf", ())):
                 name = form.get("$ref", "").removeprefix("#/$defs/")
                 known = tree["$defs"].get(name, form).get("enum", ())
@@ -222,7 +222,7 @@ def markdown() -> str:
             written = "" if default in (None, []) or isinstance(default, dict) else default
             cell = f"`{_written(written)}`" if written != "" else ""
             rows.append(f"| `{key}` | {says} | {cell} | {examples} |")
-            # The keys inside a key that has no separate section.
+            # List the keys inside a key if they do not have a separate section.
             forms = member.get("anyOf", ())
             for inner in (inner for form in forms for inner in (form, *form.get("anyOf", ()))):
                 for name, part in inner.get("properties", {}).items():
@@ -234,7 +234,7 @@ def markdown() -> str:
 
 
 def _written(value: object) -> str:
-    """A value as YAML has it, in one line."""
+    """A value in YAML, in one line."""
     text = yaml.safe_dump(value, default_flow_style=True, sort_keys=False, width=1000)
     text = text.strip().removesuffix("...").strip().replace("|", "\\|")
     # Double quotes are better known than single quotes.

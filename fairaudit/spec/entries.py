@@ -1,4 +1,4 @@
-"""`Entry` of `metrics`: its metric and outcome, and the faults if the spec lacks what it needs."""
+"""`Entry` of `metrics`: its metric, its outcome, and faults if the spec lacks what it needs."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ _FARTHEST = {"difference": "gap", "ratio": "min_ratio"}
 _CLASSES = {Requirement.LABEL, Requirement.PREDICTION, Requirement.CLASSES}
 
 MACRO = "macro"
-"""The word in place of a class for the mean over all classes."""
+"""The value of `class` that asks for the mean over all classes."""
 
 
 class Context(Frozen, dict=True):
-    """The rest of the spec, which all entries of `metrics` share."""
+    """The parts of the spec that all entries of `metrics` share."""
 
     reader: SpecReader
     shape: schema.AuditSpec
@@ -90,9 +90,9 @@ class Entry(Frozen):
     shape: key_schema.Metric
     metric: Metric
 
-    def fault(self, key: str, message: str, *, key_itself: bool = False) -> None:
-        """Adds a fault of a key of the entry, which points at the value or at the key itself."""
-        self.reader_at().fault((key,), message, key=key_itself)
+    def fault(self, name: str, message: str, *, key: bool = False) -> None:
+        """Adds a fault of the key `name`; with `key` it points at the key, not at its value."""
+        self.reader_at().fault((name,), message, key=key)
 
     def reader_at(self, *steps: str) -> SpecReader:
         """The reader of a part of the entry."""
@@ -105,7 +105,7 @@ class Entry(Frozen):
 
     @property
     def reference_word(self) -> str | None:
-        """The one word that names the reference: a policy or a level."""
+        """The word that names the reference (a policy or a level), if it is a single word."""
         return (self.shape.reference or {}).get("")
 
     @property
@@ -115,21 +115,19 @@ class Entry(Frozen):
         return ReferencePolicy(word) if word in key_schema.REFERENCES else None
 
     def explain_unmet(self, of: str) -> str | None:
-        """A message on a need that the spec does not meet; None if it meets all."""
+        """Why the metric cannot be computed for an outcome by this spec; None if it can."""
         context, metric = self.context, self.metric
         if self.shape.at is None:
             one_class = self.shape.of_class is not None
             return find_unmet(metric, of, context.outcomes, one_class=one_class)
         if not self.requirements <= _CLASSES:
-            return f"{metric.id} takes no threshold of a score"
+            return f"{metric.id} cannot be computed at a threshold of the score: remove `at`"
         if context.outcomes[of].score is None:
-            return f"{metric.id} at a threshold needs a score, and {of} has none"
-        counts = f"{metric.id} at a threshold counts the bins of a score"
+            return f"{metric.id} at a threshold needs a score, and {of} does not have a score"
         if context.is_weighted:
-            what = "which a weighted sample does not have yet: leave out the weight, or `at`"
-            return f"{counts}, {what}"
+            return f"{metric.id} at a threshold does not support weights: remove `weight` or `at`"
         if context.shape.columns.cluster is not None or context.shape.design is not None:
-            return f"{counts}, which are not counted by clusters: leave out the cluster, or `at`"
+            return f"{metric.id} at a threshold does not support clusters: remove `cluster` or `at`"
         labels = metric.requirements & {Requirement.LABEL}
         if _unmet(labels, of, context.outcomes, one_class=False):
             return f"{metric.id} needs a label of two classes: name it in `columns`"
@@ -137,19 +135,19 @@ class Entry(Frozen):
 
 
 def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry | None:
-    """An entry with its metric, compared if the entry says so; adds a fault and returns None."""
+    """An entry with its metric, or with its comparison; None if it has a fault, which is added."""
     reader, metric = context.reader.at(*path), find_metric(shape.metric)
     if metric is None:
         return None
     if shape.model is not None:
         modelled = MODELS[shape.model].get(metric.id)
         if modelled is None:
-            what = f"{metric.id} takes no {shape.model} model: remove `model`"
+            what = f"{metric.id} has no {shape.model} model: remove `model`"
             reader.fault(("model",), what, key=True)
             return None
         metric = modelled
     if shape.sd is not None and shape.compare is None:
-        reader.fault(("sd",), f"{metric.id} cannot be combined with `deviation`", key=True)
+        reader.fault(("sd",), f"{metric.id} cannot be combined with `sd`", key=True)
     compared = metric if shape.compare is None else _read_disparity(reader, shape, metric)
     if compared is None:
         return None
@@ -161,7 +159,7 @@ def read_entry(context: Context, path: Path, shape: key_schema.Metric) -> Entry 
         compared = mean or compared
     if shape.aggregate is not None:
         if not isinstance(compared, Disparity) or not compared.to_reference:
-            what = f"{compared.id} has one value already: remove `aggregate`"
+            what = f"{compared.id} already is a single value: remove `aggregate`"
             if isinstance(compared, GroupMetric):
                 what = (
                     f"{compared.id} is not a comparison: add `compare: difference` or "
@@ -180,14 +178,14 @@ def _read_disparity(
     comparison = find_comparison(shape.compare or "")
     if isinstance(metric, GroupMetric) and metric.conditional:
         what = f"{metric.id} describes the people of a stratum, so it cannot be compared"
-        reader.fault(("compare",), what)
+        reader.fault(("compare",), f"{what}: remove `compare`")
         return None
     if isinstance(metric, GroupMetric) and metric.instead:
-        what = f"{metric.id} grows with the size of a group, so it does not compare groups"
+        what = f"{metric.id} grows with the size of a group, so groups cannot be compared by it"
         reader.fault(("compare",), f"{what}: compare {metric.instead}")
         return None
     if shape.sd is not None and comparison is not STANDARDIZED_DIFFERENCE:
-        reader.fault(("sd",), f"{shape.compare} cannot be combined with `deviation`", key=True)
+        reader.fault(("sd",), f"{shape.compare} cannot be combined with `sd`", key=True)
     elif shape.sd == "total":
         comparison = STANDARDIZED_DIFFERENCE_TOTAL
     if not isinstance(metric, GroupMetric) or comparison is None:
@@ -201,7 +199,7 @@ def _read_disparity(
 
 
 def choose_numeric(entry: Entry, of: str | None) -> Entry:
-    """The entry; for a numeric outcome, with the same metric of numbers."""
+    """The entry; for a numeric outcome, with the variant of its metric for numbers."""
     metric = entry.metric
     is_number = of is not None and entry.context.outcomes[of].kind is OutcomeKind.NUMBER
     if not is_number or not isinstance(metric, Disparity) or not metric.of_numbers:
@@ -219,43 +217,42 @@ def quote_limits(document: Document, path: Path) -> LimitQuotes:
 
 
 def refuse_unmet(entry: Entry, of: str | None) -> None:
-    """Adds a fault for everything that the metric needs and the spec lacks."""
+    """Adds faults if the spec lacks something that the metric needs, or excludes the metric."""
     context, metric = entry.context, entry.metric
     if of is not None and (why := entry.explain_unmet(of)):
         entry.fault("metric", why)
     if of is not None and context.is_weighted and adds_up(entry, of):
-        what = f"{metric.id}: sums are not supported with survey weights"
-        entry.fault("metric", f"{what}: leave out the weight, or the metric")
+        what = f"{metric.id} adds up numbers, which is not supported with survey weights"
+        entry.fault("metric", f"{what}: remove `weight`, or the metric")
     if isinstance(metric, Disparity) and metric.fitted:
         for key in ("given", "average"):
             if getattr(entry.shape, key) is not None:
-                what = f"{metric.id} takes `controls`, not `{key}`"
-                entry.fault(key, what, key_itself=True)
+                what = f"{metric.id} uses `controls` instead of `{key}`: remove `{key}`"
+                entry.fault(key, what, key=True)
         if entry.shape.of_class == MACRO:
-            entry.fault("class", f"{metric.id} needs a single class", key_itself=True)
+            entry.fault("class", f"{metric.id} needs a single class, not `macro`", key=True)
         if context.is_weighted:
-            what = f"{metric.id} has no standard error under survey weights"
-            entry.fault("metric", f"{what}: leave out the weight, or the metric")
+            what = f"{metric.id} has no standard error with survey weights"
+            entry.fault("metric", f"{what}: remove `weight`, or the metric")
         if entry.reference_policy not in {None, *SINGLE_REFERENCES}:
             what = f"{metric.id} compares with one group: name a level, or use `largest`"
             entry.fault("reference", what)
     if Requirement.DRAWS in entry.requirements and entry.shape.given is not None:
-        entry.fault(
-            "given", f"{metric.id}: posterior draws cannot be combined with strata", key_itself=True
-        )
+        what = f"{metric.id}: posterior draws cannot be combined with strata: remove `given`"
+        entry.fault("given", what, key=True)
     is_modelled = is_pooled(metric) or Requirement.DRAWS in entry.requirements
     if context.shape.suppress_below is not None and is_modelled:
-        what = "comes from a model of all groups, including hidden ones"
-        entry.fault("metric", f"{metric.id} {what}: leave out `suppress_below`, or the model")
+        what = f"{metric.id} comes from a model of all groups, including hidden groups"
+        entry.fault("metric", f"{what}: remove `suppress_below`, or the model")
     if metric.conditional and entry.shape.given is None:
         entry.fault("metric", f"{metric.id} compares within strata: add `given:`")
 
 
 def refuse_reference(entry: Entry, by: Grouping) -> None:
-    """Adds the fault of a comparison without a reference."""
+    """Adds the fault of a comparison that has no reference for the groups by some columns."""
     name = " and ".join(by)
     if entry.shape.reference is not None:
-        message = f"this reference names no group of {name}: write `{{column: level, …}}`"
+        message = f"this reference is not a group by {name}: write `{{column: level, …}}`"
         entry.fault("reference", message)
         return
     protected = entry.context.columns.protected
@@ -322,12 +319,12 @@ def read_outcome(entry: Entry) -> str | None:
 
 
 def explain_score(context: Context) -> str | None:
-    """The fault of a limit on decisions if the model has only a score; None otherwise."""
+    """The message about a limit on decisions if the model has only a score; None otherwise."""
     first = context.outcomes[context.columns.first]
     if first.kind is not OutcomeKind.SCORE or first.score is None:
         return None
     remedy = f"prediction: {{column: {first.score.value}, positive: {{at_least: …}}}}"
-    what = f"a limit on decisions needs classes, and {first.name} has only a score"
+    what = f"a limit on decisions needs classes, but {first.name} has only a score"
     return f"{what}: add `{remedy}`, or write `of: label` to judge the label"
 
 
@@ -339,7 +336,7 @@ def is_of_label(metric: Metric) -> bool:
 def find_unmet(
     metric: Metric, of: str, outcomes: Mapping[str, Outcome], *, one_class: bool = False
 ) -> str | None:
-    """A message on a need of a metric that the spec does not meet; None if it meets all.
+    """Why a metric cannot be computed for an outcome; None if it can.
 
     With `one_class`, the entry names the class that counts as positive.
     """
@@ -359,7 +356,7 @@ def _unmet(
 ) -> str | None:
     label = outcomes.get("label")
     if Requirement.ORDER in needs and not outcomes[of].order:
-        return f"needs classes in order: `order: [lowest, …, highest]` in {_place_of(of)}"
+        return f"needs ordered classes: add `order: [lowest, …, highest]` to {_place_of(of)}"
     if {Requirement.LABEL, Requirement.PREDICTION} <= needs and (label is None or of == "label"):
         return "compares a prediction with a label: name both in `columns`"
     if needs & _OF_LABEL and label is None:
@@ -373,7 +370,7 @@ def _unmet(
             )
             return f"needs classes, and {name} {what}"
         if not (outcomes[name].may_be_binary or one_class or Requirement.CLASSES in needs):
-            return f"needs to know what is positive: `positive:` in {_place_of(name)}"
+            return f"needs the positive value: add `positive:` to {_place_of(name)}"
     return _unmet_number(needs, of, outcomes)
 
 
@@ -382,17 +379,17 @@ def _unmet_number(
 ) -> str | None:
     outcome = outcomes.get(of)
     if Requirement.SCORE in needs and (outcome is None or outcome.score is None):
-        return f"needs a score, and {of} has none"
+        return f"needs a score, and {of} does not have a score"
     if Requirement.NUMBER in needs and (outcome is None or outcome.kind is not OutcomeKind.NUMBER):
-        return f"needs a number, and {of} is not one: set `number: true`"
+        return f"needs a number, and {of} has classes: set `number: true` for a number"
     if Requirement.NUMERIC_LABEL in needs and outcomes["label"].kind is not OutcomeKind.NUMBER:
         return "needs a numeric label: set `number: true`"
     if Requirement.NUMERIC_LABEL in needs and (Requirement.NUMBER in needs) is (of == "label"):
-        return f"is not a measure of the {of}"
+        return f"does not measure the {of}"
     return None
 
 
 def _place_of(outcome: str) -> str:
-    """The path in a spec that describes the classes of an outcome."""
+    """The path of the key in a spec that describes the classes of an outcome."""
     plain = outcome in {"label", "prediction", "decision"}
     return f"columns.{outcome}" if plain else f"columns.models.{outcome}.prediction"

@@ -1,6 +1,6 @@
-"""Validates a spec and its file of waivers against their keys: unknown keys, wrong types."""
+"""Checks the keys and types of a spec and of its file of waivers; reads the waivers."""
 
-# Annotations are evaluated here: they say how an entry of a file of waivers is read.
+# Annotations are evaluated, because they define how an entry of a file of waivers is read.
 
 from collections.abc import Iterator, Sequence
 from datetime import date
@@ -15,7 +15,7 @@ from fairaudit.cube import Group
 from fairaudit.judge import AnyCheck, ReversalCheck, SubgroupCheck
 from fairaudit.judge.waivers import Waiver
 from fairaudit.spec.model import Spec
-from fairaudit.spec.reading import Form, Kind, Record, SchemaError, Words, read_record
+from fairaudit.spec.reading import KINDS, Form, Kind, Record, SchemaError, Words, read_record
 from fairaudit.spec.schema import AuditSpec
 from fairaudit.spec.text import ALIASED, UNWRITTEN, Document, LocatedText, Path, Tree, read
 
@@ -76,7 +76,7 @@ _MEANT: dict[str, dict[str, str]] = {
     },
     "Missing": {**dict.fromkeys(("unknown", "values", "codes"), "tokens")},
 }
-"""The meaning of keys of other tools, by the record that would have them."""
+"""What to write instead of a key that users know from other tools, by the record with the key."""
 
 _SUCH_AS = {
     "merge": "{Other: [Asian, Native]}",
@@ -90,28 +90,28 @@ _SUCH_AS = {
 }
 """Example values of keys, for messages about wrong types."""
 
-_NO_VALUE = "this key has no value: add one or remove the key"
+_NO_VALUE = "this key has no value: add a value or remove the key"
 _NAMED = {("columns", name) for name in ("protected", "strata", "features")}
-"""Mappings of columns, of which some are only named."""
+"""Mappings whose keys (names of columns) need no value."""
 
 _STAND_IN: Tree = {"metric": "differential_fairness"}
-"""The replacement of faulty entries of `metrics` while other entries are checked."""
+"""A valid entry that replaces faulty entries of `metrics` while other entries are checked."""
 
 
 def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozenset[int]]:
-    """The spec as its shape, without its faulty parts; adds every fault of it, located.
+    """The record of a spec without its faulty parts, and the numbers of faulty `metrics` entries.
 
-    With the numbers of the faulty entries of `metrics`, which hold a replacement. Raises
-    `SpecError` where too little is left to go on: where the columns are not described.
+    Adds all faults. A valid entry (`_STAND_IN`) replaces each faulty entry. Raises `SpecError` if
+    `columns` is faulty, because all other parts depend on it.
     """
     written = document.tree
-    if isinstance(written, dict):  # keys such as `x-limits` hold what merge keys (`<<`) refer to
+    if isinstance(written, dict):  # keys such as `x-limits` only have values for aliases
         written = {name: body for name, body in written.items() if not name.startswith(ALIASED)}
     empty: list[Path] = []
     given = _prune(written, empty)
     faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
     spec, errors = _read(AuditSpec, document, given)
-    # An empty key has one fault: it is not missing as well.
+    # A key without a value is reported once, and not as a missing key as well.
     errors = [error for error in errors if error.path not in empty]
     if spec is not None:
         return spec, _entries(empty)
@@ -119,7 +119,7 @@ def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozen
     paths = [error.path for error in errors]
     skipped = _entries(paths)
     if isinstance(given, dict):
-        # Everything else needs `columns`, so its faulty parts stay.
+        # All other parts need `columns`, so its faulty parts are not removed.
         dropped = {path[0] for path in paths} - {"columns", "metrics"}
         given = {name: body for name, body in given.items() if name not in dropped}
         entries = given.get("metrics")
@@ -136,17 +136,14 @@ def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozen
 def _read(
     shape: type[Record], document: Document, tree: Tree, path: Path = ()
 ) -> tuple[Record | None, list[SchemaError]]:
-    """A tree as its shape, or None and what does not fit."""
+    """The record of a tree; None if there are errors, and the errors."""
     errors: list[SchemaError] = []
     value = read_record(shape, tree, path, document, errors)
     return (None if errors else value), errors
 
 
 def _prune(tree: Tree, empty: list[Path], path: Path = ()) -> Tree:
-    """The tree without the keys that have no value, which are added to `empty`.
-
-    A column that is only named needs none.
-    """
+    """The tree without keys that have no value; their paths are added to `empty`."""
     if isinstance(tree, list):
         return [_prune(body, empty, (*path, number)) for number, body in enumerate(tree)]
     if not isinstance(tree, dict):
@@ -174,7 +171,7 @@ def _faults(
     for error in errors:
         *parent, key = error.path or ("",)
         beside = [typo[-1] for typo in typos if typo[:-1] == (*parent,)]
-        # A mistyped key next to a missing key explains it.
+        # If a mistyped key next to the missing key is the cause, only the typo is reported.
         is_mistyped = any(did_you_mean(str(typo), [str(key)]) for typo in beside)
         if error.kind is Kind.MISSING_KEY and is_mistyped:
             continue
@@ -204,19 +201,7 @@ def _faults(
             case _:
                 example = next((_SUCH_AS[str(key)] for key in path[:-3:-1] if key in _SUCH_AS), "")
                 what = f"{error.kind}, such as `{example}`" if example else str(error.kind)
-                yield document.fault(path, f"expected {what}, found {_kind_of(error.value)}")
-
-
-def _kind_of(value: object) -> str:
-    match value:
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-        case str():
-            return "a text"
-        case _:
-            return "nothing"
+                yield document.fault(path, f"expected {what}, found {KINDS[type(error.value)]}")
 
 
 def _keys_of(record: type[Frozen]) -> list[str]:
@@ -225,7 +210,7 @@ def _keys_of(record: type[Frozen]) -> list[str]:
 
 
 def _record_at(path: Path, record: type[Frozen]) -> type[Frozen]:
-    """The record that a path leads to, from the record at its root."""
+    """The record at the end of a path; `record` is the record at the root."""
     for step in path:
         types = {field.encode_name: field.type for field in fields(record)}
         inner = map(_inner_record, (types.get(f"{UNWRITTEN}{step}"), types.get(str(step))))
@@ -245,7 +230,7 @@ def _inner_record(annotation: object) -> type[Frozen] | None:
 
 
 def _read_group(value: object) -> object:
-    """`all` as no group at all; else a level for each attribute."""
+    """An empty group for `all`; otherwise the level of each column."""
     if value == "all":
         return {}
     if not isinstance(value, dict) or not value:
@@ -279,7 +264,7 @@ def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
         raise SpecError([fault]) from error
     document = read(content, str(path), "the file of waivers")
     if not isinstance(document.tree, list):
-        what = f"expected a list, found {_kind_of(document.tree)}"
+        what = f"expected a list, found {KINDS[type(document.tree)]}"
         raise SpecError([document.fault((), what)])
     faults = Faults()
     checks = {check.id: check for check in spec.checks}
@@ -289,7 +274,7 @@ def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
     for number, tree in enumerate(document.tree):
         empty: list[Path] = []
         pruned = _prune(tree, empty, (number,))
-        faults += (document.fault(path, "this key has no value", key=True) for path in empty)
+        faults += (document.fault(path, _NO_VALUE, key=True) for path in empty)
         entry, errors = _read(_WaiverEntry, document, pruned, (number,))
         told = [error for error in errors if error.path not in empty]
         faults += _faults(document, told, _WaiverEntry)
@@ -316,7 +301,7 @@ def read_waivers(path_text: LocatedText, spec: Spec) -> tuple[Waiver, ...]:
 def _find_group_faults(
     document: Document, number: int, group: Group, known: Sequence[str], check: AnyCheck | None
 ) -> list[Fault]:
-    """The faults of a group: it names the attributes of its check, all of them and no other."""
+    """The faults of a group that does not name exactly the columns of its check."""
     names = [name for name, _ in group]
     faults = [
         document.fault(

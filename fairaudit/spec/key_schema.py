@@ -1,6 +1,6 @@
 """Keys of `columns` and models of strata, of `metrics`, `defaults`, `simpson` and `subgroups`."""
 
-# Annotations are evaluated here: they say how a value is read.
+# Annotations are evaluated, because they define how a value is read.
 
 from decimal import Decimal
 from fractions import Fraction
@@ -79,13 +79,13 @@ class LevelColumn(Frozen):
     """Columns to combine into one. Without `rule`, each combination is a level. Example:
     `[race, ethnicity]`."""
     rule: dict[str, Conditions] = {}
-    """Levels of combined columns, each with a condition, or a list of which one must match. The
-    first level that matches applies, otherwise `other`; `""` matches a blank. Example:
-    `{Hispanic: {ethnicity: Hispanic or Latino}}`,
+    """Levels of combined columns, each with a condition, or a list of conditions of which one must
+    match. The first matching level applies, otherwise `other`. `""` matches an empty cell.
+    Examples: `{Hispanic: {ethnicity: Hispanic or Latino}}`,
     `{Black: [{race: Black}, {ethnicity: Black}]}`."""
     split: Annotated[tuple[str, ...], Form(as_list, (ITEM,))] = ()
     """The separator of several values in a cell, or a list of separators: with `|`, `White|Asian`
-    holds two. Examples: `"|"`, `["|", ","]`."""
+    is two values. Examples: `"|"`, `["|", ","]`."""
     several: str = "two or more"
     """The level of people with several values in a cell; `combination` makes each combination a
     level. Example: `Two or more races`."""
@@ -140,8 +140,9 @@ class PropensityStrata(Frozen):
     """The features of the logistic model; by default all declared features. Example:
     `[income, age]`."""
     bins: int | None = None
-    """The number of bins of the score with about the same number of people. Default: the cube root
-    of twice the people of the smaller side, from 5 to 20. Example: `10`."""
+    """The number of bins of the probability with about the same number of people. The default (5 to
+    20) is the cube root of twice the people of the group, or of the others if they are fewer.
+    Example: `10`."""
 
 
 class ClusterStrata(Frozen):
@@ -209,7 +210,7 @@ class OutcomeColumn(Frozen):
 
 
 _NAMED = Form(lambda body: {} if body is None else body, ({"type": "null"},))
-"""A column that is only named."""
+"""The form of a column that has a name, but no options."""
 _COLUMNS = Form(expand_columns, (SCALAR, _NAMES))
 _Outcome: TypeAlias = Annotated[OutcomeColumn, Form(under_key("column"), (SCALAR,))]
 
@@ -284,7 +285,7 @@ class Columns(Frozen, kw_only=True):
 
     @property
     def has_counts(self) -> bool:
-        """Whether a row stands for several people, by one column or by counts side by side."""
+        """Whether a row represents several people, by `count` or by `counts` of an outcome."""
         models = [model.prediction for model in (self.models or {}).values()]
         outcomes = (self.label, self.prediction, self.decision, *models)
         return self.count is not None or any(
@@ -299,9 +300,9 @@ _PAIR = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
 
 
 class Bound(Frozen):
-    """A limit: strictly below, strictly above, or outside two bounds; and what it takes to cross.
+    """A limit: a value crosses it if it is below, above, or outside two bounds.
 
-    `significant`: the test of no disparity rejects. `conclusive`: a whole interval beyond.
+    A limit can also require evidence, by `significant` or `conclusive`.
     """
 
     below: Decimal | None = None
@@ -312,10 +313,10 @@ class Bound(Frozen):
     """Values below the first number or above the second cross the limit. Example:
     `[-0.05, 0.05]`."""
     significant: bool = False
-    """Whether the test of no disparity must also reject. Its p-value is corrected for all tests
-    behind limits of the spec. Example: `true`."""
+    """Whether a value crosses the limit only if the test of no disparity is significant. Its
+    p-value is corrected for all tests that limits of the spec require. Example: `true`."""
     conclusive: bool = False
-    """Whether the whole interval must be beyond the limit. Example: `true`."""
+    """Whether a value crosses the limit only if its whole interval does. Example: `true`."""
 
 
 _Limit: TypeAlias = Annotated[Bound | None, Form(expand_bound, (LIMIT_TEXT,))]
@@ -325,9 +326,9 @@ class _Owned(Frozen):
     """Keys of everything that makes checks, and of `defaults`."""
 
     accept_left_out: Fraction | None = None
-    """The share of people (and of their weight) and of groups that a check may leave out. By
-    default more than half, or half of the people of one group, makes it inconclusive. Example:
-    `0.8`."""
+    """The maximum share of people (also by weight) and of groups that a check may leave out. It is
+    inconclusive if it leaves out more. Default: half of them, but less than half of each group.
+    Example: `0.8`."""
     owner: Words | None = None
     """The person or team responsible for the check. Example: `people analytics`."""
 
@@ -398,13 +399,13 @@ class Metric(Defaults, kw_only=True):
     """The number of people added to each group over all outcomes together: 1 adds 1/2 to each of
     two outcomes. Example: `1`."""
     towards: Towards | None = None
-    """How to spread the people of `smoothing` over outcomes: `overall` follows the outcomes of all
-    groups and keeps equal groups equal. By default equally. Example: `overall`."""
+    """How to distribute the added people over the outcomes: equally (default), or `overall`, in the
+    proportions of all groups together, which keeps equal groups equal. Example: `overall`."""
     alpha: Decimal | None = None
     """The exponent of the generalized entropy or of the Atkinson index. Example: `2`."""
     utilities: dict[str, Decimal] | None = None
-    """The utility of each of the four cells, for the expected utility. Example:
-    `{tp: 1, fp: 0, fn: -1, tn: 0}`."""
+    """The utility of true positives, false positives, false negatives and true negatives, for the
+    expected utility. Example: `{tp: 1, fp: 0, fn: -1, tn: 0}`."""
     controls: Texts | None = None
     """Columns that a regression holds fixed. Example: `[branch]`."""
     k: int | None = None
@@ -415,11 +416,11 @@ class Metric(Defaults, kw_only=True):
     """The maximum change of outcomes per unit of distance, for `lipschitz_violations`. Example:
     `1`."""
     model: Literal["pooled", "credible", "draws"] | None = None
-    """The model of probabilities: pooled towards the levels of columns, credible, or from draws.
-    Example: `pooled`."""
+    """The model of the probabilities of groups: `pooled` moves them towards those of single
+    columns, `credible` is a credible region, `draws` reads posterior draws. Example: `pooled`."""
     of_class: str | None = field(default=None, name="class")
-    """The class that counts as positive, against all others; `macro` is the mean over classes.
-    Example: `macro`."""
+    """The class that counts as positive; all other classes are negative. `macro` is the mean over
+    classes. Example: `macro`."""
     aggregate: OverGroups | None = None
     """The aggregation of the comparisons of all groups into one value. Example: `mean`."""
     sd: Literal["pooled", "total"] | None = None
@@ -448,7 +449,7 @@ class Simpson(_Search):
     """Whether to search for reversals; `simpson: false` is short for `scan: false`. Example:
     `false`."""
     rates: Texts | None = None
-    """The rates whose gaps may reverse; by default the selection rate. Example:
+    """The rates to search for reversals; by default the selection rate. Example:
     `[selection_rate]`."""
     of: str | None = None
     """The outcome of the rates. Example: `decision`."""
@@ -486,8 +487,7 @@ class Subgroups(_Search):
     """The columns of the conditions; by default all protected columns, strata and features.
     Example: `[gender, race]`."""
     rates: Texts | None = None
-    """The rates in which subgroups may differ; by default the selection rate. Example:
-    `[selection_rate]`."""
+    """The rates to compare; by default the selection rate. Example: `[selection_rate]`."""
     depth: int = 3
     """The maximum number of conditions of a subgroup. Example: `2`."""
     min_size: int = 100
@@ -495,11 +495,11 @@ class Subgroups(_Search):
     top: int = 10
     """The number of listed subgroups for each rate. Example: `5`."""
     warn: _Limit = None
-    """The limit for a warning on the difference from the overall rate, which includes the subgroup.
-    Example: `"> 0.05"`."""
+    """The limit for a warning, on the difference of a subgroup from the overall rate (which
+    includes the subgroup). Example: `"> 0.05"`."""
     fail: _Limit = None
-    """The limit for a failure on the difference from the overall rate, which includes the subgroup.
-    Example: `{above: 0.1, significant: true}`."""
+    """The limit for a failure, on the difference of a subgroup from the overall rate (which
+    includes the subgroup). Example: `{above: 0.1, significant: true}`."""
 
 
 REFERENCES = tuple(

@@ -1,8 +1,8 @@
-"""`Spec`: an audit spec that is read, and the spec with the cuts that its data gives.
+"""`Spec`: an audit spec that was read, and the spec with cuts that are computed from the data.
 
-The q-quantile is the smallest value with at least a share of q of the people at or below it.
-`top: 3%` selects strictly above the 97 % quantile, so it never selects more. Bins by quantiles
-begin at the quantiles.
+A cut divides a column of numbers into bins or classes. The q-quantile is the smallest value for
+which at least the share q of the people have this value or a smaller one. `top: 3%` selects values
+above the 97 % quantile, so it never selects more than 3 %. A bin begins at its lower quantile.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from fairaudit.spec.schema import Expected, Missing, MissingPolicy
 from fairaudit.spec.text import LocatedText
 
 RESERVED = frozenset({"label", "prediction", "decision", "all", "each", "full"})
-"""Words of a spec that name no column."""
+"""Words with a meaning in a spec, which cannot be names of columns or models."""
 
 
 class MetricRequest(Frozen):
@@ -68,22 +68,22 @@ class MetricRequest(Frozen):
     stratum_texts: tuple[LocatedText, ...] = ()
 
     def terms_for(self, by: Grouping) -> MetricOptions:
-        """The terms with the reference that a grouping has."""
+        """The terms with the reference of a grouping."""
         return replace(self.terms, reference=self.references.get(by))
 
     def in_class(self, name: str | None) -> MetricRequest:
-        """The request for a class of a mean over classes; any other request does not change."""
+        """The request; if the metric is a mean over classes, the request for the class `name`."""
         if name is None or not isinstance(self.metric, Disparity) or self.metric.per_class is None:
             return self
         terms = replace(self.terms, of_class=name)
         return replace(self, metric=self.metric.per_class, terms=terms)
 
     def is_of(self, outcome: Outcome) -> bool:
-        """Whether it measures an outcome, be it to subtract it from another."""
+        """Whether it measures an outcome, or subtracts it from another outcome."""
         return outcome.name in {self.of, self.against}
 
     def uses(self, requirement: Requirement) -> bool:
-        """Whether the metric is computed from that, where the spec has it."""
+        """Whether the metric needs something, such as a label, to be computed."""
         by_threshold = self.terms.at is not None and requirement is Requirement.DISTRIBUTION
         return by_threshold or requirement in list_requirements(self.metric)
 
@@ -108,23 +108,23 @@ class MetricRequest(Frozen):
         return words if terms.at is None else {**words, "at": float(terms.at)}
 
     def options_of(self, part: GroupMetric | TableMetric) -> dict[str, object]:
-        """The options that apply to one of its rates; rows of that rate repeat them."""
+        """The options that apply to one of its rates, for the rows of this rate in a report."""
         parameters = {*self.terms.parameters.as_texts()} - {*part.parameters}
         others = {"against", "aggregate", *parameters}
         return {name: value for name, value in self.options.items() if name not in others}
 
 
 class Spec(Frozen):
-    """An audit spec, read and resolved.
+    """An audit spec that was read, with all defaults.
 
     `predictions` are the prediction or decision, the models, or only a score; `numbers` are further
     numeric outcomes. `features` are columns for `subgroups`, and `similarity` the columns that
     define similar people. `suppress_below` is the minimum count of people in reports. `stages` are
-    those of a process, in their order. `may_repeat_files` allows files with identical content.
-    `pooled` is the stratum whose small levels `--for-each` audits together; `is_level` says that
-    the filter chooses a level of `--for-each`.
-    `references` are the levels that entries compare with, and the attributes that may have them.
-    `places` are the places of each column name in the spec.
+    the stages of a process, in order. `may_repeat_files` allows files with identical content.
+    `pooled` is the stratum whose small levels `--for-each` audits together. `is_level` is True if
+    the filter selects a level of `--for-each`. `references` are the levels that entries name as
+    references, each with the attributes that may have this level. `places` are the places in the
+    spec of each column name.
     """
 
     path: str
@@ -171,7 +171,7 @@ class Spec(Frozen):
     places: Mapping[str, tuple[LocatedText, ...]] = field(default_factory=dict)
 
     def locate(self, error: FairauditError) -> FairauditError:
-        """The error; faults of columns and of the filter at their places in the spec."""
+        """The error; a `PlanError` becomes a `SpecError` whose faults have places in the spec."""
         if not isinstance(error, PlanError):
             return error
         faults: list[Fault] = []
@@ -185,7 +185,7 @@ class Spec(Frozen):
 
     @property
     def derivations(self) -> tuple[Derivation, ...]:
-        """The columns that no file holds, each once."""
+        """The columns that are computed from columns of the data, without repeats."""
         derivations = [
             attribute.derivation
             for attribute in (*self.protected, *self.strata, *self.features)
@@ -200,18 +200,18 @@ class Spec(Frozen):
 
     @property
     def masked(self) -> tuple[MaskedCount, ...]:
-        """The texts that hide a count."""
+        """The texts that hide a count, with the bounds of this count."""
         return tuple(MaskedCount(text, *ends) for text, ends in self.missing.masked.items())
 
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """Label, predictions and numbers, those that are named."""
+        """The label, the predictions and the numbers."""
         label = () if self.label is None else (self.label,)
         return (*label, *self.predictions, *self.numbers)
 
     @property
     def score_columns(self) -> tuple[str, ...]:
-        """The columns of scores, each once; none is summarised under survey weights."""
+        """The columns of scores without repeats; empty with survey weights."""
         scores = (
             []
             if self.weight
@@ -226,12 +226,12 @@ class Spec(Frozen):
 
     @property
     def modelled(self) -> tuple[Protected, ...]:
-        """The strata that models make."""
+        """The strata that a model makes."""
         return tuple(stratum for stratum in self.strata if stratum.model is not None)
 
     @property
     def side_outcomes(self) -> tuple[Outcome, ...]:
-        """The outcomes that side tables need: those of their rates, and those that drop rows."""
+        """The outcomes for tables of subgroups: those of their rates, and those that drop rows."""
         if self.subgroups is None:
             return ()
         of = {self.subgroups.of}
@@ -251,7 +251,7 @@ class Spec(Frozen):
 
     @property
     def scores_of_rows(self) -> tuple[str, ...]:
-        """The columns of the scores that such metrics read."""
+        """The columns of the scores that metrics of individual people read."""
         of = {request.of for request in self.requests if request.uses(Requirement.FEATURES)}
         columns = (
             outcome.score.value for outcome in self.outcomes if outcome.name in of and outcome.score
@@ -259,14 +259,14 @@ class Spec(Frozen):
         return tuple(dict.fromkeys(columns))
 
     def histograms_of(self, outcome: Outcome) -> list[Grouping]:
-        """The groupings, strata among them, by which the score of an outcome gets histograms."""
+        """The groupings by which the score of an outcome is counted in histograms."""
         attributes = [attribute.name for attribute in self.protected]
         groupings = [{name} for name in attributes]
         if self.suppress_below is not None:
             # One table of all columns, since suppression does not cover several tables.
             return [tuple(column.name for column in self.groupable)]
         if self.uses_for(outcome, Requirement.DISTRIBUTION):
-            # The lattice looks at every subset.
+            # The lattice needs the groups by all attributes together.
             groupings.append({*attributes})
         for request in self.requests:
             if request.is_of(outcome) and request.uses(Requirement.DISTRIBUTION):
@@ -282,21 +282,21 @@ class Spec(Frozen):
         ]
 
     def adds_score(self, outcome: Outcome) -> bool:
-        """Whether the score of an outcome is added up: where a metric asks, and none has weight."""
+        """Whether scores of an outcome are added up: a metric needs it, and there is no weight."""
         has_score = outcome.score is not None and self.weight is None
         return has_score and self.uses_for(outcome, Requirement.SCORE)
 
     def attributes_measured(self, outcome: Outcome) -> tuple[Protected, ...]:
-        """The columns whose own numbers are added up for an outcome: those that have bins."""
+        """The binned columns whose numbers are added up for metrics of an outcome."""
         if self.weight is not None or not self.uses_for(outcome, Requirement.NUMERIC_ATTRIBUTE):
             return ()
         return tuple(column for column in self.groupable if column.is_cut)
 
     @property
     def smoothed(self) -> tuple[tuple[Outcome, Protected], ...]:
-        """The outcomes of two classes, and the attributes along whose numbers they are drawn.
+        """The outcomes whose rate is drawn as a curve, each with a numeric attribute (the x-axis).
 
-        None if small counts are hidden: a local rate is one of few people.
+        Empty if small counts are hidden, because a point of the curve describes few people.
         """
         if self.suppress_below is not None:
             return ()
@@ -309,7 +309,7 @@ class Spec(Frozen):
         )
 
     def uses_for(self, outcome: Outcome, requirement: Requirement) -> bool:
-        """Whether a metric of an outcome is computed from that."""
+        """Whether a metric of an outcome needs something, such as a label."""
         return any(
             request.is_of(outcome) and request.uses(requirement) for request in self.requests
         )
@@ -362,9 +362,9 @@ def apply_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Spec:
 
 
 def _notice_cuts(spec: Spec, cuts: Mapping[Quantile, Cut]) -> Iterator[Notice]:
-    """Where the cuts are, and which quantiles make fewer bins with people than they should.
+    """Notices of cuts, and of quantiles that make fewer bins than the spec asks for.
 
-    A cut is never published, since it is one person's score.
+    A cut is never published, because it is the score of one person.
     """
     for outcome in spec.outcomes:
         share = _share_of(outcome)
@@ -404,7 +404,7 @@ def _shares(column: Protected) -> list[Fraction]:
 
 
 def spec_to_fit(spec: Spec) -> Spec:
-    """The spec of the people whom models are fitted to: all who are audited, and no check."""
+    """The spec for fitting models to all audited people; it has no metrics and no checks."""
     strata = tuple(stratum for stratum in spec.strata if stratum.model is None)
     return replace(
         spec, strata=strata, features=(), subgroups=None, requests=(), checks=(), simpson=None

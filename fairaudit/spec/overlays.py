@@ -1,8 +1,8 @@
 """Overlays of a spec: its profiles, and settings of the command line (`--set`).
 
-A spec overrides its profiles, and settings override the spec. Mappings are merged by key, and lists
-are replaced, except `metrics`, which has the entries of both. Faults of a setting point at a column
-of the option.
+A spec overrides its profiles, and settings override the spec. Mappings are merged by key. Lists are
+replaced, except `metrics`, which gets the entries of both. Faults of a setting point at a column of
+the option.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ELSEWHERE = {
     "profile": "name the profile in the spec",
     "waivers": "name the file of waivers in the spec",
 }
-"""Keys of files, which a run needs before it reads a spec, and what to write instead."""
+"""Keys that settings cannot change, because a run needs them first; what to do instead."""
 
 
 class _Setting(Frozen):
@@ -88,7 +88,7 @@ class _Setting(Frozen):
             raise SpecError([Fault(what, "", spot, text)])
         setting = cls(place, text, tuple(path), tuple(columns), at + 1)
         if str(path[0]).startswith(ALIASED):
-            what = f"`{path[0]}` only holds values for aliases: set the key that uses the alias"
+            what = f"`{path[0]}` only has values for aliases: set the key that uses the alias"
             raise SpecError([setting.fault(what, 0)])
         if instead := _ELSEWHERE.get(str(path[0])):
             raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])
@@ -144,7 +144,7 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
         spots = {at: spot for at, spot in document.spots.items() if at[: len(path)] != path}
         for end, column in enumerate(setting.columns, 1):
             here = path[: end - 1]
-            if here in spots:  # its lines in the file are no longer all of it
+            if here in spots:  # the value is no longer completely in the file
                 spots[here] = spots[here]._replace(end=None)
             if end > min(first, len(path) - 1):
                 step = Place(OPTION, line, column)
@@ -157,7 +157,7 @@ def apply_settings(document: Document, settings: Iterable[str]) -> Document:
         lines = (*before, *[""] * (line - 1 - len(before)), setting.text)
         others = {**document.others, OPTION: lines}
         document = replace(document, tree=tree, spots=spots, others=others)
-        if path == ("metrics",):  # makes all entries the spec's own, none the profile's
+        if path == ("metrics",):  # no entry is from the profile any longer
             document = replace(document, own_metrics=None)
     if faults:
         raise SpecError(faults)
@@ -179,7 +179,7 @@ def _put(tree: Tree, setting: _Setting, value: Tree, depth: int) -> Tree:
         inner = _put(tree[step], setting, value, depth + 1)
         return [*tree[:step], inner, *tree[step + 1 :]]
     if isinstance(tree, list):
-        # Entries have numbers, not names: the number to write.
+        # The path must name an entry of a list by its number: suggest the number.
         hint = f", whose entries have numbers: `{here}[0]`"
         hint += did_you_mean(step, [entry for entry in tree if isinstance(entry, str)])
         for number, entry in enumerate(tree):
@@ -215,9 +215,9 @@ def list_profiles() -> list[str]:
 def add_profile(document: Document) -> Document:
     """The document merged with the profile that it names; raises `SpecError`.
 
-    The document overrides the profile. An entry of the profile is left out if the spec has one for
-    the same value, unless it has a limit. Faults still point into the profile. `own_metrics` of the
-    document is the number of entries of `metrics` in the spec itself.
+    The document overrides the profile. If the spec has an entry for the same value, the entry of
+    the profile is left out, unless it has a limit. Faults in the profile point at its lines.
+    `own_metrics` of the document is the number of entries of `metrics` in the spec itself.
     """
     tree = document.tree
     named = tree.get("profile") if isinstance(tree, dict) else None
@@ -273,7 +273,7 @@ def _read_all(
         file = FilePath(document.name).parent / name
     else:
         hint = suggest_known(name, shipped)
-        what = f"no profile {name!r}{hint}; use a path for your own profile: ours.yaml"
+        what = f"no profile {name!r}{hint}; for your own profile, write a path such as ours.yaml"
         raise SpecError([document.fault(path, what)])
     if file in above or len(above) >= _DEEPEST:
         raise SpecError([document.fault(path, f"{name} extends itself")])
@@ -318,7 +318,7 @@ def _find_faults(
             yield profile.fault((key,), "this key is not allowed in a profile", key=True)
     for key in _ABOUT:
         if not isinstance(about.get(key), str):
-            yield profile.fault(("about",), f"a profile needs its `{key}`: a text")
+            yield profile.fault(("about",), f"a profile needs the key `{key}` with a text")
     for key in about:
         if key not in _ABOUT:
             known = ", ".join(_ABOUT)
@@ -346,7 +346,7 @@ def _merge_keys(own: dict[str, Tree], under: dict[str, Tree]) -> dict[str, Tree]
 
 
 def _identify(entry: Tree) -> tuple[str, ...]:
-    """The identity of an entry of `metrics`: equal for entries that show the same value."""
+    """The identity of an entry of `metrics`; it is equal for entries with the same value."""
     if not isinstance(entry, dict):
         return (str(entry), "", "", "")
     return tuple(str(entry.get(key, "")) for key in ("metric", "compare", "of", "given"))

@@ -1,8 +1,8 @@
 """Reads values of a spec by the annotations of the record that declares their keys.
 
-The type of a field says how its value is read: scalars as in `SCALARS`, words (`Literal`, an enum)
-by look-up, and lists, mappings and further records part by part. A `Form` checks the value first,
-or writes out a short form. `fairaudit schema` reads the same annotations.
+The type of a field determines how its value is read: scalars by `SCALARS`, words (`Literal` or an
+enum) by look-up, and lists, mappings and records part by part. A `Form` first checks the value, or
+expands a short form. `fairaudit schema` uses the same annotations.
 """
 
 from __future__ import annotations
@@ -32,15 +32,15 @@ JsonSchema: TypeAlias = Mapping[str, Any]
 DIGITS = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?"
 NUMBER = re.compile(DIGITS, re.ASCII)
 _LONGEST = 400
-"""The maximum length of a number: exact arithmetic with a million digits would take for ever."""
+"""The maximum length of a number, because exact arithmetic with a million digits is very slow."""
 
 
 class Form(Frozen, eq=False):
-    """How a value may be written, in addition to its type, or in place of it.
+    """The ways to write a value, in addition to those of its type.
 
-    `expand` checks the value and writes short forms out; the type reads the result. It raises
-    `ValueError`, which says what is expected. `forms` are the JSON Schemas of short forms; `ITEM`
-    is the schema of an item of the list. `described` replaces the JSON Schema of the type.
+    `expand` checks the value and expands short forms, and the type reads the result. It raises
+    `ValueError` with a message for users. `forms` are the JSON Schemas of short forms; `ITEM` is
+    replaced by the schema of an item of the list. `described` replaces the JSON Schema of the type.
     """
 
     expand: Callable[[Any], object] = lambda value: value
@@ -51,7 +51,7 @@ class Form(Frozen, eq=False):
 ITEM: JsonSchema = {}
 _COLUMN = "a column of the data"
 ColumnName: TypeAlias = Annotated[LocatedText, _COLUMN]
-"""The name of a column, whose places are kept for messages about the column."""
+"""The name of a column; the document keeps its places for messages about the column."""
 
 
 class Kind(StrEnum):
@@ -66,9 +66,9 @@ class Kind(StrEnum):
 
 
 class SchemaError(Frozen):
-    """A key or a `value` that does not fit its record: it is not one of `words`, or they say why.
+    """A key or a `value` that does not fit its record; `path` begins at the root of the document.
 
-    `path` leads there from the root of the document.
+    `words` are the allowed words, or a message with the reason.
     """
 
     path: Path
@@ -90,7 +90,7 @@ def forms_of(annotation: object) -> list[Form]:
 def read_record(
     record: type[Record], value: object, path: Path, document: Document, errors: Errors
 ) -> Record | None:
-    """The record that a mapping describes; useless if something was added to `errors`."""
+    """The record that a mapping describes; invalid if the function adds to `errors`."""
     if not isinstance(value, dict):
         errors.append(SchemaError(path, Kind.NO_MAPPING, value))
         return None
@@ -140,7 +140,7 @@ def _read_form(
     document: Document,
     errors: Errors,
 ) -> object:
-    """The value as its form has it, which `read` reads further."""
+    """The value after `expand` and then `read`."""
     try:
         expanded = expand(value)
     except ValueError as error:
@@ -164,7 +164,7 @@ def _look_up(
     _document: Document,
     errors: Errors,
 ) -> object:
-    """The meaning of a word; an enum may also know former words."""
+    """The value that a word means; an enum may also accept earlier names of its words."""
     try:
         return find(value if isinstance(value, str) else "")
     except (KeyError, ValueError):
@@ -175,7 +175,7 @@ def _look_up(
 def _read_parts(
     kind: type, read: Read, value: object, path: Path, document: Document, errors: Errors
 ) -> object:
-    """Each item of a list, or each value of a mapping."""
+    """A list or a mapping whose parts are read by `read`."""
     if not isinstance(value, dict if kind is dict else list):
         errors.append(SchemaError(path, Kind.NO_MAPPING if kind is dict else Kind.NO_LIST, value))
         return None
@@ -187,19 +187,22 @@ def _read_parts(
     return parts if kind is dict else kind(parts.values())
 
 
+KINDS = {dict: "a mapping", list: "a list", str: "a text", NoneType: "nothing"}
+"""The kinds of values in a spec, in words."""
+
+
 def read_text(value: object) -> str:
     """A text; raises `ValueError` for a list, a mapping and an empty value."""
     if value is None:
         raise ValueError("expected a text, found nothing; write '' for an empty text")
     if not isinstance(value, str):
-        kind = "a list" if isinstance(value, list) else "a mapping"
-        message = f"expected a text, found {kind}; use quotes to make it a text"
+        message = f"expected a text, found {KINDS[type(value)]}; use quotes to make it a text"
         raise ValueError(message)  # noqa: TRY004  # readers raise ValueError
     return value
 
 
 def read_number(value: object) -> Decimal:
-    """A number as it is written; raises `ValueError` for other texts and for too large numbers."""
+    """A number with all its digits; raises `ValueError` for other values and large numbers."""
     if not isinstance(value, str) or not NUMBER.fullmatch(value):
         is_percentage = isinstance(value, str) and value.endswith("%")
         hint = "; write 0.8 for 80 %" if is_percentage else ""
@@ -213,7 +216,7 @@ def read_number(value: object) -> Decimal:
 
 
 def read_share(value: object) -> Fraction:
-    """A share of the people, as a number or in per cent; raises `ValueError` for other texts."""
+    """A share of the people, as a number or a percentage; raises `ValueError` for other values."""
     text = value.strip() if isinstance(value, str) else ""
     digits = text.removesuffix("%").strip()
     if not NUMBER.fullmatch(digits):
@@ -258,7 +261,7 @@ SCALARS = {
 SCALAR = SCALARS[str].described
 NUMERIC = SCALARS[Decimal].described
 WORDS = ("each", "full", "all")
-"""Words for groupings: each column alone, all columns together, every subset."""
+"""Words for several groupings: each column alone; all columns together; every subset."""
 
 NO_REPLICATES = (
     "replicate weights are not supported: name the full-sample weight in `columns: {weight: …}`, "
@@ -281,7 +284,7 @@ _AVERAGES = (
 
 
 def as_list(value: object) -> object:
-    """A list; one item alone needs no list."""
+    """The value as a list; a single item becomes a list."""
     return value if isinstance(value, list) else [value]
 
 
@@ -293,7 +296,7 @@ def _check_number_or_median(value: object) -> object:
 
 
 def _check_filled(expected: str, value: object) -> str:
-    """A text that is not blank; the error says what is `expected`."""
+    """A text that is not blank; `expected` is the message of the error."""
     if not (text := read_text(value)).strip():
         raise ValueError(expected)
     return text
@@ -326,7 +329,7 @@ def _expand_average(value: object) -> object:
     name = read_text(value)
     if name not in _AVERAGES:
         hint = suggest_known(name, _AVERAGES)
-        raise ValueError(f"unknown weights {name!r}{hint}, or a weight for each stratum")
+        raise ValueError(f"unknown weights {name!r}{hint}; or write a weight for each stratum")
     return {f"{UNWRITTEN}{name}": "1"}
 
 
@@ -337,7 +340,7 @@ def _expand_groupings(value: object) -> object:
 
 
 def expand_reversal_limit(value: object) -> object:
-    """A kind by its name, or a mapping; `true` is any reversal, and `false` no limit."""
+    """A limit as a mapping: `true` means any reversal, `false` no limit, a word a kind."""
     if not isinstance(value, dict):
         name = read_text(value)
         if name == "false":
@@ -349,17 +352,17 @@ def expand_reversal_limit(value: object) -> object:
 
 
 def expand_columns(value: object) -> object:
-    """A mapping of columns; in a list, or alone, names have no body."""
+    """The columns as a mapping; names in a list, or a single name, become keys without options."""
     names = [value] if isinstance(value, str) else value
     if isinstance(names, list) and all(isinstance(name, str) for name in names):
         if len(set(names)) < len(names):
-            raise ValueError("a name is listed twice: remove one of the two")
+            raise ValueError("a name is listed twice: remove one")
         return dict.fromkeys(names)
     return value
 
 
 def expand_features(value: object) -> object:
-    """Features as columns; a list instead of a body names columns that define similarity."""
+    """The features as a mapping; a list in place of options names columns for similarity."""
     if not isinstance(value, dict):
         return expand_columns(value)
     return {
@@ -369,12 +372,12 @@ def expand_features(value: object) -> object:
 
 
 def under_key(key: str) -> Any:  # noqa: ANN401  # a function of any input
-    """The function that takes a value other than a mapping as the value of a key."""
+    """A function that turns a value into `{key: value}`, unless it is a mapping."""
     return lambda value: value if isinstance(value, dict) else {key: value}
 
 
 def expand_metric(value: object) -> object:
-    """The name of a metric, or an entry; a model in `given` becomes a stratum with a name."""
+    """An entry of `metrics` as a mapping; a model in `given` becomes a named stratum."""
     entry = value if isinstance(value, dict) else {"metric": value}
     metric = find_metric(str(entry.get("metric")))
     default: object = {"propensity": {}} if metric is PROPENSITY_STRATIFIED_DIFFERENCE else None
@@ -394,9 +397,9 @@ def expand_metric(value: object) -> object:
 
 
 def expand_bound(value: object) -> object:
-    """A limit as a mapping: `< 0.8`, and `outside: [lowest, highest]`, which sets both bounds.
+    """A limit as a mapping with `below` and `above`, from `< 0.8` or `outside: [-0.1, 0.1]`.
 
-    `none` sets no limit, for an entry that must ignore the limit of `defaults`.
+    `none` means no limit: an entry then ignores the limit of `defaults`.
     """
     if value == "none":
         return None
@@ -419,7 +422,7 @@ def expand_bound(value: object) -> object:
             hint = "; write 0.8 for 80 %"
         elif text.endswith(("significant", "conclusive")):
             word = text.rsplit(maxsplit=1)[-1]
-            hint = f"; to require evidence, use a mapping, `{{below: 0.8, {word}: true}}`"
+            hint = f"; to require evidence, write `{{below: 0.8, {word}: true}}`"
         raise ValueError(f"expected a limit, `< 0.8`, `> 0.05` or `outside -0.05..0.05`{hint}")
     if limit["side"]:
         return {"below" if limit["side"] == "<" else "above": limit["bound"]}

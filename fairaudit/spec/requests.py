@@ -34,16 +34,14 @@ from fairaudit.spec.entries import MACRO, Entry, find_unmet
 from fairaudit.spec.model import MetricRequest
 from fairaudit.spec.text import UNWRITTEN, SpecReader
 
-_CELLS = ("tp", "fp", "fn", "tn")
-
 _MOST_THRESHOLDS = 100
 _COMPARISONS = {"difference", "ratio", "gap", "min_ratio", "log_ratio"}
 _COMBINED = ("compare", "average", "aggregate", "of_class", "against", "at")
-"""Keys of entries about counts, which measures of individuals do not have."""
+"""Keys that measures of individuals do not support."""
 
 
 def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> MetricRequest:
-    """The request of an entry; by default it covers every grouping."""
+    """The request of an entry for an outcome, with its groups, strata and options."""
     context = entry.context
     by = _read_by(entry)
     given: tuple[Grouping, ...] = ((),)
@@ -57,16 +55,16 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
     outcome, of_class = context.outcomes.get(of), entry.shape.of_class
     if of_class is not None and outcome is not None:
         if outcome.kind is OutcomeKind.NUMBER:
-            entry.fault("class", f"{of} is a number and has no classes", key_itself=True)
+            entry.fault("class", f"{of} is a number and has no classes", key=True)
         if entry.shape.at is not None:
-            entry.fault("class", "a score with a threshold has no classes", key_itself=True)
+            entry.fault("class", "a score with a threshold has no classes", key=True)
         elif of_class != MACRO and outcome.threshold is not None:
-            entry.fault("class", f"{of} has a threshold, so it has no classes", key_itself=True)
+            entry.fault("class", f"{of} has a threshold, so it has no classes", key=True)
         if of_class != MACRO or entry.shape.at is not None:
             class_text = context.reader.text((*entry.path, "class"), of_class)
     minimum = context.shape.groups.minimum
     if isinstance(entry.metric, PeopleCount):
-        minimum = NO_MINIMUM  # a limit on the size of a group is about small ones, too
+        minimum = NO_MINIMUM  # a limit on the size of groups also applies to small groups
     return MetricRequest(
         metric=entry.metric,
         of=of,
@@ -102,10 +100,10 @@ def _read_by(entry: Entry) -> tuple[Grouping, ...]:
     if Requirement.NUMERIC_ATTRIBUTE in entry.metric.requirements:
         numeric = context.numeric_attributes
         if not numeric:
-            what = f"{entry.metric.id} needs a numeric column: one with `bins` or `quantiles`"
+            what = f"{entry.metric.id} needs a protected column with `bins` or `quantiles`"
             entry.fault("metric", what)
         if by is not None and any(grouping not in numeric for grouping in by):
-            entry.fault("by", f"{entry.metric.id} needs a single numeric column")
+            entry.fault("by", f"{entry.metric.id} needs a single column of numbers")
         groupings = by or numeric
     return context.columns.by(groupings, at)
 
@@ -118,7 +116,7 @@ def _resolve_each(
 
 
 def _read_reference(entry: Entry) -> Reference | None:
-    """The reference of an entry as it is written; None if the metric takes none."""
+    """The reference as the spec writes it; None if the metric does not use a reference."""
     metric, reference = entry.metric, entry.shape.reference
     takes = isinstance(metric, Disparity) and metric.to_reference
     fixed = isinstance(metric, Disparity) and metric.reference is not None
@@ -131,12 +129,12 @@ def _read_reference(entry: Entry) -> Reference | None:
             what += "`difference` and `ratio` use a reference"
         elif isinstance(metric, GroupMetric):
             what += ": write `compare: difference` or `compare: ratio`, too"
-        entry.fault("reference", what, key_itself=True)
+        entry.fault("reference", what, key=True)
     elif fixed:
         entry.fault(
             "reference",
             f"{metric.id} always compares with the highest group: remove `reference`",
-            key_itself=True,
+            key=True,
         )
     word = entry.reference_word
     if word is None:
@@ -151,13 +149,13 @@ def _read_reference(entry: Entry) -> Reference | None:
 
 
 def _read_average(entry: Entry) -> Average | None:
-    """How an entry is averaged over its strata; None if each stratum is judged."""
+    """How an entry is averaged over its strata; None if each stratum is judged separately."""
     metric, average = entry.metric, entry.shape.average
     if average is None:
         return None
 
     def fault(message: str) -> None:
-        entry.fault("average", message, key_itself=True)
+        entry.fault("average", message, key=True)
 
     if entry.shape.given is None:
         fault("an average needs strata: add `given:`")
@@ -170,7 +168,8 @@ def _read_average(entry: Entry) -> Average | None:
             return None
         contrasts = [comparison.id for _, comparison in metric.parts if comparison.contrast]
         if contrasts:
-            fault(f"averages over strata are not enough for {contrasts[0]}: remove `average`")
+            what = f"{contrasts[0]} cannot be computed from averages over strata"
+            fault(f"{what}: remove `average`")
         if len(metric.averages) > 1:
             fault(f"{metric.id} already defines its average: remove `average`")
     (word, *_), weights = average, average.values()
@@ -185,23 +184,20 @@ def _read_average(entry: Entry) -> Average | None:
 
 
 def _refuse_weights_of_two_sides(entry: Entry) -> None:
-    """Adds faults of weights by a group and its reference, if the metric has no reference."""
+    """Adds a fault of weights by a group and its reference, if the reference is not known."""
     metric = entry.metric
     if not isinstance(metric, Disparity) or not metric.to_reference:
-        message = f"{metric.id} has no reference for the weights: use pooled or uniform"
-        entry.fault("average", message)
+        what = f"{metric.id} has no reference to define the weights"
+        entry.fault("average", f"{what}: use pooled or uniform")
         return
     policy = metric.reference or entry.reference_policy
     if policy in EXTREME_REFERENCES:
-        what = (
-            f"the averages decide which group is the {policy}, so this group cannot define their "
-            "weights"
-        )
+        what = f"the {policy} group depends on the averages, so it cannot define the weights"
         entry.fault("average", f"{what}: use pooled or uniform")
 
 
 def _read_against(entry: Entry, of: str) -> str | None:
-    """The outcome whose value is subtracted."""
+    """The outcome whose value is subtracted; None without `against`."""
     other, outcomes = entry.shape.against, entry.context.outcomes
     if other is None:
         return None
@@ -215,43 +211,44 @@ def _read_against(entry: Entry, of: str) -> str | None:
     elif Requirement.SCORE in entry.requirements:
         scores = [outcomes[name].score for name in (of, other)]
         if (scores[0] is None) is not (scores[1] is None):
-            message = (
-                f"{entry.metric.id} uses the score, but only one of the two models has a score"
-            )
-            entry.fault("against", message)
+            what = f"{entry.metric.id} uses the score, but only one of the two models has a score"
+            entry.fault("against", what)
     return other
 
 
 def read_parameters(entry: Entry) -> Parameters:
-    """The parameters of the metric, each with its faults."""
+    """The parameters of the metric; adds their faults."""
     shape, metric = entry.shape, entry.metric
     own = {key: getattr(shape, key) for key in field_names(Parameters)}
     own["utilities"] = utilities = tuple((shape.utilities or {}).items())
     parameters = Parameters(**{**own, "controls": _read_controls(entry)})
     for key in parameters.as_texts():
         if key not in metric.parameters:
-            entry.fault(key, f"{metric.id} takes no {key}: remove it", key_itself=True)
+            entry.fault(key, f"{metric.id} has no parameter `{key}`: remove it", key=True)
     for key in ("smoothing", "concentration"):
         value = getattr(shape, key)
         if value is not None and value < 0:
-            entry.fault(key, "a pseudo-count cannot be negative")
+            entry.fault(key, f"`{key}` must be 0 or more")
         elif value == 0 and metric is DIFFERENTIAL_FAIRNESS_CREDIBLE:
             entry.fault(key, f"a credible region needs `{key}` above 0")
     if metric is ATKINSON and shape.alpha is not None and shape.alpha < 0:
-        entry.fault("alpha", "the inequality aversion cannot be negative")
+        entry.fault("alpha", "`alpha` must be 0 or more")
     if shape.at == []:
         entry.fault("at", "name at least one threshold")
     if shape.at and len(shape.at) > _MOST_THRESHOLDS:
-        what = (
-            f"`at` names {len(shape.at):,} thresholds, and at most {_MOST_THRESHOLDS} are allowed"
-        )
+        what = f"`at` has {len(shape.at):,} thresholds, and the maximum is {_MOST_THRESHOLDS}"
         entry.fault("at", f"{what}: use fewer; the report shows the whole curve of a score")
     if shape.smoothing is not None and shape.concentration is not None:
-        entry.fault("concentration", "either smoothing or concentration, not both")
+        entry.fault("concentration", "use either `smoothing` or `concentration`, not both")
     if parameters.towards and not parameters.per_outcome(1):
-        entry.fault("towards", "set how many people to add, for example `smoothing: 1`")
-    if "utilities" in metric.parameters and {cell for cell, _ in utilities} != set(_CELLS):
-        what = f"{metric.id} takes four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
+        entry.fault("towards", "`towards` needs the number of people to add: add `smoothing: 1`")
+    if "utilities" in metric.parameters and {cell for cell, _ in utilities} != {
+        "tp",
+        "fp",
+        "fn",
+        "tn",
+    }:
+        what = f"{metric.id} needs four utilities: `utilities: {{tp: 1, fp: 0, fn: -1, tn: 0}}`"
         entry.fault("metric", what)
     return parameters
 
@@ -267,23 +264,18 @@ def _read_controls(entry: Entry) -> Grouping:
         entry.fault("controls", "name at least one column or remove the key")
     for number, name in enumerate(controls):
         if name in context.outcomes and context.outcomes[name].kind is OutcomeKind.NUMBER:
-            what = f"{name!r} is a number: name it in columns.strata with `bins` or `quantiles`"
-            at.fault((number,), f"{what} to hold it fixed")
+            what = f"{name!r} is a number: add it to columns.strata with `bins` or `quantiles`"
+            at.fault((number,), what)
         elif name not in known:
             where = "`columns.protected` or `columns.strata`"
             at.fault((number,), f"{name!r} is not declared in {where}{suggest_known(name, known)}")
         elif controls.index(name) < number:
             at.fault((number,), f"{name!r} is listed twice")
         elif shape.by is not None and any(name in grouping for grouping in groupings):
-            at.fault(
-                (number,),
-                f"{name!r} is in `by`, too: a column cannot be both compared and held fixed",
-            )
+            at.fault((number,), f"{name!r} is also in `by`: a controlled column is not compared")
     if shape.by is None and all(set(grouping) & set(controls) for grouping in groupings):
-        message = (
-            "`controls` holds every protected column fixed, so none is left to compare: remove one"
-        )
-        entry.fault("controls", message)
+        what = "`controls` has all protected columns, so no column is left to compare"
+        entry.fault("controls", f"{what}: remove one column")
     return tuple(name for name in known if name in controls)
 
 
@@ -296,72 +288,55 @@ def refuse_people_count(entry: Entry) -> None:
         what = f"{name} is a count, and {shape.compare} compares shares or means"
         entry.fault("compare", f"{what}: use difference, ratio, gap or min_ratio")
     if shape.average is not None:
-        entry.fault(
-            "average",
-            f"{name} is a count: remove `given` to count all strata",
-            key_itself=True,
-        )
+        entry.fault("average", f"{name} is a count: remove `given` to count all strata", key=True)
     if shape.of_class == "macro":
         entry.fault(
-            "class",
-            f"{name} is a count and has no mean over classes: name one class",
-            key_itself=True,
+            "class", f"{name} is a count and has no mean over classes: name one class", key=True
         )
-    # A verdict would reveal a hidden count.
+    # A verdict could reveal a hidden count.
     fewest = entry.context.shape.suppress_below
     if fewest is None:
         return
     for side, limit in entry.shape.limits.items():
         bounds = [bound for bound in (limit.below, limit.above) if bound is not None]
         if not isinstance(entry.metric, PeopleCount) or entry.shape.against is not None:
-            what = (
-                f"a verdict on a comparison of {name} would reveal counts that `suppress_below` "
-                "hides"
-            )
-            entry.fault(side, f"{what}: leave out the limit")
+            what = f"a limit on a comparison of {name} reveals counts that `suppress_below` hides"
+            entry.fault(side, f"{what}: remove the limit")
         elif any(bound < fewest for bound in bounds):
-            what = (
-                f"a verdict on fewer than {fewest} people reveals counts that "
-                "`suppress_below` hides"
-            )
+            what = f"a limit below {fewest} people reveals counts that `suppress_below` hides"
             entry.fault(side, f"{what}: use at least {fewest}")
 
 
 def refuse_row_measure(entry: Entry) -> None:
-    """Adds the faults of an entry that reads people one by one."""
+    """Adds the faults of an entry whose metric is a measure of individuals."""
     if Requirement.FEATURES not in entry.requirements:
         return
     shape, name = entry.context.shape, entry.metric.id
     if not entry.context.columns.similarity.columns:
-        entry.fault(
-            "metric",
-            f"{name} compares people by their features: name them in `columns: {{features: "
-            "{numeric: […], categorical: […]}}`",
-        )
+        what = f"{name} compares people by features: add the features to `columns`"
+        entry.fault("metric", f"{what}, `features: {{numeric: […], categorical: […]}}`")
     if shape.columns.weight is not None:
-        what = "takes each person once, and has no survey weights"
-        entry.fault("metric", f"{name} {what}: leave out `weight`, or the metric")
+        what = f"{name} does not support survey weights"
+        entry.fault("metric", f"{what}: remove `weight`, or the metric")
     if shape.columns.has_counts:
         key = "counts" if shape.columns.count is None else "count"
-        what = "compares individuals, but a row here counts several people"
-        entry.fault("metric", f"{name} {what}: leave out `{key}`, or the metric")
+        what = f"{name} compares individuals, but each row of the data counts several people"
+        entry.fault("metric", f"{what}: remove `{key}`, or the metric")
     if shape.suppress_below is not None:
-        what = "is computed from single people, so the report cannot hide small counts in it"
-        entry.fault("metric", f"{name} {what}: leave out `suppress_below`, or the metric")
+        what = f"{name} is computed from individuals, so small counts cannot be hidden in it"
+        entry.fault("metric", f"{what}: remove `suppress_below`, or the metric")
     for key in _COMBINED:
         if getattr(entry.shape, key) is not None:
-            entry.fault(
-                "class" if key == "of_class" else key,
-                f"{name} is a measure of individuals and does not have this key",
-                key_itself=True,
-            )
+            word = "class" if key == "of_class" else key
+            what = f"{name} is a measure of individuals and cannot have `{word}`"
+            entry.fault(word, what, key=True)
     if entry.reference_policy in INCLUDING_GROUP | EXTREME_REFERENCES:
-        what = "compares with one group, or with the `rest`: change the reference"
-        entry.fault("reference", f"{name} {what}", key_itself=True)
+        what = f"{name} compares with one group or with the `rest`: change the reference"
+        entry.fault("reference", what, key=True)
     k, t, lipschitz = entry.shape.k, entry.shape.t, entry.shape.lipschitz
     if k is not None and k < 1:
-        entry.fault("k", "the number of neighbours must be at least 1")
+        entry.fault("k", "`k`, the number of neighbours, must be at least 1")
     if t is not None and not 0 < t <= 1:
-        entry.fault("t", "a gap of two rates must be above 0 and at most 1")
+        entry.fault("t", "`t` must be above 0 and at most 1")
     if lipschitz is not None and lipschitz <= 0:
-        entry.fault("lipschitz", "a slope must be above 0")
+        entry.fault("lipschitz", "`lipschitz` must be above 0")

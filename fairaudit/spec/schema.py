@@ -5,7 +5,7 @@ docs/spec.md. To add a key, add it here, in `model.py` and `build.py`, and for a
 in `_SECTIONS` of `editor_schema.py`.
 """
 
-# Annotations are evaluated here: they say how a value is read.
+# Annotations are evaluated, because they define how a value is read.
 import json
 from enum import StrEnum
 from fractions import Fraction
@@ -58,10 +58,10 @@ class FileFormat(Frozen):
     header: Texts | None = None
     """The names of the columns, for a file without a header line. Example: `[sex, race, hired]`."""
     skip_rows: int = 0
-    """The number of lines (or rows of a sheet) above the header, or above the first row if `header`
-    names the columns: titles, blank lines, `sep=;`. Example: `2`."""
+    """The number of lines (or rows of a sheet) to skip above the header, such as titles and blank
+    lines. If `header` names the columns, above the first row. Example: `2`."""
     skip_footer: int = 0
-    """The number of lines (or rows of a sheet) at the end that are not rows: notes, totals, blank
+    """The number of lines (or rows of a sheet) to skip at the end, such as notes, totals and blank
     lines. Example: `1`."""
     sheet: str | None = None
     """The sheet of an Excel workbook, if several sheets have rows. Example: `Applicants 2024`."""
@@ -71,15 +71,15 @@ _KEEP = {"enum": ["error", "first", "last"]}
 
 
 class RepeatedPeople(Frozen):
-    """Which row counts if a person has several."""
+    """Which row counts if a person has several rows."""
 
     keep: Literal["error", "first", "last"] = "error"
-    """The row that counts: the first or the last one of the data; or report an error. Example:
+    """What to do: count the first or the last row of the person, or report an error. Example:
     `last`."""
     latest: ColumnNames = ()
-    """Columns of dates or numbers: the row with the latest date or the greatest number counts. The
-    next column decides between equal rows; if all are equal, the last row counts. Examples:
-    `applied_on`, `[applied_on, number]`."""
+    """Columns of dates or numbers: the row with the latest date or the largest number counts. The
+    next column decides between rows with equal values; if all are equal, the last row counts.
+    Examples: `applied_on`, `[applied_on, number]`."""
 
 
 class MissingPolicy(StrEnum):
@@ -102,32 +102,32 @@ class Missing(Frozen):
     """Values that mean missing, in addition to the empty text. A number matches by value: 999
     matches 999.0. Example: `["", NA]`."""
     protected: MissingPolicy = MissingPolicy.SHOW
-    """How to treat rows without a value in a protected column: list them without comparing, make
-    them a group, leave them out where the column is used (aside; drop does the same), or report
-    an error. Example: `group`."""
+    """How to treat rows without a value in a protected column: list them, but do not compare them
+    (show), make them a group, leave them out of tables by this column (aside or drop), or report an
+    error. Example: `group`."""
     strata: MissingPolicy = MissingPolicy.SHOW
     """How to treat rows without a value in a stratum. Example: `drop`."""
     label: _OfOutcome = MissingPolicy.ASIDE
-    """How to treat rows without a label: set them aside and bound their effect, drop them from all
-    checks, or report an error. Example: `drop`."""
+    """How to treat rows without a label: leave them out and compute how much they could change a
+    value (aside), drop them from all checks, or report an error. Example: `drop`."""
     prediction: _OfOutcome = MissingPolicy.ERROR
-    """How to treat rows without a prediction: set them aside and bound their effect, drop them, or
-    report an error. Example: `aside`."""
+    """How to treat rows without a prediction: leave them out and compute how much they could change
+    a value (aside), drop them from all checks, or report an error. Example: `aside`."""
     decision: _OfOutcome | None = None
-    """The name of `prediction` when the outcome is a `decision`; `error` by default. Example:
+    """The same as `prediction`, for a spec with a `decision`; `error` by default. Example:
     `aside`."""
     score: _OfOutcome = MissingPolicy.ERROR
-    """How to treat rows without a score: set them aside, drop them, or report an error. Example:
-    `aside`."""
+    """How to treat rows without a score: leave them out of values of the score (aside), drop them
+    from all checks, or report an error. Example: `aside`."""
     numbers: _OfOutcome = MissingPolicy.ASIDE
     """How to treat rows without a value in one of `numbers`. Example: `drop`."""
     masked: dict[str, list[int]] = {}
-    """Texts that hide a count, each with the least and the greatest count it may stand for; no
-    count exceeds the total of its row. Reports show ranges, and a check that they could change is
-    inconclusive. Example: `{"<5": [0, 4], "*": [1, 10]}`."""
+    """Texts that hide a count, each with the smallest and the largest count that it can mean, up to
+    the total of the row. A check is inconclusive if the hidden counts could change it. Example:
+    `{"<5": [0, 4], "*": [1, 10]}`."""
 
     def declare(self, *words: str) -> str:
-        """The key with these words among its tokens, as a user writes it."""
+        """The key with these words added to `tokens`, as a user writes it."""
         tokens = json.dumps([*self.tokens, *words], ensure_ascii=False)
         return f"`missing: {{tokens: {tokens}}}`"
 
@@ -171,7 +171,7 @@ class Exclusion(Frozen):
 
     @property
     def rule(self) -> ExcludeBelow:
-        """The rule of the cube."""
+        """The rule as `cube` applies it."""
         return ExcludeBelow(self.share, self.reason, ShareOf(self.of))
 
 
@@ -201,8 +201,8 @@ class SampleDesign(Frozen):
     """The sampling design: clusters within strata."""
 
     strata: ColumnName
-    """The column of the sampling strata. The variance of a stratum with one cluster is taken about
-    the overall mean. Example: `SDMVSTRA`."""
+    """The column of the sampling strata. The variance of a stratum with a single cluster is
+    computed around the overall mean. Example: `SDMVSTRA`."""
     cluster: ColumnName | None = None
     """The column of the clusters that were drawn first in each stratum. The same name in two strata
     means two clusters. By default `columns.cluster`. Example: `SDMVPSU`."""
@@ -242,8 +242,8 @@ class AuditSpec(Frozen, kw_only=True):
     """How to treat data files with identical content, whose rows count twice: report an error, or
     count them and report a notice. Example: `allow`."""
     repeats: Annotated[RepeatedPeople, Form(under_key("keep"), (_KEEP,))] | None = None
-    """Which row counts if a person, identified by `columns.id`, has several rows: report an error,
-    or count the first, the last, or the latest by columns. Rows that the filter leaves out are
+    """What to do if a person (by `columns.id`) has several rows: report an error, or count the
+    first row, the last row, or the latest row by some columns. Rows that the filter leaves out are
     ignored. Examples: `first`, `{latest: applied_on}`."""
     columns: Columns
     """The role of each column of the data. Example:
@@ -259,8 +259,8 @@ class AuditSpec(Frozen, kw_only=True):
     `{decided: "%m/%d/%Y"}`, `{decided: ["%d.%m.%Y", "%m/%d/%Y"]}`."""
     filter: LocatedText | None = None
     """A condition in SQL: texts and dates in single quotes, names with spaces in double quotes. An
-    empty cell is null. Checks stay open if rows without the required values could change them.
-    Examples: `hours >= 10 and country is not null`,
+    empty cell is null. A check cannot be evaluated if rows whose required values are missing could
+    change it. Examples: `hours >= 10 and country is not null`,
     `race in ('Black', 'White') and decided >= '2024-01-01'`, `'"days open" < 30'`."""
     missing: Missing = Missing()
     """Which values are missing, and how to treat their rows. Example:
@@ -301,8 +301,8 @@ class AuditSpec(Frozen, kw_only=True):
     """The minimum count of people in reports; smaller counts, and values that would reveal them,
     are hidden. Example: `11`."""
     flags: Literal["fairmlhealth"] | None = None
-    """The marks of ratios and differences in the table of groups; they are not limits and do not
-    change the verdict. Example: `fairmlhealth`."""
+    """The set of marks for ratios and differences in the table of groups. Marks are not limits, and
+    do not change the verdict. Example: `fairmlhealth`."""
     describe: bool = False
     """Whether to add a table that describes the declared features of each group. Example:
     `true`."""

@@ -1,4 +1,4 @@
-"""Reads `simpson`, `subgroups`: columns, rates, most strata, most `together`, dropped rows."""
+"""Reads `simpson` and `subgroups`: the two searches, and the checks that judge their results."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from fairaudit.spec.text import Path, SpecReader
 _Suggest: TypeAlias = Callable[[str, Sequence[str]], str]
 
 _MOST_TOGETHER = 3
-"""With more columns held fixed together, hardly anybody is left in a stratum."""
+"""The maximum of `together`. With more columns, strata have hardly any people."""
 
 _MOST_COMBINATIONS = 2_000
-"""More combinations of columns than that are not gone through."""
+"""The maximum number of combinations of columns that are searched for subgroups."""
 
 
 def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck]]:
-    """The scan for reversals, None if nothing can be held fixed, and a check for each rate."""
+    """The scan for reversals (None if no column can be held fixed), and a check for each rate."""
     reader, shape = context.reader.at("simpson"), context.shape.simpson
     gated = shape.fail is not None or shape.warn is not None
     if not shape.scan:
@@ -39,7 +39,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
     of = _read_outcome(context, "simpson", shape.of, gated=gated)
     rates = []
     if context.outcomes[of].binary or shape.rates:
-        rates = _read_rates(context, "simpson", shape.rates, of, "none to reverse")
+        rates = _read_rates(context, "simpson", shape.rates, of)
     protected = context.columns.attributes
     by = _read_columns(reader.at("by"), shape.by, protected)
     given = _read_given(reader, shape, (*protected, *context.columns.factors))
@@ -92,7 +92,7 @@ def read_scan(context: Context) -> tuple[ReversalScan | None, list[ReversalCheck
 def _read_given(
     reader: SpecReader, shape: key_schema.Simpson, known: Sequence[str]
 ) -> tuple[Grouping, ...]:
-    """The columns that are held fixed, one by one and together."""
+    """The groupings that are held fixed: single columns, and combinations of columns."""
     given: list[Grouping] = []
     for number, names in enumerate(shape.given):
         at = reader.at("given", number)
@@ -102,11 +102,7 @@ def _read_given(
         elif columns := _read_columns(at, names, known):
             given.append(columns)
     if not 1 <= shape.together <= _MOST_TOGETHER:
-        message = (
-            f"`together`, the number of columns that are held fixed at the same time, must be "
-            f"from 1 to {_MOST_TOGETHER}"
-        )
-        reader.fault(("together",), message)
+        reader.fault(("together",), f"`together` must be a number from 1 to {_MOST_TOGETHER}")
     alone = [names[0] for names in given if len(names) == 1]
     for size in range(2, min(shape.together, _MOST_TOGETHER) + 1):
         given += combinations(alone, size)
@@ -154,7 +150,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
     of = _read_outcome(context, "subgroups", shape.of, gated=gated)
     if shape.rates == []:
         reader.fault(("rates",), "name at least one rate, such as `selection_rate`")
-    rates = _read_rates(context, "subgroups", shape.rates, of, "no subgroup diverges by it")
+    rates = _read_rates(context, "subgroups", shape.rates, of)
     search = SubgroupSearch(
         rates=tuple(rates),
         of=of,
@@ -190,7 +186,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
 def _refuse_search(
     context: Context, reader: SpecReader, search: key_schema.Subgroups, over: Grouping
 ) -> None:
-    """Adds faults of sizes, and of rows that are dropped and that features would count."""
+    """Adds faults of sizes, and of rules that drop rows although `features` would count them."""
     shape, outcomes = context.shape, context.outcomes
     numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())
     drops_rows = {
@@ -202,54 +198,44 @@ def _refuse_search(
     }
     for role, is_there in drops_rows.items():
         if context.columns.features and is_there and getattr(shape.missing, role) == "drop":
-            message = (
-                "the subgroups over `features` would count rows that are dropped because of a "
-                "column that these subgroups do not use: write `aside` here, or remove the features"
-            )
-            context.reader.fault(("missing", role), message)
+            what = "subgroups by `features` would count rows that this rule drops"
+            context.reader.fault(("missing", role), f"{what}: write `aside`, or remove `features`")
     if not search.over:
-        message = "list the columns for the subgroups, or use `all`"
-        reader.fault(("over",), message)
+        reader.fault(("over",), "list the columns for the subgroups, or use `all`")
     if not 1 <= search.depth <= MOST_DEEP:
-        reader.fault(("depth",), f"`depth` must be from 1 to {MOST_DEEP} conditions")
+        reader.fault(("depth",), f"`depth` must be a number from 1 to {MOST_DEEP}")
         return
     for key in ("min_size", "top"):
         if getattr(search, key) < 1:
-            reader.fault((key,), "expected a whole number from 1 up")
+            reader.fault((key,), f"`{key}` must be 1 or more")
     deepest = min(search.depth, len(over))
     count = sum(comb(len(over), size) for size in range(1, deepest + 1))
     if count > _MOST_COMBINATIONS:
-        reader.fault(
-            (),
-            f"{len(over)} columns at depth {search.depth} are {count:,} combinations, and at most "
-            f"{_MOST_COMBINATIONS:,} are searched: use fewer columns in `over`, or lower "
-            "`depth`",
-        )
+        what = f"{len(over)} columns and `depth: {search.depth}` make {count:,} combinations"
+        hint = "use fewer columns in `over`, or lower `depth`"
+        reader.fault((), f"{what}, and the maximum is {_MOST_COMBINATIONS:,}: {hint}")
 
 
 def _read_divergence(reader: SpecReader, bound: key_schema.Bound | None) -> Limit | None:
-    """The limit on the difference of a subgroup in either direction."""
+    """The limit on the difference between a subgroup and all people, in both directions."""
     if bound is None:
         return None
     if bound.conclusive:
-        message = (
-            "`conclusive` is not available for subgroups, because the report picks the most "
-            "different one: use `significant`"
-        )
-        reader.fault(("conclusive",), message)
+        what = "subgroups cannot have `conclusive`, because the search picks the largest difference"
+        reader.fault(("conclusive",), f"{what}: use `significant`")
     if bound.below is not None or bound.above is None:
-        reader.fault((), "a difference in either direction is compared with `above`: use `above`")
+        reader.fault((), "a limit on subgroups needs `above`, which applies to both directions")
         return None
     if not 0 <= Fraction(bound.above) < 1:
         percent = 1 <= bound.above <= 100
-        hint = f"; {bound.above} points is {bound.above / 100}" if percent else ""
+        hint = f"; write {bound.above / 100} for {bound.above} points" if percent else ""
         reader.fault(("above",), f"a difference of rates must be between 0 and 1{hint}")
         return None
     return Limit(above=bound.above, significant=bound.significant)
 
 
 def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) -> str:
-    """The outcome that a scan is about; with several models, a check must name one."""
+    """The outcome of a search; with several models, a search with a limit must name one."""
     outcomes, first = context.outcomes, context.columns.first
     if not outcomes[first].has_classes and context.columns.label is not None:
         first = "label"
@@ -257,7 +243,7 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
         others = [of for of in outcomes if of not in {"label", first} and outcomes[of].binary]
         if gated and first != "label" and others:
             candidates = ", ".join([first, *others])
-            message = f"select one outcome for the limit ({candidates}): `of: {first}`"
+            message = f"name one outcome for the limit ({candidates}): `of: {first}`"
             context.reader.fault((key,), message)
         elif gated and (why := explain_score(context)):
             context.reader.fault((key,), why)
@@ -269,20 +255,15 @@ def _read_outcome(context: Context, key: str, name: str | None, *, gated: bool) 
     return name
 
 
-def _read_rates(
-    context: Context, key: str, names: Sequence[str] | None, of: str, otherwise: str
-) -> list[Rate]:
-    """The rates of a scan without repeats; by default the selection rate.
-
-    `otherwise` completes the message about a name that is not a rate.
-    """
+def _read_rates(context: Context, key: str, names: Sequence[str] | None, of: str) -> list[Rate]:
+    """The rates of a search without repeats; by default the selection rate."""
     rates: dict[str, Rate] = {}
     for number, name in enumerate(["selection_rate"] if names is None else names):
         path: Path = (key,) if names is None else (key, "rates", number)
         rate = find_metric(name)
         if not isinstance(rate, Rate) or not rate.of_group:
-            message = f"{name!r} is not a share of a group's people, so {otherwise}"
-            context.reader.fault(path, message)
+            what = f"{name!r} is not a share of the people of a group: use a rate"
+            context.reader.fault(path, what)
         elif why := find_unmet(rate, of, context.outcomes):
             context.reader.fault(path, why)
         else:

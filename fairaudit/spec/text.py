@@ -1,6 +1,6 @@
 """Parses YAML into texts with places; inserts environment variables.
 
-Scalars stay texts, so `NO`, `012`, `1e3` and dates need no quotes. Repeated keys, tags, deep
+Scalars are kept as texts, so `NO`, `012`, `1e3` and dates need no quotes. Repeated keys, tags, deep
 nesting and huge documents are faults.
 """
 
@@ -39,23 +39,21 @@ _ENVIRONMENT = re.compile(r"\$\{env\.([A-Za-z_][A-Za-z0-9_]*)\}")
 _MERGE = "tag:yaml.org,2002:merge"
 _ENDLESS = "aliases make this spec endless or huge"
 ALIASED = "x-"
-"""How a key begins that only holds what aliases copy."""
+"""The prefix of keys that only hold values for aliases."""
 UNWRITTEN = "\x7f"
-"""The start of internal names: keys that only short forms use, and rules of averages."""
-HALF = "this text contains half of a surrogate pair: write the character itself"
+"""The first character of internal keys, which users do not write: see `reading.py`."""
+HALF = "this text contains half of a character (of a surrogate pair): write the character itself"
 
 _LONGEST = 1_000
 """The maximum length of a quoted line in a message."""
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*(?: [A-Za-z0-9_.-]+)*")
 _WORDS = "true false null yes no on off y n none nan inf"
-"""What needs no quotes, and what does though it looks plain."""
-
-_QUOTES = "put it in quotes"
+"""Texts that need no quotes in YAML, and words that need them because YAML gives them a meaning."""
 
 
 class LocatedText(Frozen):
-    """A text of the spec and how to find it there: its path, and its place."""
+    """A text of the spec with its path, its place, and the line that contains it."""
 
     value: str
     path: str
@@ -80,6 +78,7 @@ class Document(Frozen):
 
     `others` are the lines of profiles and settings by name. With a profile, `own_metrics` is the
     number of entries of `metrics` in the spec itself. `settings` are those of the command line.
+    `columns` are the places where the spec names each column of the data.
     """
 
     name: str
@@ -106,7 +105,7 @@ class Document(Frozen):
         return {(*moved, *at[size:]): spot for at, spot in self.spots.items() if at[:size] == path}
 
     def is_own(self, path: Path) -> bool:
-        """Whether an entry of `metrics` is the spec's own, and not of a profile."""
+        """Whether an entry of `metrics` is from the spec itself, and not from a profile."""
         number = path[1] if path[:1] == ("metrics",) and len(path) > 1 else 0
         return self.own_metrics is None or not isinstance(number, int) or number < self.own_metrics
 
@@ -138,12 +137,12 @@ class Document(Frozen):
         return count_steps(self.tree, path) == len(path)
 
     def find_line(self, place: Place | None) -> str | None:
-        """The line that a place is in: of the spec, of a profile, or of a setting."""
+        """The line at a place: of the spec, of a profile, or of a setting."""
         lines = self.others.get(place.file, self.lines) if place else ()
         return lines[place.line - 1] if place and place.line <= len(lines) else None
 
     def quote(self, path: Path, keys: Sequence[str] = ()) -> Quote | None:
-        """The line that holds a value, and its position; None if the path is not written.
+        """The line that contains a value, and its position; None if the path is not written.
 
         If a mapping has exactly one of `keys`, the result covers that key and its value.
         """
@@ -152,7 +151,7 @@ class Document(Frozen):
         spot = inner[0] if len(inner) == 1 else self.spots.get(path, _NOWHERE)
         start, end = spot.key if len(inner) == 1 else spot.value, spot.end
         if start is None or end is None or start.file != self.name:
-            return None  # nowhere, or in a profile
+            return None  # the place is unknown, or in a profile
         if start.line > len(self.lines):
             return None
         text = self.lines[start.line - 1].rstrip()
@@ -165,15 +164,15 @@ _NOWHERE = Spot()
 
 
 class SpecReader(Frozen):
-    """A spec while it is read: its document, and every fault that was found in it so far."""
+    """A reader of a spec: the document, and all faults that were found so far."""
 
     document: Document
     faults: list[Fault] = field(default_factory=Faults)
     path: Path = ()
-    """The part of the spec that is read: other paths begin there."""
+    """The path of the part of the spec that is read. Methods take paths relative to this part."""
 
     def at(self, *steps: str | int) -> SpecReader:
-        """The same reader, at a part of the spec."""
+        """A reader of the part at these steps, with the same list of faults."""
         return replace(self, path=(*self.path, *steps))
 
     def fault(self, path: Path, message: str, *, key: bool = False) -> None:
@@ -209,14 +208,14 @@ class SpecReader(Frozen):
         text, unset = fill_in_environment(written)
         for name in unset:
             self.fault(path, f"the environment variable {name} is not set, or is empty")
-        # As a shell writes them.
+        # A shell writes `${NAME}`.
         for name in re.findall(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}", written):
             self.fault(path, f"write the environment variable {name} as `${{env.{name}}}`")
         return text
 
 
 def fill_in_environment(text: str) -> tuple[str, list[str]]:
-    """A text with each `${env.NAME}` replaced by that variable, and the names not set, or empty."""
+    """A text with each `${env.NAME}` replaced, and the names of unset or empty variables."""
     if trust.current_root() is not None:
         return text, []
     names = dict.fromkeys(_ENVIRONMENT.findall(text))
@@ -239,7 +238,7 @@ def is_broken(text: str) -> bool:
 
 
 def count_steps(tree: Tree, path: Path) -> int:
-    """How many steps of a path lead to a value in the tree."""
+    """The number of first steps of a path that exist in the tree."""
     for number, step in enumerate(path):
         inner = tree.get(str(step)) if isinstance(tree, dict) else None
         if isinstance(tree, list) and isinstance(step, int):
@@ -258,11 +257,11 @@ def written(path: Path) -> str:
     return text
 
 
-@lru_cache(maxsize=1)  # a run reads its spec for the files that it names, and then for all
+@lru_cache(maxsize=1)  # a run reads its spec twice: first only for the names of files
 def read(text: str, name: str, what: str = "the spec") -> Document:
-    """The tree of a YAML text, which faults call `what`; raises `SpecError` if it is not one."""
+    """The document of a YAML text; raises `SpecError` for other texts. Faults call it `what`."""
     if len(text) > inputs.SPEC:
-        message = f"{what} has {len(text):,} characters, and at most {inputs.SPEC:,} are read"
+        message = f"{what} has {len(text):,} characters, and the maximum is {inputs.SPEC:,}"
         raise SpecError([Fault(message, "", Place(name, 1, 1))])
     # A longer line would make the message unreadable.
     lines = tuple(mask(line)[:_LONGEST] for line in text.splitlines())
@@ -279,15 +278,15 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
         mark = error.problem_mark or error.context_mark
         spot = Place(name, mark.line + 1, mark.column + 1) if mark else None
         source = lines[mark.line] if mark and mark.line < len(lines) else None
-        what = error.problem or error.context or ""
+        problem = error.problem or error.context or ""
         if not isinstance(error, _TooMuchError):
-            what = f"this is not YAML: {what}; {_QUOTES}"
-        raise SpecError([Fault(what, "", spot, source)]) from error
+            problem = f"this is not YAML: {problem}; if this is a text, put it in quotes"
+        raise SpecError([Fault(problem, "", spot, source)]) from error
     except yaml.reader.ReaderError as error:
         at = error.position
         spot = Place(name, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
-        what = f"this is not YAML: it holds the control character U+{ord(text[at]):04X}"
-        raise SpecError([Fault(what, "", spot)]) from error
+        message = f"this is not YAML: it contains the control character U+{ord(text[at]):04X}"
+        raise SpecError([Fault(message, "", spot)]) from error
     if root is None:
         raise SpecError([Fault(f"{what} is empty", "", Place(name, 1, 1))])
     faults = Faults()
@@ -298,11 +297,11 @@ def read(text: str, name: str, what: str = "the spec") -> Document:
 
 
 class _TooMuchError(yaml.MarkedYAMLError):
-    """More than a spec may hold, and where it begins."""
+    """A spec is too large or nested too deeply."""
 
 
 class _Loader(yaml.SafeLoader):
-    """Composes a document, and stops where it holds more than a spec may."""
+    """A loader that refuses documents that are too large or nested too deeply."""
 
     nodes = 0
     depth = 0
@@ -323,7 +322,7 @@ class _Loader(yaml.SafeLoader):
 
 
 def of_mapping(mapping: Mapping[str, object], name: str) -> Document:
-    """The tree of a Python mapping: scalars become the text a spec would hold."""
+    """The document of a Python mapping: scalars become texts, as in a YAML spec."""
     return Document(name, _as_text(mapping, (), count()))
 
 
@@ -357,7 +356,7 @@ def _as_text(value: object, path: Path, seen: Iterator[int]) -> Tree:
 
 
 class _Walk:
-    """One walk over composed nodes, collecting places and faults."""
+    """Walks once over the nodes of a YAML document, and collects places and faults."""
 
     def __init__(self, document: Document, faults: list[Fault]) -> None:
         self.document = document
@@ -365,7 +364,7 @@ class _Walk:
         self.seen = 0
 
     def tree(self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]) -> Tree:
-        """A node as texts; `above` are the nodes around it, in which no alias may end."""
+        """A node as a tree of texts; an alias must not refer to one of its parents, `above`."""
         place = self.place(node.start_mark)
         self.put(path, value=place, end=self.place(node.end_mark))
         self.seen += 1
@@ -398,7 +397,7 @@ class _Walk:
             place = self.place(key.start_mark)
             if not isinstance(key, yaml.ScalarNode):
                 self.put(path, value=place)
-                self.fault(path, f"a key must be a text; {_QUOTES}")
+                self.fault(path, "a key must be a text: put it in quotes")
                 continue
             name = str(key.value)
             if is_broken(name):
@@ -416,7 +415,7 @@ class _Walk:
     def pairs(
         self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]
     ) -> list[tuple[yaml.Node, yaml.Node]]:
-        """The keys and values of a mapping, and those it merges (`<<`) and has not itself."""
+        """The keys and values of a mapping, including keys that it gets by merge keys (`<<`)."""
         pairs = [pair for pair in node.value if pair[0].tag != _MERGE]
         names = {key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode)}
         for key, value in node.value:
@@ -436,7 +435,7 @@ class _Walk:
                     )
                     continue
                 merged = self.pairs(source, path, (*above, source))
-                # Reading the mapping reports keys that are not texts.
+                # Keys that are not texts are reported later.
                 texts = {key.value for key, _ in merged if isinstance(key, yaml.ScalarNode)}
                 known = names & texts
                 pairs += [pair for pair in merged if str(pair[0].value) not in known]
@@ -444,7 +443,7 @@ class _Walk:
         return pairs
 
     def place(self, mark: yaml.Mark) -> Place:
-        """A place by its file, line and column, from 1."""
+        """The place of a mark; lines and columns are counted from 1."""
         return Place(self.document.name, mark.line + 1, mark.column + 1)
 
     def put(self, path: Path, **places: Place) -> None:

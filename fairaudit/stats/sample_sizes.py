@@ -163,6 +163,8 @@ def linearised(
         # Weights that are very uneven among people of one value do not follow from the value: the
         # heavy people with another value may be missing by chance.
         few |= (2 * own_size < n).any(axis=0)
+        # If a value has no people, their weight is not known.
+        few |= np.equal(n, 0).any(axis=0)
         # No variance exceeds that of people who are all as heavy as the heaviest.
         plain = np.fmin(plain, np.where(heaviest > 0, total / heaviest, np.inf))
         few &= plain < n.sum(axis=0)

@@ -64,9 +64,9 @@ def preview(
     reads_data: bool = True,
     progress: Progress = SILENT,
 ) -> DryRun | FairauditError:
-    """The dry run of a spec on its data, or on `data`; without `reads_data` only of the spec.
+    """The dry run of a spec with its data, or with `data`; without `reads_data` only of the spec.
 
-    Errors are the same as those of a run.
+    If a run would end with an error, returns this error.
     """
     try:
         task = AuditTask.read(spec, options, reads_draws=reads_data)
@@ -127,8 +127,8 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
 
 def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     """The dry run from counts; with `suppress_below`, only what is published."""
-    # The list of open checks must not reveal on which side of its limit a value is, so no value
-    # crosses a limit, and a check of reversals only warns.
+    # Whether a check can be evaluated must not reveal on which side of its limit a value is. So no
+    # value crosses the new limits, and a check of reversals only warns.
     asked = task.checks
     unlimited = (
         replace(check, warn=check.fail or check.warn, fail=None)
@@ -149,10 +149,10 @@ def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     small = [row.by for row in groupings if row.n is not None and row.n < RARE]
     if small and spec.minimum.size is None:
         rare = ", ".join(" × ".join(map(names.name, by)) for by in small)
-        what = f"there are groups of fewer than {RARE} people in {rare}, and they are compared: "
-        what += f"`groups: {{min_size: {RARE}}}` lists them and leaves them out"
+        what = f"groups of fewer than {RARE} people in {rare} are compared: "
+        what += f"`groups: {{min_size: {RARE}}}` lists them without comparing them"
         notices.append(Notice(what, Subjects.ANYBODY))
-    # The columns that are read before or after the pass that counts.
+    # Columns that need further passes over the data.
     passes = {
         "the quantiles of": dict.fromkeys(column for column, _ in task.quantiles),
         "the models of": [stratum.name for stratum in task.spec.modelled],
@@ -218,17 +218,17 @@ def _list_columns(
 
 
 def _rows_of(result: AuditResult) -> list[GroupRow]:
-    """The groups of the first outcome that is listed."""
+    """The groups with their counts for the first outcome."""
     of = next((row.of for row in result.groups), "")
     return [row for row in result.groups if row.of == of and row.group]
 
 
 def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPreview]:
-    """The listed groupings of attributes, each with its known groups."""
+    """The groupings of attributes that the result lists; groups of unknown level do not count."""
     known_levels = {key.name: {*key.known_levels()} for key in audit.cubes.cube.keys}
     rows_of: dict[Grouping, list[GroupRow]] = {}
     for row in _rows_of(result):
-        # The standing of a hidden row is not known.
+        # A hidden row does not show its eligibility, so its levels are looked up.
         if not row.stratum and all(level in known_levels[name] for name, level in row.group):
             rows_of.setdefault(row.by, []).append(row)
     for by, rows in rows_of.items():
@@ -289,10 +289,10 @@ def _limit_of(check: AnyCheck) -> str:
 def _preview_levels(
     axis: Axis, counts: Counts, spec: Spec, result: AuditResult
 ) -> Iterator[LevelPreview]:
-    """The levels of an audited column in order, then its missing and its dropped values.
+    """The levels of an audited column in order, then its missing and dropped values.
 
-    Rows that the filter leaves out are not counted. With `suppress_below`, the counts are those
-    that are published.
+    Rows that the filter leaves out are not counted. With `suppress_below`, the counts are the
+    published counts.
     """
     key = axis.key
     columns: tuple[Protected | Outcome, ...] = (*spec.groupable, *spec.outcomes)
@@ -304,7 +304,7 @@ def _preview_levels(
         if row.by == (key.name,) and not row.stratum
     }
     kept = (counts.kept == 1) & (counts.rows > 0)
-    # Negative codes have no level: missing values, and values that leave the audit.
+    # Negative codes are missing values, and values that are left out of the audit.
     lowest = min(DROP, int(axis.codes.min(initial=0)))
     places = axis.codes - lowest
     people = add_up(counts.people[kept], places[kept], len(key.levels) - lowest)
@@ -315,7 +315,7 @@ def _preview_levels(
             continue
         sources: tuple[str | None, ...] = ()
         if raw is not None:
-            # A combined column has separators between its values, and a mark for missing ones.
+            # The texts of a combined column contain separators, and marks of missing values.
             sources = tuple(
                 text and ", ".join(text.replace(ABSENT, "").split(BETWEEN))
                 for text in (raw.levels[own] for own in np.unique(raw.codes[here]).tolist())

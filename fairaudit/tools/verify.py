@@ -1,7 +1,7 @@
-"""Verification of published tables: columns by name, printed digits, and the rules (add one here).
+"""Verification of published tables: finds columns, reads numbers, checks rules (add rules here).
 
-A printed number stands for all numbers that round to it, and a ratio may be of counts or of printed
-rates. So each fault is a contradiction that rounding cannot explain.
+A printed number can be any number that rounds to it, and a ratio can be computed from counts or
+from printed rates. So each fault is a contradiction that rounding cannot explain.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from fairaudit.pipeline.recode.outcomes import is_like_missing, is_like_unknown
 from fairaudit.result import TableFault, UnreadCell
 
 MOST = 20_000_000
-"""The largest size of a published table, in bytes."""
+"""The maximum size of a published table, in bytes."""
 
 _PATTERNS = {
     "ratio": re.compile(r"ratio"),
@@ -47,7 +47,7 @@ _MOST_RATE, _MOST_RATIO = Fraction(3, 2), Fraction(10)
 """Rates and ratios above these numbers are in per cent."""
 _ALL = frozenset({"", "all", "any", "everybody"})
 _MOST_STEPS = 20_000_000
-"""Maximum number of steps to find the parts of groups: about 20 seconds."""
+"""The maximum number of steps to find the parts of groups, which take about 20 seconds."""
 _Ends: TypeAlias = tuple[Fraction, Fraction]
 
 
@@ -83,7 +83,8 @@ class TableRow(Frozen):
     """A row of a table: its group, people, selected people, and the printed rate and ratio.
 
     Columns that are empty or a total in this row are not part of the group. `mark` is the text in
-    place of a missing ratio. `unknown` are the columns of its group whose level means unknown.
+    place of a missing ratio. `unknown` are the columns of the group whose level means unknown.
+    `unread` are the cells of number columns that contain no number.
     """
 
     place: Place
@@ -139,12 +140,12 @@ class TableRow(Frozen):
 
     @property
     def share(self) -> Fraction | None:
-        """The selection rate by its counts; None without people."""
+        """The selection rate by the counts; None if the row has no counts or no people."""
         return Fraction(self.selected, self.n) if self.n and self.selected is not None else None
 
     @property
     def selected_ends(self) -> tuple[int, int] | None:
-        """The bounds of the number of selected people: the printed count, or bounds by the rate."""
+        """The bounds of the number of selected people, by the printed count or the printed rate."""
         if self.selected is not None:
             return self.selected, self.selected
         if self.n is None or self.rate is None:
@@ -153,7 +154,7 @@ class TableRow(Frozen):
 
     @property
     def counts(self) -> dict[str, tuple[int, int]]:
-        """The bounds of the numbers of people, selected people and others, as far as known."""
+        """The bounds of the known numbers of people, of selected people and of other people."""
         n, selected = self.n, self.selected_ends
         counts = {} if n is None else {"people": (n, n)}
         if selected is not None:
@@ -179,7 +180,8 @@ class ColumnNames(Frozen):
         for name in filter(None, wanted):
             if name not in header:
                 near = did_you_mean(name, header)
-                raise UsageError(f"{path}: no column {names.quoted(name)}{near}", "see its header")
+                what = f"{path}: no column {names.quoted(name)}{near}"
+                raise UsageError(what, "check the names in the header of the table")
         taken = {role: getattr(self, role) for role in _PATTERNS}
         for role, pattern in _PATTERNS.items():
             free = [name for name in header if name not in {*taken.values(), *self.by}]
@@ -188,10 +190,11 @@ class ColumnNames(Frozen):
             )
         if sum(name is not None for name in taken.values()) < 2:
             what = f"{path}: the columns of people and of selected people were not found"
-            raise UsageError(what, "--n COLUMN --selected COLUMN, or --rate COLUMN --ratio COLUMN")
+            hint = "name them: --n COLUMN --selected COLUMN, or --rate COLUMN --ratio COLUMN"
+            raise UsageError(what, hint)
         by = self.by or tuple(name for name in header if name not in taken.values())
         if not by:
-            raise UsageError(f"{path}: no column contains groups", "--by COLUMN")
+            raise UsageError(f"{path}: no column contains groups", "name the columns: --by COLUMN")
         others = [pattern for role, pattern in _PATTERNS.items() if role != "n"]
         for name in by if not self.by else ():
             # A column of numbers may be a count, or a second rate or ratio, rather than a group.
@@ -199,14 +202,11 @@ class ColumnNames(Frozen):
             numbers = [*map(Printed.read, cells)]
             is_second = any(pattern.search(name.lower()) for pattern in others) and any(numbers)
             if is_second or (None in {taken["n"], taken["selected"]} and cells and all(numbers)):
-                what = (
-                    f"{path}: the column {names.quoted(name)} contains numbers, and it is not "
-                    "clear whether these are people, rates, ratios or groups"
+                what = f"{path}: the role of the column {names.quoted(name)} is not clear"
+                hint = (
+                    "use --n, --selected, --rate or --ratio; name all columns of groups with --by"
                 )
-                raise UsageError(
-                    what,
-                    "name it with --n, --selected, --rate or --ratio; for groups, name all: --by",
-                )
+                raise UsageError(what, hint)
         return ColumnNames(**taken, by=by)
 
 
@@ -232,9 +232,7 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
             what = f"{path}:{line}: {len(record)} fields where the header has {len(header)}"
             raise DataError(what, "check the line")
     if not records:
-        raise NothingToAudit(
-            f"{path}: the table has no rows", "name a table with rows below its header"
-        )
+        raise NothingToAudit(f"{path}: the table has no rows", "name a table with rows")
     fields = [dict(zip(header, record, strict=True)) for _, record in records]
     found = columns.complete(path, fields)
     per_cent = set()
@@ -279,15 +277,15 @@ def find_faults(
             for row in group:
                 if row.ratio is None and row.n and Fraction(row.n, total) >= excluded_below:
                     share = f"{row.n:,} of {total:,} people, {100 * row.n / total:.2f} %"
-                    what = f"no ratio is printed ({row.mark or 'empty'}), and it has {share}"
-                    what += f": not below {100 * float(excluded_below):g} %"
+                    what = f"no ratio is printed ({row.mark or 'empty'}), but the group has {share}"
+                    what += f", which is not below {100 * float(excluded_below):g} %"
                     faults.append(_fault("excluded", row, what))
     places = {row.place: number for number, row in enumerate(rows)}
     return tuple(sorted(faults, key=lambda fault: places[fault.place]))
 
 
-def is_any_held(rows: Sequence[TableRow], excluded_below: Fraction | None) -> bool:
-    """Whether any number could be contradicted by others."""
+def can_be_verified(rows: Sequence[TableRow], excluded_below: Fraction | None) -> bool:
+    """Whether the rows have numbers that could contradict each other."""
     counted = [row for row in rows if row.n is not None or row.selected is not None]
     return (
         len({row.by for row in counted}) > 1
@@ -316,48 +314,48 @@ def _check_rows(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         elif not row.n:
             yield _fault("rate", row, f"a rate of {row.rate.text} of 0 people: 0/0 is undefined")
         elif ends[0] > ends[1]:
-            what = f"and no number of {row.n:,} people gives it"
+            what = f"but no number of people among {row.n:,} gives this rate"
             yield _fault("rate", row, f"the rate is printed as {row.rate.text}, {what}")
         elif row.share is not None and not row.rate.holds(row.share, row.share):
             counted = f"{row.selected:,}/{row.n:,} = {100 * float(row.share):.2f} %"
-            yield _fault("rate", row, f"the rate is printed as {row.rate.text}, and {counted}")
+            yield _fault("rate", row, f"the rate is printed as {row.rate.text}, but {counted}")
 
 
 def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of ratios to the highest rate: above 1, different from two rates, or none of 1."""
+    """Faults of ratios to the highest rate: above 1, contrary to the rates, or no ratio of 1."""
     everybody = {row.place.file: row.n for row in rows if not row.group}
     for group in _list_groupings(row for row in rows if row.group):
         ratios_of = [row.ratio for row in group if row.ratio is not None]
         people = sum(row.n or 0 for row in group)
-        # With a total of these groups, none is missing: one of them has the highest rate.
+        # If the groups add up to the total, no group is missing, and one has the highest rate.
         if len(ratios_of) == len(group) and 0 < people == everybody.get(group[0].place.file):
             highest = max(group, key=lambda row: row.ratio.high if row.ratio else 0)
             if highest.ratio and highest.ratio.high < 1:
-                what = f"the highest ratio is {highest.ratio.text}, and all groups of the total are"
-                yield _fault("ratio", highest, f"{what} listed: one of them has a ratio of 1")
+                what = f"the highest ratio is {highest.ratio.text}, but all groups are listed"
+                yield _fault("ratio", highest, f"{what}, so one of them must have a ratio of 1")
     for row, why, ratios in _compare_ratios(rows):
         assert row.ratio is not None
         if row.ratio.low > 1:
-            what = f"a ratio of {row.ratio.text} to the highest rate: none is above 1"
+            what = f"a ratio to the highest rate cannot be above 1, but it is {row.ratio.text}"
             yield _fault("ratio above 1", row, what)
         elif why:
             yield _fault("ratio", row, f"a ratio of {row.ratio.text} {why}: 0/0 is undefined")
         elif ratios and not any(row.ratio.holds(*ends) for ends in ratios):
-            # With a digit more than the printed ratio, the numbers that differ look different.
+            # One more digit than that of the printed ratio shows the difference.
             digits = max(3, 1 + ceil(-log10(row.ratio.high - row.ratio.low)))
             texts = dict.fromkeys(
                 " to ".join(dict.fromkeys(f"{float(end):.{digits}f}" for end in ends))
                 for ends in ratios
             )
             found = " or ".join(texts)
-            what = f"the ratio is printed as {row.ratio.text}, and the rate over the highest is"
-            yield _fault("ratio", row, f"{what} {found}")
+            what = f"the ratio is printed as {row.ratio.text}, but the rate divided by the highest"
+            yield _fault("ratio", row, f"{what} rate is {found}")
 
 
 def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, list[_Ends]]]:
-    """Each row with a printed ratio, why it cannot have one, and the bounds of its ratio.
+    """Each row with a printed ratio, why its ratio is undefined, and possible bounds of the ratio.
 
-    Bounds follow from the counts and from the printed rates, if they are known.
+    The bounds are computed from the counts and from the printed rates, if these are known.
     """
     levels: dict[tuple[str, str], set[str]] = defaultdict(set)
     listed = [row for row in rows if not row.unknown]
@@ -383,7 +381,7 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
                 continue
             low, high = (max(ends[side] for ends in known) for side in (0, 1))
             if not is_whole:
-                # If the highest rate is not listed, it is the rate that most ratios agree with.
+                # If the highest rate is not listed, use the rate that most ratios agree with.
                 implied = [
                     (own[0] / row.ratio.high, own[1] / row.ratio.low)
                     for row, own in zip(group, rates, strict=True)
@@ -399,7 +397,7 @@ def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, l
                     ratios[place].append((own[0] / high, own[1] / low))
         why = "to a highest rate of 0" if all(row.selected == 0 for row in group) else ""
         for row, found in zip(group, ratios, strict=True):
-            yield row, "of nobody" if row.n == 0 else why, found
+            yield row, "for a group without people" if row.n == 0 else why, found
 
 
 def _list_groupings(rows: Iterable[TableRow]) -> list[list[TableRow]]:
@@ -419,13 +417,13 @@ def _check_repeated(rows: Sequence[TableRow]) -> Iterator[TableFault]:
         if other.place.file == row.place.file:
             yield _fault("repeated", row, f"the group also appears in line {other.place.line}")
             continue
-        # Numbers differ only where both rows have one.
+        # Only numbers that both rows have are compared.
         pairs = ((row.n, other.n), (row.selected, other.selected))
         differs = any(None not in pair and pair[0] != pair[1] for pair in pairs)
         if row.rate and other.rate and not row.rate.holds(other.rate.low, other.rate.high):
             differs = True
         if differs:
-            what = f"{_counts(row)} here, and {_counts(other)} in {other.place.file}"
+            what = f"{_counts(row)} here, but {_counts(other)} in {other.place.file}"
             yield _fault("repeated", row, f"the same group has {what}")
 
 
@@ -438,7 +436,7 @@ def _counts(row: TableRow) -> str:
 
 
 def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of groups with fewer people, selected or not selected, than their parts.
+    """Faults of groups with fewer people (all, selected or not selected) than their parts.
 
     Raises `DataError` if the comparison of all groupings would take too long.
     """
@@ -452,8 +450,8 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     for columns, finer in product(groupings, repeat=2) if any(counts) else ():
         steps += (1 + len(columns)) * len(groupings[finer]) if columns < finer else 0
         if steps > _MOST_STEPS:
-            what = f"the groups of {len(groupings):,} sets of columns contain each other too often"
-            raise DataError(f"{what} to be compared", "verify a table with fewer columns of groups")
+            what = f"the table has too many groups in {len(groupings):,} combinations of columns"
+            raise DataError(what, "verify a table with fewer columns of groups")
         if not columns < finer:
             continue
         # A group that appears twice counts once.
@@ -471,12 +469,12 @@ def _check_margins(rows: Sequence[TableRow]) -> Iterator[TableFault]:
                     own = f"{'' if least == most else 'at most '}{most:,} {kind}"
                     is_exact = all(low == high for low, high in ends)
                     what = f"its groups by {by} have {'' if is_exact else 'at least '}{total:,}"
-                    faults[margin] = _fault("margin", rows[margin], f"{own}, and {what}")
+                    faults[margin] = _fault("margin", rows[margin], f"{own}, but {what}")
     yield from (faults[margin] for margin in sorted(faults))
 
 
 def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
-    """Faults of groupings that list unknown levels and so must all have the same total."""
+    """Faults of different totals; groupings that list their unknown levels have equal totals."""
     totals: list[tuple[TableRow, int, str]] = []
     for group in _list_groupings(rows):
         by = group[0].by
@@ -488,5 +486,5 @@ def _check_totals(rows: Sequence[TableRow]) -> Iterator[TableFault]:
     for row, total, words in totals[1:]:
         _, first, first_words = totals[0]
         if total != first:
-            what = f"{total:,} people {words}, unknown ones included, and {first:,} {first_words}"
+            what = f"{total:,} people {words} (with unknown), but {first:,} {first_words}"
             yield _fault("total", row, what)

@@ -345,22 +345,22 @@ def test_more_than_the_limits_is_refused_where_it_stands(
 ) -> None:
     told = _refusal(folder, KINDS["bins"](10_001))
     assert "spec.yaml:3:25: " in told
-    assert "these values make 10,001 groups, and at most 10,000 can be audited" in told
+    assert "these values make 10,001 groups, and the maximum is 10,000" in told
     told = _refusal(folder, KINDS["thresholds"](6 * 101))
     assert "spec.yaml:8:" in told
-    assert "`at` names 101 thresholds, and at most 100 are allowed" in told
+    assert "`at` has 101 thresholds, and the maximum is 100" in told
     told = _refusal(folder, KINDS["rules"](6 * 101))
-    assert "`rule` has 101 conditions, the maximum is 100" in told
+    assert "`rule` has 101 conditions, and the maximum is 100" in told
     models = _listed(f"m{i}: {{prediction: {{column: y, positive: 1}}}}" for i in range(101))
     told = _refusal(
         folder, _metrics("  - selection_rate\n").replace("score: s", f"models: {{{models}}}")
     )
     assert "spec.yaml:4:" in told
-    assert "101 models, and at most 100 are compared" in told
+    assert "101 models, and the maximum is 100" in told
     monkeypatch.setattr(checks, "MOST_ASKED", 20)
     told = _refusal(folder, KINDS["checks"](30))
     assert "spec.yaml:28:" in told
-    assert "asks for 21 measures and 21 checks, and at most 20 of each are allowed" in told
+    assert "has 21 measures and 21 checks, and the maximum is 20" in told
 
 
 @pytest.mark.parametrize("role", ["group", "decision", "stratum", "feature"])
@@ -387,7 +387,7 @@ def test_a_text_is_no_level(
 
 def test_the_hundredth_fault_ends_the_search(folder: Path) -> None:
     told = _refusal(folder, KINDS["keys that are none"](1_000))
-    assert told.startswith("100 faults are listed: correct these first\n")
+    assert told.startswith("only the first 100 faults are listed: correct these first\n")
     assert "key99" in told
     assert "key100" not in told
 
@@ -406,7 +406,7 @@ def test_a_verification_costs_what_its_table_has(shown: str, tmp_path: Path) -> 
         rows = verify.read_table(str(path))
         calls += [
             _count_calls(partial(work, rows))
-            for work in (verify.find_faults, partial(verify.is_any_held, excluded_below=None))
+            for work in (verify.find_faults, partial(verify.can_be_verified, excluded_below=None))
         ]
     assert calls[2] < MOST * calls[0]
     assert calls[3] < MOST * calls[1]

@@ -103,7 +103,7 @@ def test_too_many_attributes_are_refused_before_the_data_is_read(tmp_path: Path)
     spec = written(tmp_path, 40, 2)
     (tmp_path / "data.csv").unlink()
     with pytest.raises(
-        SpecError, match="40 columns have 1,099,511,627,775 combinations, and at most 12"
+        SpecError, match="makes 1,099,511,627,775 combinations of 40 columns, and the maximum is 12"
     ):
         fairaudit.audit(spec)
 

@@ -448,7 +448,9 @@ def test_a_limit_on_situation_testing_says_which_side_it_looks_at(
         for name in sorted(asked)
     ]
     result = _audited(data, *entries, columns={"features": {"numeric": ["x"]}})
-    assert ("looks at one side, at those who fare worse" in _notices(result)) is is_told
+    assert (
+        "judges only one direction, people who are treated worse" in _notices(result)
+    ) is is_told
 
 
 @pytest.mark.parametrize(

@@ -91,7 +91,9 @@ def test_a_spec_and_a_baseline_are_regular_files(folder: Path, name: str) -> Non
 def test_what_is_no_path_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(FairauditError, match=r"half of a (character|surrogate pair)"):
         fairaudit.audit({**SPEC, "data": name})
-    with pytest.raises(FairauditError, match="not a path: it holds a NUL, or half of a character"):
+    with pytest.raises(
+        FairauditError, match="not a path: it contains a NUL character, or half of a character"
+    ):
         fairaudit.audit(SPEC, name)
     text = name.encode("unicode_escape").decode().replace("\\x00", "\\0")
     (tmp_path / "spec.yaml").write_text(f'{TEXT}data: ["x.csv", "{text}"]\n')

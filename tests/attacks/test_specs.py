@@ -116,7 +116,7 @@ def test_a_spec_file_of_too_many_bytes_is_not_loaded(tmp_path: Path) -> None:
     path = tmp_path / "spec.yaml"
     with path.open("wb") as file:
         file.truncate(inputs.SPEC + 1)
-    with pytest.raises(FairauditError, match=r"2,000,001 bytes, and at most 2,000,000 are read"):
+    with pytest.raises(FairauditError, match=r"2,000,001 bytes, and the maximum is 2,000,000"):
         specs.load(path)
 
 

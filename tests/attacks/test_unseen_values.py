@@ -549,7 +549,7 @@ def test_a_positive_that_names_a_burden_has_a_notice(
         columns = {"protected": ["sex"], "decision": outcome}
         spec = {"version": 1, "columns": columns, "metrics": ["selection_rate"]}
         notices = [str(one) for one in fairaudit.audit(spec, rows).notices]
-        told = [one for one in notices if "is taken for a benefit: if it is a burden" in one]
+        told = [one for one in notices if "is treated as a benefit: if it is a burden" in one]
         assert bool(told) is (is_noted and favourable)
 
 

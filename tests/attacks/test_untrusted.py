@@ -21,7 +21,7 @@ SPEC: dict[str, Any] = {
 ROWS = "g,y\n" + "a,1\na,1\nb,1\nb,1\n" * 50
 DRAWS = {"metrics": [{"metric": "differential_fairness", "model": "draws"}]}
 OUTSIDE = "--untrusted reads only files inside "
-HIDDEN = "--untrusted reads no hidden file or folder"
+HIDDEN = "--untrusted does not read hidden files or folders"
 DATABASE = "--untrusted refuses databases and queries"
 
 HOSTILE: dict[str, tuple[dict[str, Any], str]] = {
@@ -258,7 +258,7 @@ def test_no_link_of_the_repository_leads_a_report_out(output: str, repository: P
     write(repository, {})
     done = run("run", "s.yaml", "--untrusted", "-o", output, folder=repository)
     assert done.returncode == 2
-    assert "--untrusted follows no link to" in done.stderr
+    assert "--untrusted does not follow a link to" in done.stderr
     assert (out / "bashrc").read_text() == "mine\n"
     assert list((out / "home").iterdir()) == []
 

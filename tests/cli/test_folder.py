@@ -269,7 +269,7 @@ def test_other_files_are_left_alone_and_old_reports_are_told(
     (place / "c.csv").unlink()
     cli.run_line([*line, "*.csv"])
     told = capsys.readouterr().err
-    assert "reports: 2 files are of an earlier run, and not in the index" in told
+    assert "reports: the index does not list 2 files of an earlier run" in told
     assert [one["data"] for one in listed(reports)] == ["a.csv", "b.csv"]
     assert "c.html" not in (reports / "index.html").read_text()
     assert (reports / "c.json").exists()

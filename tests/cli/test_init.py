@@ -581,7 +581,7 @@ def test_look_alikes_of_the_positive_are_no_negatives(
     decision = yaml.safe_load(text)["columns"]["decision"]
     assert sorted(decision["positive"]) == alike
     assert decision["negative"] == negative
-    assert "one value in several spellings? Each counts as positive" in text
+    assert "is this one value in several spellings? All count as positive" in text
 
 
 def test_of_codes_1_and_2_none_is_evidently_positive(tmp_path: Path) -> None:
@@ -589,7 +589,7 @@ def test_of_codes_1_and_2_none_is_evidently_positive(tmp_path: Path) -> None:
     file.write_text("sex,risk\n" + "".join(f"{'fm'[n % 2]},{1 + (n % 3 > 0)}\n" for n in range(60)))
     done = run("init", file, "--protected", "sex", "--label", "risk")
     assert done.returncode == 2
-    assert "which value of 'risk' is positive? it holds '2', '1'" in done.stderr
+    assert "it is not clear which value of 'risk' is positive: '2', '1'" in done.stderr
 
 
 def test_years_of_birth_are_cut_where_ages_are(
@@ -731,7 +731,10 @@ def test_a_prediction_that_is_no_burden_beside_a_label_that_is_one_is_told(tmp_p
         },
         "metrics": ["false_positive_rate"],
     }
-    words = "the positive of the label is a burden, and that of prediction is taken for a benefit"
+    words = (
+        "the positive value of the label is a burden, and that of prediction is treated as a "
+        "benefit"
+    )
     for favourable, is_told in ((True, True), (False, False)):
         spec["columns"]["prediction"]["favourable"] = favourable  # type: ignore[index]
         (tmp_path / "spec.yaml").write_text(yaml.safe_dump(spec))
@@ -782,7 +785,7 @@ def test_every_mask_of_the_counts_is_proposed_also_of_totals_and_rare_ones(tmp_p
     spec = yaml.safe_load(done.stdout)
     assert spec["columns"]["decision"]["counts"] == {"selected": "n_selected", "total": "n"}
     assert spec["missing"]["masked"] == ends
-    assert "the source's footnotes decide" in done.stdout
+    assert "the smallest and the largest count that each text hides" in done.stdout
 
 
 def test_dates_are_declared_where_their_order_is_clear(tmp_path: Path) -> None:
@@ -832,6 +835,6 @@ def test_the_stages_of_a_process_are_proposed_in_their_order(tmp_path: Path, nam
         else ["applied", "phone screen", "offer", "hired"]
     )
     assert [*result.stages] == order
-    remedy = "leaves out all other values: replace them by the last stage reached"
+    remedy = "All other values are left out: replace them by the last stage reached"
     assert (remedy in text) == ("withdrawn" in levels)
     assert f"{order[-1]} among {order[-2]}" in {row.of for row in result.rates}

@@ -125,7 +125,10 @@ def test_stdin_is_one_thing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert "stdin cannot be both the spec and the data" in both.stderr
     endless = piped(monkeypatch, b"#" * (inputs.SPEC + 1), "run", "-")
     assert endless.returncode == 2
-    assert "the spec - cannot be read: more than 2,000,000 bytes" in endless.stderr
+    assert (
+        "the spec - cannot be read: it has more than the maximum of 2,000,000 bytes"
+        in endless.stderr
+    )
 
 
 def test_the_format_of_the_environment(tmp_path: Path) -> None:
@@ -307,4 +310,4 @@ def test_a_pdf_is_printed_by_a_browser(capsys: pytest.CaptureFixture[str]) -> No
     assert cli.run_line(["run", "audit_specs/loans.yaml", "-o", "report.PDF"]) == 2
     err = capsys.readouterr().err
     assert "-o report.PDF: PDF is not a format" in err
-    assert "print it in a browser: it prints two sheets" in err
+    assert "print it from a browser (two pages" in err

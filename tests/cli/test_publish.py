@@ -182,7 +182,7 @@ def test_weights_are_told_as_sums(tmp_path: Path) -> None:
         (["selection_rate"], [], "the result has no ratios to the highest rate"),
         (["impact_ratio"], ["--format", "json"], "json does not show tables for publication"),
         (["impact_ratio"], ["-o", "x.xml"], "junit does not show tables for publication"),
-        (["impact_ratio"], ["--data", "other.csv"], "no result of 'other.csv'"),
+        (["impact_ratio"], ["--data", "other.csv"], "no result for 'other.csv'"),
         (
             [
                 "impact_ratio",

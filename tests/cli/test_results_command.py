@@ -177,7 +177,7 @@ def test_of_several_results_one_is_named(
     assert command("show", str(path), "1", "--data", "b.csv") == 0
     assert "|ln((154/168) / (0/13))| = ∞" in capsys.readouterr().out
     assert command("show", str(path), "--data", "c.csv") == 2
-    assert "no result of 'c.csv'" in capsys.readouterr().err
+    assert "no result for 'c.csv'" in capsys.readouterr().err
     assert command("show", str(path), "--data", "titanic.yaml") == 2
     assert "3 results match 'titanic.yaml'" in capsys.readouterr().err
     assert command("show", str(path), "--data", "broken.csv") == 2

@@ -94,7 +94,7 @@ def test_a_file_that_the_run_reads_is_no_place_for_a_summary(
     summary.write_text("sex,d\nf,1\n")
     cli.run_line(["run", PASSED, option, str(summary), "-qq"])
     assert summary.read_text() == "sex,d\nf,1\n"
-    assert "the run reads or writes another file there" in capsys.readouterr().err
+    assert "the run reads or writes this file, too" in capsys.readouterr().err
 
 
 @pytest.mark.long
@@ -111,7 +111,7 @@ def test_a_full_summary_is_left_as_it_is(summary: Path, capsys: pytest.CaptureFi
     summary.write_text("x" * 899_000)
     append_summary([Answer("a.yaml", None, kind("failed"))])
     assert summary.stat().st_size == 899_000
-    assert "899,000 bytes are in it" in capsys.readouterr().err
+    assert "it already has 899,000 bytes" in capsys.readouterr().err
 
 
 def test_the_least_room_holds_any_error(summary: Path) -> None:

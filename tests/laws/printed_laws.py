@@ -318,7 +318,7 @@ def faults_of_limits(told: Told, finding: Finding) -> Iterator[str]:
     text = told.value
     for limit in (check.warn, check.fail):
         for bound in getattr(limit, "bounds", ()):
-            shown = float(text.replace(",", ""))
+            shown = round(sum(read(text)) / 2, 12)
             true = (estimate.value > float(bound)) - (estimate.value < float(bound))
             is_equal = abs(estimate.value - float(bound)) < 1e-9
             if not is_equal and (shown > float(bound)) - (shown < float(bound)) != true:
@@ -333,7 +333,7 @@ def faults_of_limits(told: Told, finding: Finding) -> Iterator[str]:
         if (
             end is not None
             and 1e-7 < abs(end - estimate.value) < math.inf
-            and printed.rstrip(",") == text
+            and printed.rstrip(",") == text.removesuffix(" points")
         ):
             yield f"an end {end} looks like the value {text}"
 

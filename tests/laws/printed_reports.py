@@ -22,7 +22,9 @@ _NUMBER = r"-?(?:∞|\d[\d,]*(?:\.\d+)?(?:e[-+]\d+)?(?: %)?)|undefined"
 _COUNTS = r"[\d,.]+/[\d,.]+(?: weighted, n = [\d,]+)?|n = [\d,]+"
 _SIDE = re.compile(rf" *[^\d∞]*[^\d∞= ] +(?P<rate>{_NUMBER})(?: +(?:{_COUNTS}))?(?: |$)")
 _NEXT_SIDE = re.compile(r"\n|, (?!n =)")
-_LABELS = "value|means|who|sure|people|also|note|interval|test|missing|few|others|left out|strata"
+_LABELS = (
+    "value|outcome|means|who|sure|people|also|note|interval|test|missing|few|others|left out|strata"
+)
 _LABEL = re.compile(rf"(?:^|\n|; )(?P<label>{_LABELS}): ")
 
 
@@ -47,7 +49,8 @@ class Told(NamedTuple):
     def value(self) -> str:
         """The number that decides, as it is printed."""
         found = re.search(
-            rf"(?:^|\n)({_NUMBER})(?:, (?:below|above) | \()", self.lines.get("value", "")
+            rf"(?:^|\n)((?:{_NUMBER})(?: points)?)(?:, (?:below|above) | \()",
+            self.lines.get("value", ""),
         )
         return found[1] if found else ""
 
@@ -67,8 +70,8 @@ def read(text: str) -> Range:
         return EVERYTHING
     if "∞" in text:
         return (-math.inf, -math.inf) if text.startswith("-") else (math.inf, math.inf)
-    share = 0.01 if text.endswith(" %") else 1
-    plain = text.removesuffix(" %").replace(",", "")
+    share = 0.01 if text.endswith((" %", " points")) else 1
+    plain = text.removesuffix(" %").removesuffix(" points").replace(",", "")
     mantissa, _, exponent = plain.partition("e")
     half = 0.5 * 10 ** (int(exponent or 0) - len(mantissa.partition(".")[2]))
     half += 1e-9 * abs(float(plain)) + 1e-12

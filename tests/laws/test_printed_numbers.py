@@ -211,7 +211,7 @@ def test_rare_events_are_told_apart_in_every_report() -> None:
     )
     assert "g=b  0.140 %" in screen
     assert "fail above 0.075 %" in screen
-    assert "0.0007 to 0.0009" in screen
+    assert "0.07 to 0.09 points" in screen
 
 
 def test_an_averaged_difference_has_the_averages_of_its_strata() -> None:

@@ -261,5 +261,5 @@ ALL = (
 
 @pytest.mark.parametrize("metric", ALL)
 def test_metrics_of_people_need_features(metric: str) -> None:
-    with pytest.raises(SpecError, match="compares people by their features"):
+    with pytest.raises(SpecError, match="compares people by features"):
         audit([One("a", (0.0, 0.0), ("u",), 1)], metric, features={})

@@ -255,7 +255,7 @@ CASES: dict[str, Case] = {
     "fails on warnings": of(asked(*GATES), fail_on="warn"),
     "other inference": of(asked(*GATES, inference={
         "confidence": "0.900", "correction": "none", "ratio": "katz", "fisher": "exact"})),
-    "to require evidence, use a mapping, ": of(asked(
+    "to require evidence, write ": of(asked(
         {"metric": "demographic_parity_difference", "by": "g",
          "fail": {"above": "0.30", "conclusive": True, "significant": True}})),
     "hostile names": _hostile(),

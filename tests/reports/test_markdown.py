@@ -428,7 +428,8 @@ def test_the_table_has_what_is_not_passed_and_links_to_its_line(
     rows = [row for row in diagnose(result) if row.level is not Level.PASS]
     shown = tables[0][1:] if tables and tables[0][0][0] == "status" else []
     assert [row[0] for row in shown] == [row.finding.status.upper() for row in rows]
-    assert [row[1] for row in shown] == [f"{row.code}\n{row.headline}" for row in rows]
+    about = [(row.code, row.headline, dict(row.lines).get("outcome")) for row in rows]
+    assert [row[1] for row in shown] == ["\n".join(filter(None, texts)) for texts in about]
     assert [row[3].split("\n")[0] for row in shown] == [row.value for row in rows]
     links = [
         one.attrGet("href")

@@ -36,14 +36,14 @@ _BEYOND = {"fail": {"outside": [-0.1, 0.1]}}
     ("entry", "value", "ending"),
     [
         # c: 40 - 70 and 50 - 90 points.
-        ({**_TO_HIGHEST, **_BEYOND}, -0.35, "below -0.1 (g=c)"),
+        ({**_TO_HIGHEST, **_BEYOND}, -0.35, "below -10 points (g=c)"),
         # b: 70 - 20 and 60 - 50 points.
-        ({**_TO_HIGHEST, **_BEYOND, "reference": "lowest"}, 0.3, "above 0.1 (g=b)"),
+        ({**_TO_HIGHEST, **_BEYOND, "reference": "lowest"}, 0.3, "above 10 points (g=b)"),
         # 90 - 50 points between a and c, and 70 - 20 between b and a.
-        ({"metric": "equalized_odds_mean", "fail": {"above": 0.1}}, 0.45, "above 0.1"),
+        ({"metric": "equalized_odds_mean", "fail": {"above": 0.1}}, 0.45, "above 10 points"),
         # c: 40 - 20 and 50 - 90 points.
         ({**_TO_HIGHEST, "reference": {"g": "a"}, "fail": {"outside": [-0.05, 0.2]}}, -0.1,
-         "below -0.05 (g=c against g=a)"),
+         "below -5 points (g=c against g=a)"),
     ],
 )  # fmt: skip
 def test_a_mean_of_rates_does_not_name_the_reference_of_one(

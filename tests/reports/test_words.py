@@ -169,7 +169,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str)
     (finding,) = result.findings
     assert (str(finding.status), finding.not_enough_evidence) == (word[:4], True)
     sentence = sentence_of(result, finding)
-    assert "; value: 0.250, above 0.1 (" in sentence
+    assert "; value: 25.0 points, above 10 points (" in sentence
     assert "; sure: Is the gap more than chance? Unclear: p = .1098 (z), " in sentence
     assert "; test: z, χ²(1) = 2.56" in sentence
     assert "over the limit, but not enough evidence" in sentence
@@ -223,7 +223,7 @@ def test_a_limit_that_fails_in_doubt_is_told_beside_the_one_that_warns() -> None
     result = unproven("fail", warn={"above": 0.05})
     (finding,) = result.findings
     assert (str(finding.status), finding.not_enough_evidence) == ("warn", True)
-    said = "over the limit (above 0.1, if significant), but not enough evidence"
+    said = "over the limit (above 10 points, if significant), but not enough evidence"
     assert said in sentence_of(result, finding)
 
 
@@ -269,11 +269,11 @@ def test_a_subgroup_below_everybody_is_told_with_its_sign() -> None:
     assert finding.estimate.value == pytest.approx(0.3)
     text = sentence_of(result, finding)
     assert text.startswith(
-        "selection rate of g=a is 30.0 points below that of all people; value: 0.300, "
+        "selection rate of g=a is 30.0 points below that of all people; value: 30.0 points, "
     )
     assert "; who: g=a 10.0 % 10/100, everybody 40.0 %; " in text
     kept = audited(cells, ("g",), "selection_rate", subgroups={**more, "fail": {"above": 0.4}})
-    assert "; value: 0.300 (fails above 0.4); " in sentence_of(kept, kept.findings[0])
+    assert "; value: 30.0 points (fails above 40 points); " in sentence_of(kept, kept.findings[0])
 
 
 def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() -> None:
@@ -286,8 +286,8 @@ def test_the_side_on_top_of_a_quotient_comes_first_and_another_sign_is_told() ->
     assert "; value: 0.500, below 0.8 (fails below 0.8)" in of_ratio
     assert both in of_ratio
     assert (
-        "; value: 0.300, above 0.1 (fails above 0.1), computed as reference - group"
-        in of_difference
+        "; value: 30.0 points, above 10 points (fails above 10 points), computed as reference - "
+        "group" in of_difference
     )
     assert both in of_difference
 
@@ -355,7 +355,8 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     limit = {"above": 0.9} if metric.get("compare") == "gap" else {"below": 0.1}
     spec = {"columns": columns, "metrics": [{**metric, "by": "each", "fail": limit}]}
     result = fairaudit.audit(spec, pl.DataFrame(rows))
-    text, both, against = told(result), " / ".join(pair), " compared with ".join(pair)
+    text, both = told(result), " / ".join(pair)
+    against = " compared with ".join(f"t={one.replace('× ', '× g=')}" for one in pair)
     (remark,) = remarks.uncovered(result)
     assert remark.endswith(f" in the other cases is {value:.3f}, by t × g: {against}")
     assert f"the worst value is {value:.4f}, by t × g: {against}" in text

@@ -104,7 +104,7 @@ def test_commands_on_what_they_do_not_take(tmp_path: Path) -> None:
     bare.write_text("sex,age\n" + "f,31.5\nm,40.25\n" * 9)
     outcome = run("init", bare, "--protected", "sex")
     assert (
-        "no column looks like an outcome: use --label, --prediction, --decision or --score, or for "
+        "no column looks like an outcome: use --label, --prediction, --decision or --score; for "
     ) in outcome.stderr
     latin = tmp_path / "latin.csv"
     latin.write_bytes("größe,n,selected\na,3,1\n".encode("latin-1"))
@@ -143,7 +143,7 @@ def test_columns_of_another_kind() -> None:
     age = {"from": "n", "at": "2024-01-01", "bins": [40]}
     dated = {**COLUMNS, "protected": {"age": age}}
     assert "the column 'n' holds Int64, not dates" in told({"columns": dated})
-    assert "'a\\x00b' is not a path: it holds a NUL" in told({}, "a\0b")
+    assert "'a\\x00b' is not a path: it contains a NUL" in told({}, "a\0b")
     nobody = {**ROWS, "n": [0] * 100}
     with pytest.raises(NothingToAudit, match="no rows are left to audit: 100 rows were read"):
         fairaudit.audit({**SPEC, "columns": {**COLUMNS, "count": "n"}}, nobody)
@@ -195,7 +195,7 @@ def test_more_than_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_hundred_faults_are_enough() -> None:
     many = told({f"key{n}": 1 for n in range(200)})
-    assert "100 faults are listed" in many
+    assert "the first 100 faults are listed" in many
     assert "key99" in many
     assert "key100" not in many
 
@@ -240,14 +240,14 @@ def test_mappings_have_no_lines() -> None:
     assert "metrics: the check selection_rate/sex/decision is defined twice" in told(
         {"metrics": [entry, entry]}
     )
-    assert "title: this text contains half of a surrogate pair" in told({"title": "\ud83d"})
+    assert "title: this text contains half of a character" in told({"title": "\ud83d"})
 
 
 def test_waivers_that_are_no_text(tmp_path: Path) -> None:
     waivers = tmp_path / "waivers.yaml"
     waivers.write_bytes("- {check: größe}".encode("latin-1"))
     assert f"the file {waivers} is not UTF-8: save it as UTF-8" in told({"waivers": str(waivers)})
-    assert "cannot be read: this is not a path: it holds a NUL" in told({"waivers": "a\0b"})
+    assert "cannot be read: this is not a path: it contains a NUL" in told({"waivers": "a\0b"})
 
 
 def test_a_spec_that_changes_while_processes_judge(tmp_path: Path) -> None:

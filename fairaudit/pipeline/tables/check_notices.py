@@ -9,7 +9,7 @@ import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.frozen import Frozen
-from fairaudit.base.names import describe_group, listing, quoted
+from fairaudit.base.names import describe_group, listing, name, quoted
 from fairaudit.cube import Grouping, GroupTable, Marks
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, Status
 from fairaudit.judge.entries import UNSEARCHED, mark_underweighted
@@ -40,7 +40,7 @@ from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE, NO_GROUP, NO_MINIMUM
 from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
 from fairaudit.result import LatticeEntry, LatticeRow
-from fairaudit.spec import MetricRequest
+from fairaudit.spec import RESERVED, MetricRequest
 from fairaudit.stats import distributions
 
 _ONE_POINT = 0.01
@@ -367,10 +367,10 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
                 f"{describe_group(table.groups[g])} ({describe_people(int(reading.n[0, g]))})"
                 for g in few
             ]
+            of = "" if check.of in RESERVED else f", of {name(check.of)}"
             yield Notice(
-                f"{check.id}: these groups are small: chance alone can cause a gap as wide as the "
-                f"limit ({limit}), so they can have the highest or the lowest rate by chance: "
-                f"{_list_some(smallest)}",
+                f"by {' × '.join(map(name, check.by))}{of}, small groups can cross the limit "
+                f"({limit}) by chance, even if others do not: {_list_some(smallest)}",
                 Subjects.ANYBODY,
             )
 

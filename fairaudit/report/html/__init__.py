@@ -19,17 +19,7 @@ from fairaudit.base import __version__
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import copied, printable
 from fairaudit.judge import ReversalCheck, SubgroupCheck
-from fairaudit.report import (
-    checks,
-    headlines,
-    lattice,
-    numbers,
-    rates,
-    remarks,
-    reversals,
-    subgroups,
-    summary,
-)
+from fairaudit.report import checks, lattice, numbers, rates, remarks, reversals, subgroups, summary
 from fairaudit.report.blocks import (
     FEW_ROWS,
     Block,
@@ -145,7 +135,6 @@ def environment() -> jinja2.Environment:
         kind_of=lambda part: type(part).__name__.lower(),
         is_finite=math.isfinite,
         status_cell=checks.status_cell,
-        headline=_split_headline,
         subject=checks.title,
         copied=copied,
         by_label=by_label,
@@ -430,13 +419,6 @@ _PICTURES = 24
 """The number of findings with a picture."""
 
 
-def _split_headline(diagnostic: Diagnostic) -> tuple[str, str]:
-    """The headline of a finding without the people who are left out, and the sentence on them."""
-    left_out = headlines.left_out(diagnostic.finding)
-    headline = diagnostic.headline.removesuffix(f"; {left_out}")
-    return headline, "" if headline == diagnostic.headline else left_out
-
-
 class CheckLine(Frozen):
     """A check as a row of the list and as a finding below it; `section` holds more about it."""
 
@@ -515,7 +497,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     positives = [text for _, text in outcomes if text != "selected"]
     is_selected = positives and " selected " in " ".join(said)
     legend = [f"selected: {numbers.first_few(positives)}"] if is_selected else []
-    legend.append(_LIMIT)
+    legend += [_LIMIT] if lines else []
     legend += remarks.explain_evidence(line.diagnostic for line in opened)
     # The pictures of scores for the groups of the first check.
     by = numbers.subset(opened[0].diagnostic.finding.check.by) if opened else ""

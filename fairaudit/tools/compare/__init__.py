@@ -46,15 +46,12 @@ _BARRED = {
     Sampling.PAIRED: "not tested: the same people by both models",
     Sampling.INDEPENDENT: "",
 }
-_CLUSTERED = "not tested: rows come in clusters, which a report does not list"
-_CONFIDENCE = "not tested: confidence levels differ"
-
 _LABEL = "label"
 _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """The denominators of rates that condition on the label, which predictions do not change."""
 
 _Grouping: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
-"""The subject of sizes (people or labels), the columns of groups, and those of strata."""
+"""The subject of sizes (people or labels), the columns of groups, and the columns of strata."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
@@ -81,13 +78,13 @@ def compare(
             for result, name in zip((before, after), outcomes, strict=True)
         )
     if same_people is None:
-        # Results with equal rows, groups and labels are of the same people. So are results of the
-        # same files, not written in between, even if they are grouped differently.
+        # Two results describe the same people if the numbers of rows, groups and labels are equal,
+        # or if the files are the same and were not changed, even if the groups are different.
         then, now = before.provenance, after.provenance
         is_one_file = bool(then.files) and then.files == now.files
         is_one_file = is_one_file and all(file.modified for file in then.files)
-        # The sizes of all groups of all common groupings. Without any, equal files decide: files
-        # with the same number of bytes and lines are the same, even with other names.
+        # Compare the sizes of all groups of common groupings. Without common groupings, compare the
+        # files: files with equal numbers of bytes and lines are the same, even with other names.
         earlier, later = _list_sizes(before), _list_sizes(after)
         common = earlier.keys() & later.keys()
         files = [
@@ -126,8 +123,11 @@ def _compare_results(
     earlier, later, is_paired = before.provenance, after.provenance, sampling is Sampling.PAIRED
     inference, are_same_people = later.inference, sampling is not Sampling.INDEPENDENT
     differ = earlier.inference.confidence != inference.confidence
-    barred = _BARRED[sampling] or (_CONFIDENCE if differ else "")
-    barred = barred or (_CLUSTERED if earlier.cluster or later.cluster else "")
+    barred = _BARRED[sampling]
+    if differ:
+        barred = barred or "not tested: confidence levels differ"
+    if earlier.cluster or later.cluster:
+        barred = barred or "not tested: rows belong to clusters, which a report does not list"
     terms = ChangeTerms(
         inference,
         barred,
@@ -149,9 +149,9 @@ def _compare_results(
     ids = [{finding.check.id for finding in side.findings} for side in (before, after)]
     only_before = [finding for finding in before.findings if finding.check.id not in ids[1]]
     if outcomes[0] is not None:
-        # Checks without a counterpart get the name of their outcome back.
+        # Checks that only the earlier result has get back the name of their outcome.
         only_before = [_rename_check(finding, outcomes[0]) for finding in only_before]
-    # The changes of all groups of all checks are one family.
+    # All tests of groups of checks are one family: their p-values are corrected together.
     tested = iter(_correct([change for check in compared for change in check.tested], inference))
     both = [check.with_tested([next(tested) for _ in check.tested]) for check in compared]
     changes = _correct([rate.change for rate in rates], inference)
@@ -196,7 +196,7 @@ def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
         raise UsageError(f"no outcome {name!r}{hint}", list_known(known))
     scanned = result.scanned
     if scanned is not None:
-        # The scan did not look at other outcomes than its own.
+        # The scan searched only its own outcome.
         scanned = replace(scanned, of=called, pairs=scanned.pairs if scanned.of == name else ())
     return replace(
         result,
@@ -250,7 +250,7 @@ def _correct(changes: Iterable[_Tested], inference: Inference) -> list[_Tested]:
 
 
 def _rank(change: Change) -> _Rank:
-    """A sort key: significant changes first, worse before better; then by p, then by size."""
+    """A sort key: significant changes first, worse before better; then by p-value and size."""
     if change.significance is None:
         return len(_DIRECTIONS) + 1, 1.0, -change.size
     place = _DIRECTIONS.index(change.way) if change.significant else len(_DIRECTIONS)
@@ -311,7 +311,7 @@ _ABOUT = {
     "check": "The output of `fairaudit check --format json`. If the spec or the data has a fault, "
     "it is an error as in the schema of results.",
 }
-_SENTENCE = {"type": "string", "description": "The row in words: these may change at any time."}
+_SENTENCE = {"type": "string", "description": "The row in words, which may change at any time."}
 _SPOKEN = ("Finding", "Reversal", "Appearance", "Subgroup")
 """The rows to which a report adds a `sentence`."""
 

@@ -50,12 +50,9 @@ from fairaudit.tools.compare.records import (
     Scale,
 )
 
-_SEARCHED = "not tested: a search picks the subgroup"
-_OTHER_WORST = "not tested: another group was the worst before"
-_NO_NUMBER = "it has no value: see the reversals"
 _Search = (ReversalCheck, SubgroupCheck)
 _NO_QUESTION = {"place", "source", "inference"}
-"""Fields of a check that may differ between comparable checks."""
+"""The fields in which comparable checks may differ."""
 
 
 class _Side(Frozen):
@@ -76,7 +73,7 @@ class _Side(Frozen):
         )
 
     def find_candidates(self, check: AnyCheck) -> Iterable[Sequence[Group]]:
-        """The strata among which a check took the worst value, for each entry it may belong to."""
+        """The strata from which a check chose the worst value, for each possible entry of it."""
         if not isinstance(check, Check):
             return ()
         is_rate = isinstance(check.metric, GroupMetric)
@@ -92,10 +89,10 @@ class _Side(Frozen):
 def compare_checks(
     before: AuditResult, after: AuditResult, terms: ChangeTerms, *, renamed: bool
 ) -> tuple[list[CheckChange], tuple[DifferentCheck, ...]]:
-    """The changes of checks with the same id, and the checks that differ in more than the value.
+    """The changes of comparable checks with the same id, and the checks that are not comparable.
 
-    Comparable checks have the same metric, outcome, groups, terms and limits. With `renamed`, two
-    outcomes with different columns are compared.
+    Comparable checks have the same metric, outcome, groups, terms and limits. With `renamed`, the
+    results have different outcomes, so their columns may differ.
     """
     then, now = _Side.of(before), _Side.of(after)
     compared, otherwise = [], []
@@ -104,7 +101,7 @@ def compare_checks(
         why = _explain_difference(was, finding, then, now)
         if why:
             old, new = was.check.fail, finding.check.fail
-            # The new limit fails all values that the old one fails, and requires no more evidence.
+            # The new limit fails all values that the old limit fails, without more evidence.
             covers = isinstance(old, Limit) and isinstance(new, Limit) and new.covers(old)
             is_stricter = why == f"its {_WORDS['fail']}" and covers
             otherwise.append(DifferentCheck(was, finding, why, is_stricter))
@@ -146,7 +143,7 @@ def _compare_findings(
         change = _measure_finding(was, finding, replace(of_check, values=values))
     is_tested = change.significance is not None
     if decided != decides and is_tested:
-        change = _without_test(change, _OTHER_WORST)
+        change = _without_test(change, "not tested: another group was the worst before")
     lost = tuple(
         group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
     )
@@ -182,11 +179,11 @@ def _compare_findings(
 def list_behind(
     change: CheckChange, rates: Iterable[RateChange], terms: ChangeTerms
 ) -> tuple[Group, ...]:
-    """The groups and strata newly over the limit of a check that fails in both results.
+    """The groups and strata that are newly or farther over the limit of a check that fails twice.
 
-    Groups that are farther over it are among them if the people are the same, or if their rate
-    changed significantly and is not better. Without a listed rate of the group there is no test,
-    and the group is among them, too.
+    Groups that are farther over the limit are included if the people are the same, or if the rate
+    of the group changed significantly and is not better. They are also included if the results do
+    not list the rate of the group, so that it cannot be tested.
     """
     check, fallen = change.check, find_fallen(change.before, change.after, 0)
     both_fail = change.before.status is change.after.status is Status.FAIL
@@ -243,7 +240,7 @@ def _list_decisive(finding: Finding) -> list[Group]:
 
 
 def _is_judged(group: Group, finding: Finding, result: AuditResult) -> bool:
-    """Whether a check judges a group; True if the result does not list groups by its columns."""
+    """Whether a check judges a group; True if the result lists no groups by these columns."""
     waived = (breach.group for waiver in finding.waived for breach in waiver.crossed)
     not_evaluated = (entry.group for entry in finding.not_evaluated)
     if any(frozenset(other) == frozenset(group) for other in (*waived, *not_evaluated)):
@@ -309,8 +306,8 @@ _WORDS = {
     "minimum": "smallest group",
     "of_class": "class",
     "at": "threshold",
-    "undefined": "way with undefined values",
-    "scope": "columns and sizes that it looks at",
+    "undefined": "rule for undefined values",
+    "scope": "columns and sizes of the search",
     "warn": "limit that warns",
     "fail": "limit that fails",
 }
@@ -324,7 +321,8 @@ def _find_check_terms(was: Finding, finding: Finding, terms: ChangeTerms) -> Cha
     """The terms for measuring and testing the value of a check."""
     check = finding.check
     if not isinstance(check, Check):
-        return replace(terms, barred=terms.barred or _SEARCHED, mean=False)
+        barred = terms.barred or "not tested: a search chose the subgroup"
+        return replace(terms, barred=barred, mean=False)
     metric = check.metric
     if isinstance(metric, GroupMetric):
         before, after = (side.estimate or Estimate(math.nan) for side in (was, finding))
@@ -346,8 +344,8 @@ def _measure_finding(was: Finding, finding: Finding, terms: ChangeTerms) -> Chan
         side.estimate or Estimate(math.nan, reason=side.why) for side in (was, finding)
     )
     if isinstance(finding.check, ReversalCheck):
-        unknown = Direction.UNKNOWN
-        return Change(before, after, Scale.DIFFERENCE, math.nan, unknown, why=_NO_NUMBER)
+        why, unknown = "it has no value: see the reversals", Direction.UNKNOWN
+        return Change(before, after, Scale.DIFFERENCE, math.nan, unknown, why=why)
     change = measure_change(before, after, terms)
     if _is_simultaneous(finding) and change.significance is not None:
         test = f"{change.significance.test}, simultaneous"

@@ -1,9 +1,10 @@
 """One change: its value, interval, test and direction.
 
-Shares are tested by their counts, means by Welch. For other numbers the variance is recovered from
-their intervals (MOVER: Zou & Donner 2008), and the change is tested by z; so an interval excludes
-"no change" exactly if p is below its level. The limit of a check or the direction of a metric
-decides whether a change is worse or better; otherwise it is only higher or lower.
+Shares are tested by their counts, means by Welch's test. For other numbers, the variance is
+computed from their intervals (MOVER: Zou & Donner 2008), and the change is tested by z. Then an
+interval excludes "no change" exactly if the p-value is below the level. The limit of a check or the
+direction of a metric decides whether a change is worse or better; otherwise it is only higher or
+lower.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from fairaudit.stats.proportions import GAP_INTERVAL
 from fairaudit.tools.compare.records import Change, Direction, Scale
 
 _NEAR = 1e-12
-"""Smaller changes are rounding."""
+"""Smaller changes are rounding errors."""
 
-_STUDENT = "Student"
 _TOO_LITTLE = "not tested: too little variation to test"
 
 
 class ChangeTerms(Frozen):
     """The terms for measuring and testing a change; `barred` is the reason not to test it.
 
-    `share`: the numbers are shares of people with whole counts. `mean`: they are means over a
-    group's people, each counted once. `values`: the number is the worst of that many values, so the
-    test is corrected for choosing it (Šidák). `middle`, if given, separates two sides that are
-    equally bad. `same_people`: both numbers are of the same people, so the change is not due to
-    chance; `unpaired`: their dependence is unknown, so the interval is valid for any dependence.
+    `share`: the numbers are shares of people with whole counts. `mean`: they are means over the
+    people of a group, and each person counts once. `values`: the number is the worst of this number
+    of values, so the test is corrected for this choice (Šidák). `middle`: the value between two
+    sides that are equally bad, if there are two sides. `same_people`: both numbers are of the same
+    people, so the change is not due to chance. `unpaired`: the dependence of the two numbers is
+    unknown, so the interval is valid for any dependence.
     """
 
     inference: Inference
@@ -55,7 +56,7 @@ class ChangeTerms(Frozen):
 
 
 def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Change:
-    """The change between two independent samples; `way` is only set for unchanged numbers."""
+    """The change between two independent samples; `way` is set only if the number is the same."""
     change = Change(before, after, terms.scale, math.nan, Direction.UNKNOWN)
     for estimate, when in ((before, "before"), (after, "after")):
         if estimate.state is State.SUPPRESSED:
@@ -135,7 +136,7 @@ def _test_change(change: Change, base: Estimate, terms: ChangeTerms) -> Change:
         name = name_share_test(exact=bool(exact[0]), inference=terms.inference)
         ends = proportions.gap_interval(*sides[0][:2], *sides[1][:2], level)
         return _add_test(change, ends, GAP_INTERVAL, p, name, terms)
-    if terms.mean and _STUDENT == base.method == after.method:
+    if terms.mean and base.method == after.method == "Student":
         # Welch's t, sums of squares from Student's intervals.
         alpha, moments = terms.inference.alpha, list[means.Summary]()
         for estimate in (after, base):
@@ -167,7 +168,7 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
             return replace(change, why=f"not tested: {why}")
     error = later.error + base.error
     if error and terms.scale is Scale.RATIO:
-        return replace(change, why="not tested: what bins hide has no logarithm")
+        return replace(change, why="not tested: the rounding by bins has no logarithm")
     # Value and bounds of both numbers, in logarithms if the change is a ratio.
     ends_of = [[one.value, one.low, one.high] for one in (later, base)]
     after, before = np.array(ends_of, dtype=np.float64)
@@ -184,7 +185,7 @@ def _test_by_intervals(change: Change, base: Estimate, terms: ChangeTerms) -> Ch
     with np.errstate(all="ignore"):
         z = max(abs(gap) - error, 0.0) / np.float64(reach) * critical if gap else 0.0
     p = normal_two_sided(np.array([0.0 if math.isnan(z) else z]))
-    # The interval of one number is widened by the ratio of the critical values for several.
+    # For the worst of several values, the interval is widened by the ratio of critical values.
     longer = float(normal_critical(multiplicity.sidak_level(alpha, terms.values))) / critical
     ends = gap - (gap - low) * longer - error, gap + (high - gap) * longer + error
     if terms.scale is Scale.RATIO:
@@ -251,12 +252,12 @@ def judge_by_limit(change: Change, check: AnyCheck, terms: ChangeTerms) -> Direc
             elif limit.above is not None and float(limit.above) >= parity:
                 then, now = max(then, parity), max(now, parity)
         then, now = limit.excess(then), limit.excess(now)
-        if then == now:  # on the side of parity without a limit
+        if then == now:  # the value changed only on the side without a limit
             return Direction.HIGHER if after > before else Direction.LOWER
         farther = now > then
     else:
-        # Both numbers are compared on the side of the later one. If that is in the middle, or the
-        # earlier one is a ratio of 0, which cannot be mirrored, on the side of the earlier one.
+        # Compare both numbers on the side of the later number. If this is in the middle, or if the
+        # earlier number is a ratio of 0, which cannot be mirrored, use the side of the earlier.
         is_nothing = terms.scale is Scale.RATIO and before == 0
         side = before if is_nothing or after == terms.middle else after
         farther = _rises(change) is (side > terms.middle)

@@ -1,4 +1,4 @@
-"""Changes of rates, of group sizes, of reversals and notices; conditions that differ."""
+"""Changes of rates, sizes of groups, reversals and notices; differences between the settings."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def rate_key(row: RateRow | RateChange) -> RateKey:
 def _describe_change(
     row: RateRow | ModelChange, of: str, before: Eligibility, change: Change
 ) -> RateChange:
-    """The change of the rate of a row, whose group had the eligibility `before`."""
+    """The change of the rate of a row; `before` is the earlier eligibility of its group."""
     whose = (row.by, row.stratum, row.group)
     return RateChange(row.metric, of, *whose, before, row.standing, change)
 
@@ -95,7 +95,7 @@ def find_change_terms(
 
 
 def _counts_people(estimate: Estimate) -> bool:
-    """Whether a share has whole counts of people: without survey weights, each counted once."""
+    """Whether a share is a quotient of whole counts of people, without survey weights."""
     counted = estimate.numerator is not None and estimate.denominator == estimate.n
     return counted and not estimate.weighted and estimate.scale == 1
 
@@ -154,7 +154,7 @@ def compare_people(
         shares, known = [], []
         for key in (*now, *(key for key in then if key not in now)):
             rows = [side[key] for side in (then, now) if key in side]
-            # A group that does not occur has no people, and a share of 0 if its group is known.
+            # A group that is missing in one result has no people there. Its share is 0, if known.
             share = 0.0 if all(row.share is not None for row in rows) else None
             (n_before, share_before), (n_after, share_after) = (
                 (side[key].n, side[key].share) if key in side else (0, share)
@@ -243,8 +243,8 @@ def list_conditions(
         for of, columns in columns_of
     ):
         yield (
-            "spec: the text differs, and no check shows whether the rates use the same column "
-            "definitions"
+            "spec: the text differs, and no check shows whether the rates use the same definitions "
+            "of columns"
         )
     then, now = _list_rates(before), _list_rates(after)
     for names, others, when in ((then, now, "before"), (now, then, "after")):
@@ -315,21 +315,21 @@ def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) ->
     key = (reversal.rate, reversal.attribute, reversal.pair, reversal.given)
     if other.scanned is None:
         if other.reversals_off:
-            return "it was not looked for: no scan was made"
-        return "it is unknown whether it was looked for: the report does not say what it scanned"
+            return "it was not searched: there was no scan"
+        return "it is unknown whether it was searched: the report does not describe its scan"
     if other.scanned.of != reversal.of or not other.scanned.have(*key):
-        return "it was not looked for: no scan compared these groups given these columns"
+        return "it was not searched: no scan compared these groups given these columns"
     if any(
         _identify(found)[:4] == _identify(reversal)[:4] and {*found.given} < {*reversal.given}
         for found in other.reversals
     ):
         return "it is not listed: the same reversal is listed given fewer columns"
-    if side.scanned is None or _list_sizes(side) != _list_sizes(other):
-        return "it is unknown: gaps counted from another size or at another level on"
+    if side.scanned is None or _list_thresholds(side) != _list_thresholds(other):
+        return "it is unknown: the scans have different minimum gaps or levels"
     return ""
 
 
-def _list_sizes(result: AuditResult) -> tuple[float, ...]:
+def _list_thresholds(result: AuditResult) -> tuple[float, ...]:
     """The thresholds of a scan: the gap, the odds ratio and the level of evidence."""
     assert result.scanned is not None
     scope = result.scanned.scope

@@ -23,7 +23,7 @@ _MUCH_MORE = Fraction(1, 10)
 
 
 class Direction(StrEnum):
-    """The direction of a change: only higher or lower if neither direction is better."""
+    """The direction of a change. It is only higher or lower if neither direction is better."""
 
     WORSE = "worse"
     BETTER = "better"
@@ -41,9 +41,9 @@ class Scale(StrEnum):
 
 
 class Sampling(StrEnum):
-    """The people of the two results, which decides how changes are tested.
+    """How the people of the two results are related, which determines the tests of changes.
 
-    Results of the `same_people` cannot be tested as independent samples; `paired` results have both
+    Results of the `same_people` cannot be tested as independent samples. `paired` results have two
     outcomes of each person.
     """
 
@@ -53,7 +53,7 @@ class Sampling(StrEnum):
 
 
 class PairedHits(Frozen):
-    """The same people by two outcomes: hits of both, of one alone, of neither."""
+    """The number of people with a hit by both outcomes, by one of them, and by neither."""
 
     both: int
     first_only: int
@@ -91,7 +91,7 @@ class Change(Frozen):
 
     @property
     def size(self) -> float:
-        """The size of the change, of a ratio its logarithm; -1 if it is unknown."""
+        """The size of the change (for a ratio, of its logarithm); -1 if it is unknown."""
         if math.isnan(self.value):
             return -1.0
         if self.scale is Scale.RATIO:
@@ -100,7 +100,7 @@ class Change(Frozen):
 
 
 class GroupChange(Frozen):
-    """The change of a check's value for a group (for a spread: all groups) in a stratum.
+    """The change of a check's value for a group in a stratum (for a spread: for all groups).
 
     `decided`: it was the worst value before; `decides`: it is the worst value after.
     """
@@ -113,7 +113,7 @@ class GroupChange(Frozen):
 
 
 class CheckChange(Frozen):
-    """A check in both results; `recast` if the definitions of its columns or tests differ.
+    """A check in both results; `recast`: the definitions of its columns or tests differ.
 
     `groups` are the groups that it judged both times; their changes are tested. `change` is the
     change of the worst value; it is not tested if another group was the worst. If `groups` is
@@ -184,13 +184,13 @@ class CheckChange(Frozen):
 
     @property
     def falls(self) -> bool:
-        """Whether it fails or cannot be evaluated, which it did not before."""
+        """Whether it newly fails, or newly cannot be evaluated."""
         closed = self.after.status in {Status.INCONCLUSIVE, Status.FAIL}
         return closed and self.after.status is not self.before.status
 
     @property
     def newly_beyond(self) -> Annotated[tuple[Breach, ...], WRITTEN]:
-        """The groups that fail a check which failed before because of other groups."""
+        """The groups that fail the check now but not before, if the check fails both times."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         if not both_fail or not isinstance(self.check, Check):
             return ()
@@ -205,7 +205,7 @@ class CheckChange(Frozen):
     def recovers(self) -> bool:
         """Whether it failed or could not be evaluated before, and is within its limit now.
 
-        Not if no value is left to judge, or if a waiver or a baseline accepts the value.
+        It does not recover if no value is left to judge, or if a waiver or a baseline accepts it.
         """
         after = self.after
         closed = self.before.status in {Status.INCONCLUSIVE, Status.FAIL}
@@ -216,14 +216,14 @@ class CheckChange(Frozen):
 
     @property
     def is_hidden(self) -> bool:
-        """Whether it fails both times and suppression hides the groups, which may be others now."""
+        """Whether it fails both times, but suppression hides whether other groups fail now."""
         both_fail = self.before.status is self.after.status is Status.FAIL
         hides = not self.before.crossed or not self.after.crossed
         return both_fail and hides and isinstance(self.check, Check)
 
     @property
     def is_worse(self) -> bool:
-        """Whether its status fell, it fails for more groups, or a group is significantly worse.
+        """Whether its status is worse, it fails for more groups, or a group is significantly worse.
 
         If both results are of the same people, no test is needed.
         """
@@ -237,7 +237,7 @@ class CheckChange(Frozen):
     def is_better(self) -> bool:
         """Whether its status recovered, or the group that was the worst is significantly better.
 
-        A check is not better if its status fell or if a group is worse.
+        A check is not better if its status or a group is worse.
         """
         decided = [group.change for group in self.groups if group.decided]
         worst = decided if self.groups else [self.change]
@@ -278,7 +278,7 @@ def _list_failing(finding: Finding) -> tuple[Breach, ...]:
 
 
 class DifferentCheck(Frozen):
-    """A check with the same id and another question; `why` lists the differences."""
+    """A check with the same id and another definition; `why` lists the differences."""
 
     before: Finding
     after: Finding
@@ -308,7 +308,7 @@ class RateChange(Frozen):
 
 
 class ShareChange(Frozen):
-    """A group's people, and its share of the people whose group is known; None if hidden."""
+    """The people of a group, and their share of all people with a known group; None if hidden."""
 
     group: Group
     n_before: int | None
@@ -325,7 +325,7 @@ class ShareChange(Frozen):
 
 
 class PeopleChange(Frozen):
-    """The shares of the groups of a grouping, and a test that they are as before."""
+    """The shares of the groups of a grouping, and a test of no change."""
 
     by: Grouping
     groups: tuple[ShareChange, ...]
@@ -344,8 +344,8 @@ class PeopleChange(Frozen):
 class ReversalChange(Frozen):
     """A reversal that is new (None before), gone (None after), or of another kind.
 
-    If it is not known whether the other result has it, `unknown` is the reason, and it is neither
-    new nor gone. `significant` is that of the later result that has it.
+    If it is not known whether the other result has the reversal, `unknown` is the reason, and the
+    reversal is neither new nor gone. `significant` is of the later result that has it.
     """
 
     rate: str
@@ -429,10 +429,7 @@ class Changes(Frozen):
 
     @property
     def dropped(self) -> tuple[Finding, ...]:
-        """The earlier checks that the later result does not have, or not on the same terms.
-
-        It has them with a looser limit, or for other columns, people or tests.
-        """
+        """The earlier checks that the later result lacks, or has changed (not only stricter)."""
         changed = (other.before for other in self.otherwise if not other.is_stricter)
         recast = (check.before for check in self.checks if check.recast)
         return (*self.only_before, *changed, *recast)
@@ -444,7 +441,7 @@ class Changes(Frozen):
 
     @property
     def rate_counts(self) -> Mapping[str, int]:
-        """The number of rates in both, of significant changes, and of worse and better ones."""
+        """The number of rates in both results, and of significant, worse and better changes."""
         ways = [rate.change.way for rate in self.rates if rate.change.significant]
         worse, better = (ways.count(way) for way in (Direction.WORSE, Direction.BETTER))
         counts = {"compared": len(self.rates), "significant": len(ways)}

@@ -1,4 +1,4 @@
-"""First spec: proposed roles of columns, by their names and values, and the user's choices."""
+"""First spec: the user's choices, and proposals for roles of columns by their names and values."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from fairaudit.pipeline.recode.outcomes import is_like_missing
 from fairaudit.spec.checks import AFFIRMED, BURDENS, NEGATIONS, names_burden, split_set
 
 MOST_GROUPS = 50
-"""Columns with more levels are hardly groups of people."""
+"""The maximum number of levels of a column that probably contains groups of people."""
 
 _MANY = 12
-"""Numeric columns with more different values are cut into bins; in others, a value is a level."""
+"""Columns with more different numbers are cut into bins. In others, each number is a level."""
 
 _OLDEST, _ADULT = 120, 40
-"""In a column of years of birth, the oldest person is at most and at least this old."""
+"""The maximum and the minimum age of the oldest person in a column of years of birth."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _UNFIT = 0.1
-"""From this share of values that are not dates, a column is not a column of dates."""
+"""In a column of dates, the share of other values is smaller than this."""
 _MONTHS = 12
 
 
@@ -68,7 +68,7 @@ _POSITIVES = split_set(
     " positive pass passed invited offer"
 )
 _ZEROS = frozenset({"0", "-1"})
-"""If one of these is the other value, 1 is surely the positive; 1 and 2 are only codes."""
+"""If the values are 1 and one of these, 1 is positive. The values 1 and 2 are only codes."""
 _DENIED = split_set("0 -1 n f")
 _COUNTED = split_set(
     "selected hired admitted accepted approved granted offered invited promoted passed survived"
@@ -156,7 +156,7 @@ def is_many(column: ColumnProfile) -> bool:
 
 
 def is_year(column: ColumnProfile) -> bool:
-    """Whether its values may be years of birth, including those of adults."""
+    """Whether the values of a column may be years of birth, including those of adults."""
     if not is_many(column) or column.whole < column.numbers:
         return False
     low, high = column.low or 0.0, column.high or 0.0
@@ -165,14 +165,14 @@ def is_year(column: ColumnProfile) -> bool:
 
 
 def is_date(column: ColumnProfile) -> bool:
-    """Whether its values are dates of known notations."""
+    """Whether the values of a column are dates in known notations."""
     return find_notations(column) is not None
 
 
 def find_notations(column: ColumnProfile) -> list[str] | None:
-    """The notations of dates, empty for 2024-12-31; None for other values or unclear notations.
+    """The notations of dates (empty for 2024-12-31); None for other values or unclear notations.
 
-    It is unclear whether 03/04/2024 is in March, unless another number is larger than 12.
+    It is unclear whether 03/04/2024 is in March, unless a number of another date is above 12.
     """
     texts, notations = list_known(column), list[str]()
     if texts and all(map(_DATE.fullmatch, texts)):
@@ -190,26 +190,26 @@ def find_notations(column: ColumnProfile) -> list[str] | None:
 
 
 def count_unfit(column: ColumnProfile) -> int:
-    """The number of values that are neither dates such as 3/4/2024 nor mean missing."""
+    """The number of values that do not mean missing and are not dates such as 3/4/2024."""
     missing = sum(n for text, n in column.values if is_like_missing(text))
     return column.present - missing - sum(rows for rows, *_ in column.day_signs.values())
 
 
 def is_code(column: ColumnProfile) -> bool:
-    """Whether its values are codes that need a codebook."""
+    """Whether the values of a column are codes, whose meanings are not obvious."""
     known = list_known(column)
     return bool(known) and all(re.fullmatch(r"[A-Za-z]{0,2}\d+", text) for text in known)
 
 
 def list_known(column: ColumnProfile) -> list[str]:
-    """The values that do not mean missing, the most frequent first."""
+    """The values of a column that do not mean missing, the most frequent first."""
     return [text for text, _ in column.values if not is_like_missing(text)]
 
 
 def is_id(column: ColumnProfile, rows: int) -> bool:
-    """Whether values identify rows or people: nearly every row has a different value.
+    """Whether the values of a column identify rows or people, as nearly every value is different.
 
-    A column named like an id is one if it has more values than a column of groups.
+    A column that is named like an id is an id if it has too many values for groups.
     """
     is_own = column.distinct > 0.9 * rows and rows > MOST_GROUPS
     is_called = column.distinct > MOST_GROUPS and is_like_id(column.name)
@@ -227,7 +227,7 @@ def is_positive_number(column: ColumnProfile) -> bool:
 
 
 def is_whole(column: ColumnProfile) -> bool:
-    """Whether all values are whole numbers of 0 or more, or hidden ones (`<5`)."""
+    """Whether all values are whole numbers of 0 or more, or hidden counts (`<5`)."""
     masked = sum(n for text, n in column.values if MaskedCount.propose(text))
     return column.whole + masked == column.present and (column.low or 0) >= 0
 
@@ -258,16 +258,16 @@ _BOUNDS: dict[str, tuple[str, Callable[[float, float], bool]]] = {
 
 _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
     Role.SCORE: (is_number, "number"),
-    Role.COUNT: (is_whole, "whole number from 0 on"),
-    Role.WEIGHT: (is_positive_number, "number from 0 on"),
+    Role.COUNT: (is_whole, "whole number of 0 or more"),
+    Role.WEIGHT: (is_positive_number, "number of 0 or more"),
 }
 
 
 class Choices(Frozen):
     """The columns of an audit by role; `counts` are columns of people by the level they count.
 
-    `positives` are values, or cuts such as `>=0.5`: each outcome uses those that fit it. Roles that
-    the user did not name are `proposed`; proposed `counts` have the role of a decision.
+    `positives` are values, or thresholds such as `>=0.5`; each outcome uses those that fit it.
+    `proposed` are the roles that the user did not name; proposed `counts` have the role DECISION.
     """
 
     protected: tuple[str, ...] = ()
@@ -335,9 +335,8 @@ def complete(choices: Choices, profile: FileProfile) -> Choices:
             proposals[role] = found[0].column.name
     if is_open and not proposals:
         what = (
-            "no column looks like an outcome: use --label, --prediction, --decision or "
-            "--score, or for "
-            "a table of counts --counts selected=COLUMN --counts total=COLUMN"
+            "no column looks like an outcome: use --label, --prediction, --decision or --score; "
+            "for a table of counts, use --counts selected=COLUMN --counts total=COLUMN"
         )
         raise UsageError(what, f"columns: {_list_columns(profile)}")
     if Role.COUNT not in choices.columns and not choices.counts:
@@ -351,7 +350,7 @@ def _list_columns(profile: FileProfile) -> str:
 
 
 def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
-    """Raises `UsageError` for a positive value or a cut that fits no outcome."""
+    """Raises `UsageError` for a positive value or a threshold that does not fit any outcome."""
     named = [choices.columns[role] for role in OUTCOMES if role in choices.columns]
     columns = [find_column(profile, name) for name in named]
     levels = [level for level in choices.counts if level != "total"]
@@ -371,7 +370,7 @@ def refuse_unused_positives(choices: Choices, profile: FileProfile) -> None:
 
 
 def _divides(cut: re.Match[str] | None, column: ColumnProfile) -> bool:
-    """Whether a column has numbers on both sides of a cut."""
+    """Whether a column has numbers on both sides of a threshold."""
     if cut is None or not is_number(column) or column.low is None or column.high is None:
         return False
     _, is_positive = _BOUNDS[cut[1]]
@@ -380,7 +379,7 @@ def _divides(cut: re.Match[str] | None, column: ColumnProfile) -> bool:
 
 
 def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict[str, str]:
-    """The positive value of an outcome, or its cut; raises `UsageError` if it is unknown."""
+    """The positive value or the threshold of an outcome; raises `UsageError` if it is unknown."""
     known = {canonical(text): text for text in list_known(column)}
     named = [text for text in positives if canonical(text) in known]
     if named and not is_many(column):
@@ -394,19 +393,19 @@ def find_positive(column: ColumnProfile, positives: Iterable[str]) -> str | dict
     if len(texts) == 2 and len(likely) == 1 and column.is_whole and not are_codes:
         return likely[0]
     there = ", ".join(map(names.quoted, [*known.values()][:10]))
-    what = f"which value of {names.quoted(column.name)} is positive? it holds {there}"
-    hint = "--positive VALUE, or of a number --positive '>=0.5'"
+    what = f"it is not clear which value of {names.quoted(column.name)} is positive: {there}"
+    hint = "--positive VALUE, or for a number --positive '>=0.5'"
     if is_many(column):
         hint += f"; if it counts people: --counts selected={column.name} --counts total=COLUMN"
     raise UsageError(what, hint)
 
 
 def is_burden(role: Role, profile: FileProfile, choices: Choices) -> bool:
-    """Whether the positive of an outcome is a burden, by its name and its positive.
+    """Whether the positive value of an outcome is a burden, by the words in column and value.
 
-    It is a burden if the column is named after a burden, and the positive affirms it or is one. A
-    prediction or an alarm is also a burden if the label's positive is one, unless its own name or
-    positive means a benefit or a denial.
+    It is a burden if the column is named after a burden, and the value means yes or is a burden. A
+    prediction or an alarm is also a burden if the positive value of the label is a burden, unless
+    its own column or value means a benefit or a denial.
     """
     column = find_column(profile, choices.columns[role])
     positive = find_positive(column, choices.positives)

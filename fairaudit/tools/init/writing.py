@@ -45,7 +45,7 @@ _STAGES = (
     "offered offer",
     "hired accepted joined onboarded enrolled",
 )
-"""The words for the stages of a selection, in their order."""
+"""Words for the stages of a selection process, in order."""
 
 
 def write_spec(
@@ -55,15 +55,15 @@ def write_spec(
     refuse_unused_positives(choices, profile)
     lines = [
         "# yaml-language-server: $schema=fairaudit.schema.json",
-        "#   (the file of this name: fairaudit schema > fairaudit.schema.json)",
+        "#   (to create this file: fairaudit schema > fairaudit.schema.json)",
         "#",
-        f"# A first spec, proposed from {profile.rows:,} rows: read every line, and mend it.",
+        f"# A first spec, proposed from {profile.rows:,} rows: read and correct every line.",
         "version: 1",
         f"title: {quote(title)}",
         f"data: {quote(data)}",
         *_write_notation(form, profile),
         "columns:",
-        "  protected:                # whose groups are compared",
+        "  protected:                # the groups of these columns are compared",
     ]
     for name in choices.protected:
         lines += _write_protected(find_column(profile, name))
@@ -83,8 +83,8 @@ def write_spec(
         lines.append(f"  decision: {{{', '.join(keys)}}}{why}")
     if choices.counts or {*OUTCOMES} & {*choices.columns}:
         lines += [
-            "  # `favourable: false` in an outcome: its positive is a burden, as an alarm or a",
-            "  # default is. Check each outcome: the key decides which group is worse off.",
+            "  # `favourable: false` means that the positive value of an outcome is a burden, such",
+            "  # as an alarm. Check each outcome: this key decides which group is worse off.",
         ]
     for role in (Role.SCORE, Role.COUNT, Role.WEIGHT):
         found = find_candidates(profile, role, choices.used)
@@ -110,12 +110,12 @@ _KEYS_OF_FORMAT = {
     "skip_footer": "  # the lines below the rows: check them",
     "symbols": "",
     "accounting": "",
-    "header": "  # the file's first line is a row: name its columns",
+    "header": "  # the first line of the file is a row of data: name the columns",
 }
 
 
 def _write_notation(form: CsvFormat, profile: FileProfile) -> Iterator[str]:
-    """The notation of the file, and that of its dates, where it is not the usual one."""
+    """The lines of `format` and `dates`, for values that are not the defaults."""
     usual = CsvFormat(",", ".", "utf-8", multiline=False)
     found = {key: getattr(form, key) for key in _KEYS_OF_FORMAT}
     found = {key: value for key, value in found.items() if value != getattr(usual, key)}
@@ -127,7 +127,7 @@ def _write_notation(form: CsvFormat, profile: FileProfile) -> Iterator[str]:
     dates = [(column, find_notations(column) or []) for column in profile.columns]
     dates = [(column, notations) for column, notations in dates if notations]
     if dates:
-        yield "dates:  # of days after the 12th: check them"
+        yield "dates:  # concluded from days after the 12th of a month: check them"
     for column, notations in dates:
         unfit = count_unfit(column)
         note = f"  # {unfit:,} values do not fit: correct them, or add their notation"
@@ -151,7 +151,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
     words = [text for text, _ in column.values if is_like_missing(text)]
     if is_date(column):
         keys = [f"from: {quote(name)}", f'at: "{today().isoformat()}"', "bins: [40]"]
-        note = "a date: is it of birth? say on which day the age is taken, and where to cut"
+        note = "a date: if it is the date of birth, set the day of the age (`at`) and the bins"
     elif is_many(column):
         low, high = column.low or 0.0, column.high or 0.0
         this_year = today().year
@@ -162,7 +162,7 @@ def _write_protected(column: ColumnProfile) -> Iterator[str]:
             is_birth = is_year(column) and years
             keys.append(f"bins: [{', '.join(years)}]" if is_birth else "quantiles: 4")
         keys += [f"unknown: {_list(words)}"] if words else []
-        note = f"numbers from {column.low:g} to {column.high:g}: the cuts are a proposal"
+        note = f"numbers from {column.low:g} to {column.high:g}: the bins are a proposal"
         if is_year(column):
             note += ", for people born before and after"
     yield f"    {key}: {{{', '.join(keys)}}}  # {note}"
@@ -210,7 +210,7 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         written = quote(positive)
         if len(alike) > 1:
             written = _list(alike)
-            yield f"  # {written}: one value in several spellings? Each counts as positive."
+            yield f"  # {written}: is this one value in several spellings? All count as positive."
         keys = [f"column: {quote(column.name)}", f"positive: {written}"]
         keys += [f"negative: {_list(others)}"] if others else []
         if len(others) > 1:
@@ -231,7 +231,7 @@ def _write_outcome(role: Role, profile: FileProfile, choices: Choices) -> Iterat
         yield f"  # stages: {{{', '.join(stages)}}}  # in place of `{role}`: a rate for each"
         yield "  # step of the process; check the order."
         if len(order) < len(known):
-            yield "  # It leaves out all other values: replace them by the last stage reached."
+            yield "  # All other values are left out: replace them by the last stage reached."
     yield f"  {role}: {{{', '.join(keys)}}}{_explain(role, profile, choices)}"
 
 
@@ -249,7 +249,7 @@ def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
 
 
 def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
-    """The line of legitimate factors (strata)."""
+    """The lines of strata: factors that may explain a difference."""
     if choices.strata:
         yield f"  strata: {_list(choices.strata)}"
         return
@@ -281,7 +281,7 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
                 rules.append(f"{role}: aside")
     if words:
         rules.insert(0, f"tokens: {_list(['', *words])}")
-    note = "such rows are set aside, and bounded"
+    note = "rows without a value are left out; reports show how much they could change a value"
     counted = filter(None, [*choices.counts.values(), choices.columns.get(Role.COUNT)])
     masks = {
         text: MaskedCount.propose(text)
@@ -292,7 +292,7 @@ def _write_missing(profile: FileProfile, choices: Choices) -> Iterator[str]:
     if found:
         listed = ", ".join(f"{quote(m.text)}: [{m.least}, {m.most}]" for m in found)
         rules.append(f"masked: {{{listed}}}")
-        note = "the least and the most that each text hides: the source's footnotes decide"
+        note = "the smallest and the largest count that each text hides: see the source"
     if rules:
         yield f"missing: {{{', '.join(rules)}}}  # {note}"
 
@@ -313,9 +313,9 @@ def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:
         "mean_score": has_score,
         "auc": has_score and has_label,
     }
-    yield "metrics:                    # reported; nothing is judged before a limit is set"
+    yield "metrics:                    # the report shows them; only metrics with a limit can fail"
     yield from (f"  - {metric}" for metric, is_there in metrics.items() if is_there)
-    yield "  # A limit makes a check, and a check is a gate: which one is right is yours to say."
+    yield "  # A metric with a limit is a check, which can fail. Choose the limits that you need."
     by = "all" if len(choices.protected) > 1 else "each"
     decisions = [role for role in (Role.PREDICTION, Role.DECISION) if role in choices.columns]
     burdens = [role for role in decisions if is_burden(role, profile, choices)]
@@ -327,5 +327,5 @@ def _write_metrics(profile: FileProfile, choices: Choices) -> Iterator[str]:
         yield f'  # - {{metric: base_rate, compare: gap, by: {by}, warn: "> 0.1"}}'
     if has_decision and has_label:
         yield f'  # - {{metric: equalized_odds_difference, by: {by}, warn: "> 0.1"}}'
-    yield "# groups: {min_size: 30}    # smaller groups are listed, not compared"
-    yield "# suppress_below: 11        # of a report to publish: smaller counts are hidden"
+    yield "# groups: {min_size: 30}    # smaller groups are listed, but not compared"
+    yield "# suppress_below: 11        # for a published report: smaller counts are hidden"

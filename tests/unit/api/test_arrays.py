@@ -289,8 +289,11 @@ def test_further_keys_are_those_of_a_spec() -> None:
         ),
         ({"y_pred": ["a", "b", "c"] * 2}, "it is not clear which value is positive"),
         ({"y_pred": ["1", "b", "c"] * 2}, "y_pred"),
-        ({"y_pred": P, "limits": 5}, "limits are a dict of metrics, not a int"),
-        ({"y_pred": P, "metrics": 5}, "metrics are a list of names, or of entries of a spec, not"),
+        ({"y_pred": P, "limits": 5}, "limits must be a dict of metrics, not a int"),
+        (
+            {"y_pred": P, "metrics": 5},
+            "metrics must be a list of names, or of entries of a spec, not",
+        ),
         ({"y_pred": [1, "b"] * 3}, "the column 'y_pred' mixes int and str"),
     ],
 )

@@ -117,5 +117,5 @@ def test_without_mlflow_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(UsageError, match="MLflow is not installed") as caught:
         log_to_mlflow(fairaudit.audit(SPEC, ROWS))
     assert caught.value.hint == "pip install 'fairaudit-cli[mlflow]'"
-    with pytest.raises(UsageError, match="what is logged is a result, not a dict"):
+    with pytest.raises(UsageError, match="the logged object must be a result, not a dict"):
         log_to_mlflow({})  # type: ignore[arg-type]  # what a caller may try

@@ -183,7 +183,7 @@ def test_a_result_is_saved_in_every_format(loans: fairaudit.AuditResult, tmp_pat
         ("r.pdf", None, "the suffix '.pdf' is not a known format"),
         ("r", "htm", "no format 'htm'; did you mean"),
         ("nowhere/r.html", "json", "cannot be written: No such file or directory"),
-        (5, None, "a report is at a path, not a int"),
+        (5, None, "the report must be a path, not a int"),
     ],
 )
 def test_what_cannot_be_saved_is_told(
@@ -297,8 +297,8 @@ WRONG: dict[str, tuple[Callable[..., Any], str]] = {
     "fail_on": (lambda: fairaudit.audit(GATED, LOANS, fail_on=[]), "fail_on must be fail"),  # type: ignore[arg-type]
     "baseline": (lambda: fairaudit.audit(GATED, baseline=5), "a baseline is a path"),  # type: ignore[arg-type]
     "each": (lambda: fairaudit.audit_each(GATED, 5), "data must be a path or a dict of frames"),  # type: ignore[arg-type]
-    "together": (lambda: fairaudit.audit_together(5), "the specs are a list"),  # type: ignore[arg-type]
-    "load": (lambda: fairaudit.load(5), "a report is at a path, not a int"),  # type: ignore[arg-type]
+    "together": (lambda: fairaudit.audit_together(5), "the specs must be a list"),  # type: ignore[arg-type]
+    "load": (lambda: fairaudit.load(5), "the report must be a path, not a int"),  # type: ignore[arg-type]
     "a NUL": (lambda: fairaudit.audit(GATED, LOANS).save("\0.json"), "cannot be written: embedded"),
 }
 
@@ -400,7 +400,7 @@ def test_frames_of_comparisons_subsets_reversals_and_subgroups(
     assert first["low"] <= first["difference"] <= first["high"]
     (written,) = {row["title"] for row in csv.DictReader(io.StringIO(_csv(loans)))}
     assert written == "Loan approvals, 20,000 generated applications"
-    with pytest.raises(UsageError, match="of is rates, checks, comparisons"):
+    with pytest.raises(UsageError, match="`of` must be one of rates, checks, comparisons"):
         loans.frame("groups")
     found = fairaudit.audit(SPECS / "loans_subgroups.yaml").frame("subgroups")
     row = found.row(0, named=True)

@@ -170,10 +170,13 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
     [
         (
             {"from": "born", "bins": [40]},
-            ("`at` is missing: the reference day for the age, such as 2024-12-31, or a column"),
+            ("`at` is missing: add the day of the age, such as `at: 2024-12-31`, or a column"),
         ),
         ({"from": "born", "at": "2024-13-01", "bins": [40]}, "2024-13-01 is not a date"),
-        ({"from": "born", "at": "2024-12-31"}, "a number needs `bins`, `over` or `quantiles`"),
+        (
+            {"from": "born", "at": "2024-12-31"},
+            "a column of numbers needs `bins`, `over` or `quantiles`",
+        ),
         ({"from": "birth", "at": "2024-12-31", "bins": [40]}, "no column 'birth'"),
         ({"from": "born", "at": "then", "bins": [40]}, "no column 'then'"),
         ({"at": "2024-12-31"}, "`at` is the reference day of an age and needs `from`"),
@@ -181,7 +184,7 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
             {"from": "born", "at": "start", "column": "x", "bins": [1]},
             "already says which column is used",
         ),
-        ({"combine": ["race"]}, "must be two or more different columns"),
+        ({"combine": ["race"]}, "needs two or more different columns"),
         ({"combine": ["race", "ethnicity"], "minus": "d"}, "either `minus` or `combine`, not both"),
         (
             {"column": "race", "rule": {"x": {"race": "White"}}},
@@ -190,11 +193,11 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
         ({"combine": ["race", "d"], "rule": {"x": {"rice": "White"}}}, "did you mean 'race'?"),
         ({"combine": ["race", "d"], "rule": {"x": {"race": "Wite"}}}, "did you mean 'White'?"),
         ({"combine": ["race", "d"], "rule": {"x": [{"race": "White"}, {"rice": 1}]}}, "'race'?"),
-        ({"combine": ["race", "d"], "rule": {"x": []}}, "name a column and its level"),
-        ({"combine": ["race", "d"], "rule": {"x": [{}]}}, "name a column and its level"),
+        ({"combine": ["race", "d"], "rule": {"x": []}}, "a condition needs a column and a level"),
+        ({"combine": ["race", "d"], "rule": {"x": [{}]}}, "a condition needs a column and a level"),
         (
             {"combine": ["race", "d"], "rule": {"x": [{"race": "White"}] * 101}},
-            "`rule` has 101 conditions, the maximum is 100; `merge` accepts more levels",
+            "`rule` has 101 conditions, and the maximum is 100; `merge` accepts more levels",
         ),
     ],
     ids=str,
@@ -325,25 +328,25 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "column": "x"}},
-            ("`counts` already says which columns are used"),
+            ("`counts` already names the columns"),
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}}, "count": "n"},
-            ("already give the number of people"),
+            ("already has the number of people"),
         ),
         ({"decision": {"counts": {"a": "m", "b": "waiting"}}}, "no column 'm'"),
         ({"decision": {"positive": 1}}, "`column` is missing"),
         (
             {"decision": {"counts": {"a": "selected", "rest": "waiting", "total": "n"}}},
-            "'rest' is reserved for the rest of the total",
+            "'rest' is reserved for the other people of the total",
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}},
-            ("`counts` needs levels: remove `number`"),
+            ("`counts` has levels: remove `number`"),
         ),
         (
             {"decision": {"counts": {"a": "selected", "total": "n"}, "positive": {"at_least": 1}}},
-            "use one of a, not a",
+            "must be one of a, not a",
         ),
     ],
     ids=str,
@@ -365,7 +368,7 @@ def test_people_one_by_one_are_not_taken_from_counts_side_by_side() -> None:
     }
     given = {"propensity": {"features": ["rate"]}}
     for entry, message in (
-        ({"metric": "consistency"}, "leave out `counts`, or the metric"),
+        ({"metric": "consistency"}, "remove `counts`, or the metric"),
         ({"metric": "selection_rate", "given": given}, "a row that stands for several people"),
     ):
         with pytest.raises(SpecError, match=message):

@@ -254,8 +254,8 @@ def test_cuts_that_cannot_be_are_faults(columns: dict[str, Any], message: str) -
     ("column", "message"),
     [
         ({"quantiles": 4, "bins": [1]}, "either .bins. or .quantiles."),
-        ({"quantiles": 1}, "a number of groups from 2 to 100"),
-        ({"quantiles": 4, "keep": ["a"]}, "a column can be binned or recoded, not both"),
+        ({"quantiles": 1}, "a number from 2 to 100"),
+        ({"quantiles": 4, "keep": ["a"]}, "a column with bins cannot have"),
     ],
 )
 def test_quantiles_that_cannot_be_are_faults(column: dict[str, Any], message: str) -> None:

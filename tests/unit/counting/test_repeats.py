@@ -300,8 +300,11 @@ def test_a_file_of_counts_remembers_how_many_rows_were_left_out(tmp_path: Path) 
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ({"repeats": "first"}, "name the column that identifies the person of each row"),
-        ({"columns": {"id": "who", "count": "s"}}, "rows that stand for several people have no id"),
+        ({"repeats": "first"}, "`repeats` needs the column that identifies people"),
+        (
+            {"columns": {"id": "who", "count": "s"}},
+            "a row that represents several people has no id",
+        ),
     ],
 )
 def test_a_spec_that_cannot_know_people_is_refused(spec: Mapping[str, Any], words: str) -> None:

@@ -222,22 +222,25 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"columns": {"weight": "x"}}, "has no survey weights: leave out `weight`"),
-        ({"columns": {"count": "x"}}, "counts several people: leave out `count`"),
-        ({"suppress_below": 11}, "computed from single people"),
+        ({"columns": {"weight": "x"}}, "does not support survey weights: remove `weight`"),
+        ({"columns": {"count": "x"}}, "counts several people: remove `count`"),
+        ({"suppress_below": 11}, "computed from individuals"),
         (
             {"metrics": [{"metric": "consistency", "k": 0}]},
-            ("the number of neighbours must be at least 1"),
+            ("the number of neighbours, must be at least 1"),
         ),
         ({"metrics": [{"metric": "situation_testing", "t": 2, "reference": "rest"}]}, "at most 1"),
         (
             {"metrics": [{"metric": "consistency", "compare": "gap"}]},
-            ("is a measure of individuals and does not have this key"),
+            ("is a measure of individuals and cannot have"),
         ),
-        ({"metrics": [{"metric": "selection_rate", "k": 3}]}, "selection_rate takes no k"),
+        (
+            {"metrics": [{"metric": "selection_rate", "k": 3}]},
+            "selection_rate has no parameter `k`",
+        ),
         (
             {"metrics": [{"metric": "twin_test", "reference": "overall"}]},
-            "compares with one group, or with the `rest`",
+            "compares with one group or with the `rest`",
         ),
         (
             {"columns": {"features": {"numeric": ["x"], "categorical": ["x"]}}},

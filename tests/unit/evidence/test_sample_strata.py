@@ -224,7 +224,10 @@ def test_a_stratum_of_one_cluster_varies_about_the_mean_of_all() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"design": {"strata": "s"}}, "`design` needs the clusters that were drawn first"),
+        (
+            {"design": {"strata": "s"}},
+            "`design` needs the clusters that were drawn in each stratum",
+        ),
         ({"design": {"strata": "s", "replicates": ["r1"]}}, "replicate weights are not supported"),
         ({"columns": {**SPEC["columns"], "cluster": "c"}}, "the clusters are named twice"),
         (

@@ -385,8 +385,8 @@ def test_a_gate_that_asks_for_proof_names_the_proven_alone() -> None:
         ({"fail": ["every_stratum"]}, "expected a text, found a list"),
         ({"pairs": "reference"}, "g has no `reference`"),
         ({"pairs": "some"}, "'some' is not one of all, reference"),
-        ({"together": 0}, "must be from 1 to 3"),
-        ({"together": 9}, "must be from 1 to 3"),
+        ({"together": 0}, "must be a number from 1 to 3"),
+        ({"together": 9}, "must be a number from 1 to 3"),
         ({"given": [["z", "q"]]}, "unknown column: 'q'"),
         ({"given": "q"}, "unknown column: 'q'"),
         ({"given": [[]]}, "an empty list names no column"),
@@ -710,7 +710,7 @@ def test_of_several_models_a_gate_names_one() -> None:
         spec = {"columns": columns, "metrics": ["selection_rate"], "simpson": simpson}
         return fairaudit.audit(spec, data)
 
-    with pytest.raises(SpecError, match="select one outcome for the limit \\(even, kidney\\)"):
+    with pytest.raises(SpecError, match="name one outcome for the limit \\(even, kidney\\)"):
         audit(fail=True)
     with pytest.raises(SpecError, match="unknown outcome: 'kidny'; did you mean 'kidney'"):
         audit(fail=True, of="kidny")

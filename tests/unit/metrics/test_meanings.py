@@ -37,7 +37,7 @@ def test_a_guess_is_as_good_as_the_commonest_outcome_at_parity(metric: str) -> N
     record = find_metric(metric)
     assert record is not None
     assert "0 at parity" not in definition(record).direction
-    assert any("may be crossed where groups are equal" in one for one in result.notices)
+    assert any("so equal groups may cross the limit" in one for one in result.notices)
 
 
 def test_a_limit_below_the_share_of_the_commonest_outcome_is_not_below_parity() -> None:

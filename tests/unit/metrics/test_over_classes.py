@@ -198,5 +198,5 @@ def test_a_class_without_a_value_leaves_the_mean_without_one() -> None:
 
 def test_a_limit_that_the_mean_cannot_cross_is_refused() -> None:
     entry = {"metric": "selection_rate", "compare": "ratio", "class": "macro", "warn": "> 1.25"}
-    with pytest.raises(SpecError, match="is always in 0 to 1"):
+    with pytest.raises(SpecError, match="is always from 0 to 1"):
         _judge(APART, {**entry, "reference": "a"})

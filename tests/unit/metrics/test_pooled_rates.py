@@ -111,5 +111,5 @@ def test_three_outcomes_have_an_epsilon() -> None:
 
 
 def test_a_model_that_a_metric_does_not_have_is_refused() -> None:
-    with pytest.raises(SpecError, match="cramers_v takes no pooled model"):
+    with pytest.raises(SpecError, match="cramers_v has no pooled model"):
         fairaudit.audit(spec({"metric": "cramers_v", "model": "pooled"}), frame(CELLS))

@@ -295,7 +295,8 @@ def test_the_kind_of_a_number_says_what_is_known_of_it() -> None:
     ]
     for metric in options:
         if isinstance(metric, Formula):
-            assert (metric.deviation_of is not None) == (metric.kind is ValueKind.MEAN), metric.id
+            is_mean = metric.kind in {ValueKind.MEAN, ValueKind.MEAN_OF_SHARES}
+            assert (metric.deviation_of is not None) == is_mean, metric.id
             assert (metric.ends_of is not None) == bool(metric.method), metric.id
         if isinstance(metric, Ranked):
             assert (metric.counts_of is not None) == metric.is_proportion, metric.id

@@ -556,22 +556,26 @@ def test_another_control_is_another_definition() -> None:
 @pytest.mark.parametrize(
     ("metric", "more", "message"),
     [
-        ({"given": "u"}, {}, "takes `controls`, not `given`"),
+        ({"given": "u"}, {}, "uses `controls` instead of `given`"),
         ({"reference": "rest"}, {}, "with one group: name a level, or use `largest`"),
-        ({"by": "group", "controls": "group"}, {}, "'group' is in `by`, too"),
-        ({"controls": "group"}, {}, "`controls` holds every protected column fixed"),
+        ({"by": "group", "controls": "group"}, {}, "'group' is also in `by`"),
+        ({"controls": "group"}, {}, "`controls` has all protected columns"),
         ({"controls": "uu"}, {}, "did you mean 'u'"),
         ({"controls": ["u", "u"]}, {}, "'u' is listed twice"),
         ({"controls": []}, {}, "name at least one column"),
-        ({"controls": "x"}, {"numbers": {"x": "x"}}, "'x' is a number: name it in columns.strata"),
-        ({"controls": "u"}, {"weight": "x"}, "no standard error under survey weights"),
+        ({"controls": "x"}, {"numbers": {"x": "x"}}, "'x' is a number: add it to columns.strata"),
+        ({"controls": "u"}, {"weight": "x"}, "no standard error with survey weights"),
         ({"class": "macro"}, {}, "needs a single class"),
         (
             {"aggregate": "mean", "fail": {"above": 0.1, "significant": True}},
             {},
             "`significant` cannot be evaluated",
         ),
-        ({"metric": "selection_rate", "controls": "u"}, {}, "selection_rate takes no controls"),
+        (
+            {"metric": "selection_rate", "controls": "u"},
+            {},
+            "selection_rate has no parameter `controls`",
+        ),
     ],
 )
 def test_what_a_fit_cannot_be_is_a_fault(

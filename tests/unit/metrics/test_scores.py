@@ -484,14 +484,16 @@ def test_a_score_that_nobody_has_is_no_crash(tmp_path: Path) -> None:
 
 def test_a_measure_of_a_weighted_score_is_refused() -> None:
     weighted = {**SPEC["columns"], "weight": "w"}
-    with pytest.raises(SpecError, match="auc: sums are not supported with survey weights"):
+    with pytest.raises(
+        SpecError, match="auc adds up numbers, which is not supported with survey weights"
+    ):
         specs.of_mapping({**SPEC, "columns": weighted, "metrics": ["auc"]})
 
 
 @pytest.mark.parametrize(
     ("more", "entry", "message"),
     [
-        ({"weight": "w"}, {}, "at a threshold counts the bins of a score"),
+        ({"weight": "w"}, {}, "at a threshold does not support"),
         ({}, {"class": "1"}, "a score with a threshold has no classes"),
         ({}, {"class": "macro"}, "a score with a threshold has no classes"),
     ],

@@ -135,10 +135,10 @@ def test_a_saved_result_and_show_have_the_raw_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("entry", "message"),
     [
-        (gate(towards="overall"), "set how many people to add, for example `smoothing: 1`"),
+        (gate(towards="overall"), "needs the number of people to add: add `smoothing: 1`"),
         (
             {"metric": "differential_fairness_credible", "smoothing": 1, "towards": "overall"},
-            "differential_fairness_credible takes no towards",
+            "differential_fairness_credible has no parameter `towards`",
         ),
         (gate(smoothing=1, towards="rest"), "overall"),
     ],

@@ -350,12 +350,12 @@ def test_a_group_of_which_nobody_is_certain_leaves_the_check_open(tmp_path: Path
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({"masked": {"<5": [4, 0]}}, "expected the lowest and the highest count"),
-        ({"masked": {"<5": [6, 6]}}, "'<5' stands for at most 4, not 6"),
-        ({"masked": {"fewer than 10": [0, 10]}}, "stands for at most 9, not 10"),
-        ({"masked": {"<5": [4]}}, "expected the lowest and the highest count"),
+        ({"masked": {"<5": [4, 0]}}, "expected the smallest and the largest count"),
+        ({"masked": {"<5": [6, 6]}}, "'<5' means at most 4, not 6"),
+        ({"masked": {"fewer than 10": [0, 10]}}, "means at most 9, not 10"),
+        ({"masked": {"<5": [4]}}, "expected the smallest and the largest count"),
         ({"masked": {"*": [0, 4]}, "tokens": ["*"]}, "is also in `tokens`"),
-        ({"masked": {"*": [0, 4]}, "decision": "drop"}, "`drop` would leave them out"),
+        ({"masked": {"*": [0, 4]}, "decision": "drop"}, "use `aside` instead of `drop`"),
     ],
 )
 def test_faults_of_masks(changes: Mapping[str, Any], words: str) -> None:
@@ -367,13 +367,13 @@ def test_faults_of_masks(changes: Mapping[str, Any], words: str) -> None:
     ("columns", "more", "words"),
     [
         ({"protected": ["g"], "decision": {"column": "d", "positive": 1}}, {}, "has no counts"),
-        (SIDE, {"suppress_below": 11}, "bounds reveal small counts"),
+        (SIDE, {"suppress_below": 11}, "bounds, which reveal small counts"),
         ({**LONG, "score": "s"}, {}, "hidden people have no score"),
-        ({**LONG, "strata": {"x": {"quantiles": 4}}}, {}, "hidden people have no quantile"),
+        ({**LONG, "strata": {"x": {"quantiles": 4}}}, {}, "hidden people have no number"),
         (
             {**SIDE, "protected": ["g", "h"]},
             {"simpson": {"fail": "every_stratum"}},
-            "reverse any gap",
+            "reverse any difference",
         ),
         (SIDE, {"subgroups": {}}, "the rates of small subgroups"),
     ],

@@ -224,13 +224,12 @@ def test_groups_of_too_few_people_to_show_the_limit_are_named() -> None:
 
     def named(asked: dict[str, Any], groups: str) -> list[str]:
         rows = people({g: rates[g] for g in groups})
-        return [one for one in document(asked, rows)["notices"] if "groups are small" in one]
+        return [one for one in document(asked, rows)["notices"] if "small groups" in one]
 
     (notice,) = named(asking(metric), "ABCDEF")
     assert notice == (
-        "demographic_parity_difference/g/prediction: these groups are small: chance alone can "
-        "cause a gap as wide as the limit (above 0.1), so they can have the highest or the lowest "
-        "rate by chance: g=E (1 person), g=C (95 people)"
+        "by g, small groups can cross the limit (above 0.1) by chance, even if others do not: "
+        "g=E (1 person), g=C (95 people)"
     )
     assert not named(asking(metric), "ABF")
     assert not named(asking(metric, groups={"min_size": 30}), "ABCDE")

@@ -91,7 +91,7 @@ def test_a_class_that_nobody_has_changes_nothing() -> None:
             ("list every class once, from the lowest to the highest"),
         ),
         ({"order": ORDER[:1]}, "list every class once, from the lowest to the highest"),
-        ({}, "needs classes in order: `order: [lowest, …, highest]` in columns.decision"),
+        ({}, "needs ordered classes: add `order: [lowest, …, highest]` to columns.decision"),
         ({"order": ORDER, "number": True}, "a number has no classes: remove `order`"),
         ({"order": ORDER, "positive": {"above": "1"}}, "a threshold already orders its two"),
     ],

@@ -93,7 +93,7 @@ def test_only_a_column_of_levels_is_split(
     audit_csv: Callable[..., Any], keys: dict[str, Any]
 ) -> None:
     spec = {"columns": {"protected": {"race": keys}, "decision": "d"}, "metrics": "selection_rate"}
-    with pytest.raises(SpecError, match="`split` is a character, such as"):
+    with pytest.raises(SpecError, match="`split` needs a character, such as"):
         audit_csv("race,d\n1,1\n2,0\n", spec)
 
 

@@ -125,7 +125,7 @@ def test_bins_are_called_what_labels_say(edges: str) -> None:
         ({"levels": CODES, "labels": {"B": "b"}}, "'B' is not one of the `levels`"),
         ({"labels": {"A91": "(unknown)"}}, "is reserved for unknown values"),
         ({"over": [3], "bins": [3]}, "either `bins` or `over`, not both"),
-        ({"over": [3], "levels": CODES}, "a column can be binned or recoded, not both"),
+        ({"over": [3], "levels": CODES}, "a column with bins cannot have"),
         ({"merge": {"x": ["A91"]}, "keep": ["A91"]}, "both merged and kept"),
         ({"labels": LABELS, "merge": {"x": ["A92"]}, "keep": ["female"]}, "both merged and kept"),
         ({"labels": LABELS, "merge": {"x": ["A92"], "y": ["female"]}}, "'female' is merged twice"),
@@ -143,7 +143,7 @@ def test_bins_are_called_what_labels_say(edges: str) -> None:
         ),
         (
             {"quantiles": 2, "labels": {"x": "y"}},
-            ("`quantiles` cannot have labels, because the data sets their edges; `bins` can"),
+            ("`quantiles` cannot have labels, because the edges depend on the data: use `bins`"),
         ),
     ],
     ids=str,

@@ -154,7 +154,7 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         ),
         ("columns[0]=1", ("columns[0]", "`columns` is a mapping, not a list", 8)),
         ("groups[0]=1", ("groups[0]", "`groups` is not in the spec, not a list", 7)),
-        ("title=", ("title", "this key has no value: add one or remove the key", 1)),
+        ("title=", ("title", "this key has no value: add a value or remove the key", 1)),
         ("metrics[1].fail={below: [1}", ("metrics[1].fail", "this is not YAML: ", 27)),
         ("data=other.csv", ("data", "`data` cannot be set here: use --data", 1)),
         (
@@ -163,7 +163,7 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         ),
         (
             "x-limits.fail.below=0.8",
-            ("x-limits.fail.below", "`x-limits` only holds values for aliases: set the key", 1),
+            ("x-limits.fail.below", "`x-limits` only has values for aliases: set the key", 1),
         ),
         ("nothing", ("", "expected a path, `=` and a value, such as metrics[0]", 8)),
         ("[0]=1", ("", "expected a path, `=` and a value, such as metrics[0]", 4)),

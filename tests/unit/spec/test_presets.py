@@ -69,7 +69,7 @@ def test_a_preset_is_of_every_model_and_tells_what_the_data_lack() -> None:
     (told,) = (text for text in result.notices if text.startswith("the preset survey"))
     assert "the data has no columns for 'unexplained_difference'. From " in told
     page = terminal.render(content.document(result))
-    assert "adds 3 measures: 'normalized_difference'" in " ".join(page.split())
+    assert "adds 3 measures without a limit: 'normalized_difference'" in " ".join(page.split())
 
 
 def test_without_a_declared_reference_groups_are_compared_with_the_largest() -> None:
@@ -115,7 +115,7 @@ def test_a_limit_of_a_preset_is_on_its_first_measure() -> None:
     [
         (
             {"metric": "survey", "smoothing": "1"},
-            "a preset cannot have `smoothing`: write the measures of survey",
+            "a preset cannot have `smoothing`: replace survey",
         ),
         ({"metric": "survey", "of": "odl"}, "unknown outcome: 'odl'; did you mean 'old'?"),
         ({"metric": "survy"}, "unknown metric 'survy'"),
@@ -131,7 +131,7 @@ def test_what_a_preset_does_not_take_is_a_fault(entry: dict[str, Any], message: 
 def test_a_limit_on_what_the_data_lack_is_a_fault_and_no_pass() -> None:
     entry = {"metric": "survey", "fail": {"above": "0.1"}}
     with pytest.raises(
-        SpecError, match="is for normalized_difference, for which the data has no columns"
+        SpecError, match="applies to normalized_difference, but the spec lacks its columns"
     ):
         audit([entry], {"prediction": {"column": "s", "number": True}})
 

@@ -122,7 +122,7 @@ def test_faults_of_a_profile_point_into_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("profile", "words"),
     [
-        ("metrics: [impact_ratio]\n", "ours.yaml:1:1: about: a profile needs its `title`"),
+        ("metrics: [impact_ratio]\n", "ours.yaml:1:1: about: a profile needs the key `title`"),
         (ABOUT.replace("2024-01-31", "soon"), "about.date: expected a date, such as 2023-07-05"),
         (ABOUT.replace("}", ", by: me}"), "about.by: unknown key"),
         (f"{ABOUT}data: x.csv\n", "data: this key is not allowed in a profile"),
@@ -150,7 +150,7 @@ def test_a_measure_without_data_is_left_out_but_no_limit_is(tmp_path: Path) -> N
     spec = loaded(tmp_path, f"{ABOUT}metrics: [impact_ratio, scoring_rate]\n")
     assert [request.metric.id for request in spec.requests] == ["selection_rate", "impact_ratio"]
     assert any(
-        "not measured, as the data has no columns for them: scoring_rate" in notice
+        "not measured, because the data lacks columns: scoring_rate" in notice
         for notice in spec.notices
     )
     told = refused(tmp_path, f"{ABOUT}metrics: [{{metric: scoring_rate, fail: '< 0.5'}}]\n")

@@ -146,10 +146,10 @@ def test_an_intersection_is_written_with_a_sign(
 ) -> None:
     spec = specs.parse(INTERSECTION.replace("BY", by), "loans.yaml")
     assert sorted(check.by for check in spec.checks if hasattr(check, "by")) == sorted(groupings)
-    hints = [notice for notice in spec.notices if "`by: race * sex` does" in notice]
+    hints = [notice for notice in spec.notices if "add `by: race * sex`" in notice]
     assert len(hints) == is_hinted
     assert all(
-        hint.startswith("loans.yaml:4: race and sex are judged one at a time") for hint in hints
+        hint.startswith("loans.yaml:4: race and sex are judged separately") for hint in hints
     )
 
 
@@ -201,7 +201,7 @@ def test_the_alias_that_was_asked_is_the_name_of_the_check() -> None:
 def test_what_is_missing_of_a_decision_may_be_called_so() -> None:
     text = MINIMAL + "missing: {decision: drop}\n"
     assert specs.parse(text).missing.prediction is MissingPolicy.DROP
-    with pytest.raises(SpecError, match="`prediction` already decides what"):
+    with pytest.raises(SpecError, match="`prediction` is a rule for the same rows"):
         specs.parse(text.replace("decision: drop", "decision: drop, prediction: drop"))
 
 

@@ -74,7 +74,7 @@ def test_people_whose_value_is_no_stage_are_left_out_on_request() -> None:
         (["applied", "hired", "hired"], {}, "list two or more different stages"),
         (ORDER, {"decision": "d"}, "`stages` replaces `decision`"),
         (ORDER, {"models": {"x": {"score": "s"}}}, "`stages` replaces `models`"),
-        (ORDER, {"strata": ["hired"]}, "'hired' is the name of a stratum already"),
+        (ORDER, {"strata": ["hired"]}, "'hired' is already the name of a stratum"),
     ],
 )
 def test_faults_of_stages(order: list[str], columns: dict[str, Any], words: str) -> None:

@@ -691,8 +691,8 @@ def test_other_specs_are_told_where_no_check_says_that_columns_are_alike() -> No
     limit: list[Any] = [{"metric": "selection_rate", "fail": {"below": 0.25}}]
     other = audit(JUNE, rates, columns={**COLUMNS, "prediction": turned})
     told = (
-        "spec: the text differs, and no check shows whether the rates use the same column "
-        "definitions"
+        "spec: the text differs, and no check shows whether the rates use the same definitions of "
+        "columns"
     )
     (text,) = compare(audit(MAY, rates), other).conditions
     assert text.startswith(told)
@@ -1005,12 +1005,12 @@ def test_a_reversal_that_was_not_looked_for_is_neither_gone_nor_new() -> None:
     del older["reversal_scan"]
     sizes = stones(mixed, simpson={"warn": True, "min_gap": 0.01})
     cases = {
-        "it was not looked for: no scan was made": blind,
-        "it was not looked for: no scan compared these groups": stones(others),
-        "it is unknown whether it was looked for: the report does not say": (
+        "it was not searched: there was no scan": blind,
+        "it was not searched: no scan compared these groups": stones(others),
+        "it is unknown whether it was searched: the report does not describe": (
             codec.read_result(older)
         ),
-        "it is unknown: gaps counted from another size or at another level on": sizes,
+        "it is unknown: the scans have different minimum gaps or levels": sizes,
     }
     for reason, other in cases.items():
         there, back = compare(looked, other), compare(other, looked)
@@ -1044,9 +1044,9 @@ def test_of_two_equal_models_no_reversal_is_gone() -> None:
     assert [one.of for one in result.reversals] == ["first"]
     changes = compare_models(result, "first", "second")
     (one,) = changes.reversals
-    assert one.unknown.startswith("it was not looked for")
+    assert one.unknown.startswith("it was not searched")
     assert "gone" not in text_of(changes).split("Changed reversals")[1].split("How")[0]
-    assert "after, it was not looked for" in text_of(changes)
+    assert "after, it was not searched" in text_of(changes)
 
 
 def test_a_search_is_better_only_if_it_looked_for_the_same() -> None:
@@ -1056,7 +1056,7 @@ def test_a_search_is_better_only_if_it_looked_for_the_same() -> None:
     assert [one.findings[0].status for one in (wide, narrow)] == [Status.FAIL, Status.PASS]
     changes = compare(wide, narrow)
     assert not changes.checks
-    assert changes.otherwise[0].why == "its columns and sizes that it looks at"
+    assert changes.otherwise[0].why == "its columns and sizes of the search"
 
     def searched(times: int, **search: Any) -> AuditResult:
         few = {("closed", "large"): (0, 40 * times)}
@@ -1066,7 +1066,7 @@ def test_a_search_is_better_only_if_it_looked_for_the_same() -> None:
 
     found, shallow = searched(1), searched(1, depth=1)
     assert [one.findings[0].status for one in (found, shallow)] == [Status.FAIL, Status.PASS]
-    assert compare(found, shallow).otherwise[0].why == "its columns and sizes that it looks at"
+    assert compare(found, shallow).otherwise[0].why == "its columns and sizes of the search"
     small = searched(1, min_size=30)
     rest = stones(
         {**TREATED, ("closed", "large"): (0, 20)},
