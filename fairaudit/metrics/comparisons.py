@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from operator import neg, sub, truediv
 from typing import Any
@@ -250,6 +251,9 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     contrast=standardized_by_all,
     range=(None, None),
 )
+_PI = Decimal("3.1416")
+"""π, rounded up."""
+
 COHENS_H = Comparison(
     id="cohens_h",
     title="Cohen's h",
@@ -262,7 +266,7 @@ COHENS_H = Comparison(
         2 * np.arcsin(np.sqrt(group)) - 2 * np.arcsin(np.sqrt(reference))
     ),
     rational=False,
-    range=(-4, 4),
+    range=(-_PI, _PI),
     scale=Scale.ARCSINE,
     worked="2 asin √({a}) - 2 asin √({b})",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
@@ -10,7 +11,7 @@ from typing import TypeAlias
 from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.metrics.citations import Citation
 
-Bounds: TypeAlias = tuple[int | None, int | None]
+Bounds: TypeAlias = tuple[int | Decimal | None, int | Decimal | None]
 """The least and the greatest value of a metric; None for unbounded."""
 
 

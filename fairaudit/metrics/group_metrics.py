@@ -94,7 +94,8 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     def within(self, ends: Ends) -> Ends:
         """The ends of an interval, limited to the values that the metric can take."""
         low, high = self.bounds
-        least, most = (-np.inf if low is None else low, np.inf if high is None else high)
+        least = -np.inf if low is None else float(low)
+        most = np.inf if high is None else float(high)
         return np.maximum(ends[0], least), np.minimum(ends[1], most)
 
     @abstractmethod

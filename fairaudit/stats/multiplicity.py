@@ -212,11 +212,22 @@ def smallest_ratio(
     ends = proportions.share_interval(p, n, alpha, over_pairs=True)
     plus, times = (0.0, 1.0) if drawn_in is None else (array[members] for array in drawn_in)
     p, low, high = (plus + times * array for array in (p, *ends))
-    down, up = p - low, high - p
-    i, j = _crossed(undominated(-p, down), undominated(p, up))
-    lows = proportions.mover_lower_ratio(p[i], low[i], p[j], high[j])
-    i, j = _crossed(undominated(-p, -up), undominated(p, -down))
-    highs = proportions.mover_upper_ratio(p[i], high[i], p[j], low[j])
+    return smallest_mover_ratio(p, (low, high))
+
+
+def smallest_mover_ratio(value: Floats, ends: Ends) -> tuple[float, float]:
+    """The smallest lower and upper end of `value[i] / value[j]` over ordered pairs of [G] groups.
+
+    By MOVER, from the `ends` of each value; NaN if an end is unknown or negative.
+    """
+    low, high = ends
+    if len(value) < 2 or not (low >= 0).all() or np.isnan(high).any():
+        return np.nan, np.nan
+    down, up = value - low, high - value
+    i, j = _crossed(undominated(-value, down), undominated(value, up))
+    lows = proportions.mover_lower_ratio(value[i], low[i], value[j], high[j])
+    i, j = _crossed(undominated(-value, -up), undominated(value, -down))
+    highs = proportions.mover_upper_ratio(value[i], high[i], value[j], low[j])
     return float(lows.min()), float(highs.min())
 
 
@@ -249,41 +260,53 @@ def difference_to_highest(
 
 
 def ratio_to_extreme(
-    share: Floats, size: Floats, among: Marks, alpha: float, *, lowest: bool
+    value: Floats,
+    size: Floats,
+    among: Marks,
+    alpha: float,
+    ends: Ends | None = None,
+    *,
+    lowest: bool,
 ) -> Ends:
-    """The interval of each share divided by that of the highest or the `lowest` group, [G].
+    """The interval of each value divided by that of the highest or the `lowest` group, [G].
 
     It has the smallest (for the lowest: largest) ends of the ratios to all other groups. Methods
-    are those of `smallest_ratio`.
+    are those of `smallest_ratio`, or of `smallest_mover_ratio` if the `ends` of values are given.
     """
     way = -1 if lowest else 1
     members = np.flatnonzero(among)
-    result = np.full((2, len(share)), np.nan)
+    result = np.full((2, len(value)), np.nan)
     if len(members) < 2:
         return result[0], result[1]
-    p, n = share[members], size[members]
-    low, high = proportions.share_interval(p, n, alpha, over_pairs=True)
-    exactly = bool(proportions.mark_few(p, n, alpha, over_pairs=True).any())
-    widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
-    exact = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)
+    p, n = value[members], size[members]
+    if ends is None:
+        low, high = proportions.share_interval(p, n, alpha, over_pairs=True)
+        by_mover = bool(proportions.mark_few(p, n, alpha, over_pairs=True).any())
+    else:
+        low, high = (end[members] for end in ends)
+        by_mover = True
+        if not (low >= 0).all() or np.isnan(high).any():
+            return result[0], result[1]
+    widths = ((0, high - p), (1, low - p)) if by_mover else ((0, -n), (1, n))
+    mover = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)
     approximate = proportions.koopman_low, proportions.koopman_high
 
     def find_extreme(own: Ints, rivals: Ints, side: int) -> Floats:
         other = rivals[:, None]
-        if exactly:
-            find, end, other_end = exact[side]
-            ends = find(p[own], end[own], p[other], other_end[other])
+        if by_mover:
+            find, end, other_end = mover[side]
+            found = find(p[own], end[own], p[other], other_end[other])
         else:
-            ends = approximate[side](p[own], n[own], p[other], n[other], alpha)
-        return np.asarray(np.where(own == other, np.inf, way * ends).min(axis=0))
+            found = approximate[side](p[own], n[own], p[other], n[other], alpha)
+        return np.asarray(np.where(own == other, np.inf, way * found).min(axis=0))
 
     for side, rival_reach in widths:
         first, second = _find_fronts(way * p, way * rival_reach)
         extreme = partial(find_extreme, rivals=first, side=side)
-        ends = np.array(map_blocks(extreme, np.arange(len(p)), width=len(first)))
+        apart = np.array(map_blocks(extreme, np.arange(len(p)), width=len(first)))
         # A group is not compared with itself, so the rival may be in the second front.
-        ends[first] = find_extreme(first, np.concatenate([first, second]), side)
-        result[side, members] = way * ends
+        apart[first] = find_extreme(first, np.concatenate([first, second]), side)
+        result[side, members] = way * apart
     return result[0], result[1]
 
 

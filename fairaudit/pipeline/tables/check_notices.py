@@ -258,6 +258,11 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         yield Notice(what, Subjects.ANYBODY)
 
 
+_MOST_OF_GROUP = 0.5
+_LITTLE = 0.1
+"""An average dilutes a stratum if its weight is less than this part of its share of the people."""
+
+
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
     """Notices on strata that an average leaves out: without weight, or without people of a side."""
     told: set[str] = set()
@@ -301,6 +306,33 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
                 "difference of all people, only to that of the others"
             )
         yield Notice(text, Subjects.ANYBODY)
+
+
+def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
+    """Notices on strata with most people of a group, to which an average gives little weight."""
+    told: set[str] = set()
+    for request, by, given in list_places(requests):
+        evaluation = tables.evaluate_request(request, by, given)
+        leaf = None if evaluation is None else evaluation.leaves[0]
+        if leaf is None or leaf.averaged is None or leaf.strata is None:
+            continue
+        values = leaf.group_values
+        n = leaf.strata.n if values is None or values.strata is None else values.strata.n
+        n, weights = np.where(leaf.averaged.support, n, 0), leaf.averaged.first_weights
+        people = n / np.maximum(n.sum(axis=0), 1)
+        weights = weights / np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1)
+        is_diluted = leaf.judged[0] & (people >= _MOST_OF_GROUP) & (weights < people * _LITTLE)
+        for z, g in np.argwhere(is_diluted).tolist():
+            average = f"averages over {' × '.join(given)} ({request.terms.average})"
+            text = (
+                f"{100 * people[z, g]:.0f} % of {describe_group(leaf.strata.groups[g])} are in "
+                f"{describe_group(leaf.strata.strata[z])}, which has only "
+                f"{100 * weights[z, g]:.1f} % of the weight in {average}: compare this stratum by "
+                "`given` without `average`"
+            )
+            if text not in told:
+                told.add(text)
+                yield Notice(text, Subjects.ANYBODY)
 
 
 def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
