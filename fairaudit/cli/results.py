@@ -222,8 +222,7 @@ _FailWhen = Annotated[
     typer.Option(
         help="With `worse`, the exit code is 1 if a check got worse, is missing, has a looser "
         "limit or another definition, leaves out more people, or has a worse value because of a "
-        "new group. It is 3 if the two reports have "
-        "no check in common. See docs/command.md."
+        "new group. It is 3 if the two reports have no check in common. See docs/command.md."
     ),
 ]
 _AcceptDropped = Annotated[

@@ -200,7 +200,7 @@ class Cube(Frozen, eq=False, dict=True):
             mass=inside.add(self.weight.values) if self.weight else people,
             weightless=None if self.weightless is None else inside.add(self.weightless),
             scale=self.weight.scale if self.weight else 1,
-            squares=squares.plain() / squares.scale if squares else None,
+            squares=squares.values.astype(np.float64) / squares.scale if squares else None,
             known=known_groups(layout.group_keys, layout.groups),
             known_strata=known_groups(layout.stratum_keys, layout.strata),
             amounts={
@@ -303,7 +303,6 @@ class _Selection(Frozen, eq=False):
         return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
 
     def add(self, values: Ints) -> Ints:
-        """The sums of the cells' values, in the shape of the table."""
         return add_up(values[self.marks], self.place, int(np.prod(self.shape))).reshape(self.shape)
 
     def add_sum(self, total: Sum) -> Sum:
@@ -393,7 +392,6 @@ class _TableLayout(Frozen, eq=False):
         return Pairs(np.moveaxis(counts.reshape(*self.inside.shape, classes), -1, 3), positive)
 
     def place_clusters(self) -> ClusteredTable | None:
-        """The clusters of the cube for this table; None if the cube has no clusters."""
         if self.cube.clusters is None:
             return None
         place = np.full(len(self.cube.codes), -1, dtype=np.int64)

@@ -287,9 +287,10 @@ def _name_difference(values: GroupValues) -> str:
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each pair, [Z], at which all pairs of all parts hold simultaneously."""
-    count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
+    groups = among.sum(axis=1)
+    count = np.maximum(parts * groups * (groups - 1) / 2, 1.0)
     of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
-    return np.asarray(multiplicity.sidak_level(of_stratum, count.astype(np.float64)))
+    return np.asarray(multiplicity.sidak_level(of_stratum, count))
 
 
 def _columns(rows: Sequence[tuple[float, float]]) -> Ends:

@@ -34,18 +34,8 @@ from fairaudit.judge.subgroups import SearchedRate, Subgroup
 from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, State, state_of
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
 from fairaudit.report.checks import named_pair
-from fairaudit.result import (
-    SCHEMA_VERSION,
-    Answer,
-    AuditResult,
-    ComparisonRow,
-    GroupRow,
-    LatticeEntry,
-    LatticeRow,
-    RateRow,
-    exit_code,
-    list_notices,
-)
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
+from fairaudit.result.rows import ComparisonRow, GroupRow, LatticeEntry, LatticeRow, RateRow
 
 if TYPE_CHECKING:
     import pyarrow as pa

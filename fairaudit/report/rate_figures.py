@@ -18,7 +18,8 @@ from fairaudit.metrics.reasons import explain_unknown
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
 from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
 _LITTLE = 0.05

@@ -187,8 +187,8 @@ class Cells:
             counts.rows[stays],
             people[stays],
             self.ledger,
-            counts.weight and staying(counts.weight),
-            counts.squares and staying(counts.squares),
+            None if counts.weights is None else staying(counts.weights.total),
+            None if counts.weights is None else staying(counts.weights.squares),
             {
                 name: amount.transform(lambda n: n[stays], staying)
                 for name, amount in self.added.items()
@@ -372,10 +372,10 @@ class Cells:
                 case _:
                     becomes = "not known: counted wherever this column is not needed"
             aside.append(self._line(unknown, axis.column, becomes))
-        if counts.weight is not None and not self.threshold:
-            staying = [np.where(self.stays, n, 0) for n in (counts.people, counts.weight.values)]
-            weightless = mark_weightless(staying[0], Sum(staying[1], counts.weight.scale))
-            weightless &= staying[0] > 0
+        if counts.weights is not None and not self.threshold:
+            people, total = np.where(self.stays, counts.people, 0), counts.weights.total
+            weight = Sum(np.where(self.stays, total.values, 0), total.scale)
+            weightless = mark_weightless(people, weight) & (people > 0)
             if weightless.any():
                 reason = "weight 0, or almost 0 next to others: counted as people, and not in rates"
                 for key in (key for key in self.keys if key.role is Role.PROTECTED):

@@ -39,7 +39,7 @@ from fairaudit.metrics.rates import (
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE, NO_GROUP, NO_MINIMUM
 from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
-from fairaudit.result import LatticeEntry, LatticeRow
+from fairaudit.result.rows import LatticeEntry, LatticeRow
 from fairaudit.spec import RESERVED, MetricRequest
 from fairaudit.stats import distributions
 

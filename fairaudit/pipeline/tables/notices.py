@@ -53,7 +53,7 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_other_side,
     notice_turned_gaps,
 )
-from fairaudit.result import LatticeRow
+from fairaudit.result.rows import LatticeRow
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.similar_people import choose_people, find_steepest_pair, find_twins
 from fairaudit.spec import MetricRequest, Outcome, OutcomeKind, Spec

@@ -23,8 +23,9 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.result import AuditResult, ComparisonRow
+from fairaudit.result import AuditResult
 from fairaudit.result.rows import (
+    ComparisonRow,
     GroupKey,
     IndexedRows,
     JudgedValues,
