@@ -256,8 +256,8 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
         text += f"; newly or farther over its limit: {numbers.first_few(behind, _FEW_GROUPS, '; ')}"
         if isinstance(check.check, Check) and isinstance(check.check.metric, TableMetric):
             text += " (tested only if both results list a rate of the group)"
-    fresh = "worse by a group that was not judged before"
-    for what, groups in (("no longer judged", check.unjudged), (fresh, check.new)):
+    fresh = "worse by a group that was not judged before", check.new
+    for what, groups in (("no longer judged", check.unjudged), fresh):
         listed = numbers.first_few([*map(names.describe_group, groups)], _FEW_GROUPS, "; ")
         text += f"; {what}: {listed}" if groups else ""
     if check.leaves_out_more:

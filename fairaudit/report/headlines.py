@@ -134,8 +134,7 @@ def most_left_out(findings: Iterable[Finding]) -> str:
     ]
     if not notable:
         return ""
-    more = len(notable) - 1
-    _, text = max(notable, key=lambda pair: pair[0])
+    more, text = len(notable) - 1, max(notable, key=lambda pair: pair[0])[1]
     return text + (f", and some in {numbers.counted(more, 'more check')}" if more else "")
 
 
