@@ -51,6 +51,12 @@ _MOST_WEIGHTED = 10_000
 """People are weightless if their mean weight, times this number, is at most that of all people."""
 
 
+def mark_weightless(people: Ints, weight: Sum) -> Marks:
+    """The cells whose people weigh next to nothing, compared with the mean weight of everybody."""
+    mass = (weight.values / weight.scale).astype(np.float64)
+    return np.asarray(mass * people.sum() <= people * (mass.sum() / _MOST_WEIGHTED))
+
+
 class Cube(Frozen, eq=False, dict=True):
     """The people, rows, weights and sums of numbers in each cell.
 
@@ -104,7 +110,6 @@ class Cube(Frozen, eq=False, dict=True):
             return add_up(counts, index, size)
 
         mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
-        least = mass.sum() / _MOST_WEIGHTED
         return cls(
             tuple(keys),
             cells,
@@ -121,7 +126,7 @@ class Cube(Frozen, eq=False, dict=True):
             masked,
             weightless=None
             if weight is None
-            else gather_counts(np.where(mass * people.sum() <= people * least, people, 0)),
+            else gather_counts(np.where(mark_weightless(people, weight), people, 0)),
         )
 
     def with_unknown(self, people: int) -> Cube:
@@ -427,5 +432,6 @@ __all__ = [
     "every_subset",
     "find_excluded",
     "known_groups",
+    "mark_weightless",
     "name_groups",
 ]

@@ -109,8 +109,8 @@ AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
 }
 """The edges that separate each sentinel, and infinity, from all other numbers."""
 
-_OF_WEIGHTS = (Edge(Decimal(0), beyond=True), *(Edge(Decimal(10) ** -n) for n in (9, 6, 3)))
-"""The edges that separate rows with a weight of 0, or a negligible weight, from other rows."""
+_OF_WEIGHTS = (Edge(Decimal(0), beyond=True), *(Edge(Decimal(10) ** n) for n in range(-17, 9, 3)))
+"""The edges that separate rows of weight 0, and weights that differ by a factor of 1,000."""
 
 PER_CENT = (
     Edge(Decimal(0), beyond=True),

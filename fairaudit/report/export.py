@@ -379,7 +379,7 @@ _TYPED: tuple[Field[Any], ...] = (*_LATTICE, *_REVERSALS, *_SUBGROUPS)
 _HOLDS = {
     **{field.name: field.holds for field in _TYPED},
     "people": int,
-    "not_enough_evidence": bool,
+    **dict.fromkeys(("not_enough_evidence", "could_change"), bool),
     **dict.fromkeys(("warn_below", "warn_above", "fail_below", "fail_above"), float),
     **dict.fromkeys(("share_of_known", "confidence", "ratio"), float),
 }
@@ -405,12 +405,12 @@ def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
 _SUMMARY = (
     *("spec", "data", "title", "verdict", "exit_code", "rows", "people"),
     *map(str, reversed(Status)),
-    *("not_enough_evidence", "headline", "error", "hint", "report"),
+    *("not_enough_evidence", "could_change", "headline", "error", "hint", "report"),
 )
 _CHECK = (
-    *("check", "status", *_VALUE, "limit", "not_enough_evidence", "metric", "of", "by", "given"),
-    *("group", "other", "stratum", "worse_off", "state", "test", "tests", "correction"),
-    *("warn_below", "warn_above", "fail_below", "fail_above", "headline", "sentence"),
+    *("check", "status", *_VALUE, "limit", "not_enough_evidence", "could_change", "metric", "of"),
+    *("by", "given", "group", "other", "stratum", "worse_off", "state", "test", "tests"),
+    *("correction", "warn_below", "warn_above", "fail_below", "fail_above", "headline", "sentence"),
 )
 
 
@@ -484,6 +484,7 @@ def _summary_row(audit: Listed) -> dict[str, Value]:
         "people": result.ledger.people,
         **{str(status): count for status, count in result.tally.items()},
         "not_enough_evidence": result.not_enough_evidence,
+        "could_change": sum(finding.could_change for finding in result.findings),
         "headline": summary.headline(result),
     }
 
@@ -505,6 +506,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "check": check.id,
             "status": str(finding.status),
             "not_enough_evidence": finding.not_enough_evidence,
+            "could_change": finding.could_change,
             "metric": check.metric_id,
             "of": check.of,
             "by": numbers.subset(check.by) or None,
