@@ -282,11 +282,10 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles whose columns a check does not need.
 
-    The roles `prediction` and `score` stand for the columns of all `models` together. Of several
-    models, only a check `against` the other one of two needs all: otherwise these roles are idle.
+    The roles `prediction` and `score` stand for the columns of all `models` together. With several
+    models, a row can lack the column of one model only, so these roles are always idle.
     """
-    against = check.against if isinstance(check, Check) else None
-    needs, is_alone = find_measure(check).requirements, {check.of, against}.issuperset(models)
+    needs, is_alone = find_measure(check).requirements, [check.of] == [*models]
     needs_score = isinstance(check, Check) and _needs_score(check)
     is_cut = isinstance(check, Check) and check.terms.at is not None
     needed = {
@@ -328,8 +327,8 @@ def downgrade_if_worse(
         return finding
     dropping = ", ".join(f"{rule}: drop" for rule in rules)
     reason = (
-        f"it would {_WORSE[kept.status]} if it counted those rows that `missing: {{{dropping}}}` "
-        "leaves out and that have everything it needs; write `aside` in place of `drop`"
+        f"it would {_WORSE[kept.status]} if `missing: {{{dropping}}}` did not leave out rows; "
+        "write `aside` in place of `drop`"
     )
     is_open = kept.status in {Status.INCONCLUSIVE, *failing} and finding.status not in failing
     return replace(
