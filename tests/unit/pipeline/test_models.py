@@ -148,7 +148,7 @@ def test_a_score_alone_is_an_outcome_without_classes() -> None:
         ({"models": {"race": OLD}}, "'race' is already the name of a protected column"),
         ({"models": {"label": OLD}}, "'label' is a reserved word"),
         ({"models": {"old": {}}}, "a model needs a prediction, a score, or both"),
-        ({"models": {"old": OLD}, "numbers": {"old": "s2"}}, "'old' is the name of"),
+        ({"models": {"old": OLD}, "numbers": {"old": "s2"}}, "'old' is already the name of"),
         ({"models": {"old": {"predictoin": "x"}}}, "did you mean 'prediction'"),
     ],
 )

@@ -954,7 +954,7 @@ def test_notices_with_small_numbers_are_left_out(audit_csv: Callable[..., AuditR
     spec |= {"suppress_below": 30, "metrics": [one_sided]}
     notice, of_itself, of_doubts = audit_csv(text, spec).notices
     assert "a check that passes here may be in doubt" in of_doubts
-    assert notice.startswith("metrics[0]: disparate_impact_ratio can depart")
+    assert notice.startswith("metrics[0]: disparate_impact_ratio can differ")
     assert of_itself.startswith("suppression: 1 check looks at hidden numbers")
 
 
