@@ -304,12 +304,12 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
     from fairaudit.counting.sources.batches import leave_out_rows
 
     try:
-        (rows,) = repeats.find_repeats([batch], plan, plan.repeats)
+        (rows,), notices = repeats.find_repeats([batch], plan, plan.repeats)
     except DataError as error:
         found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
         raise error if found is None else error.located(f"row {found.number:,}", None) from error
     batch = replace(batch, frame=leave_out_rows(batch.frame, rows))
-    return replace(file, repeated=rows), batch
+    return replace(file, repeated=rows, notices=notices), batch
 
 
 def _count_batch(batch: Batch, plan: Plan, row_name: str | None = None) -> PartialCounts:
@@ -490,6 +490,7 @@ def _join_parts(
         plan=plan,
         read=read,
         repeated=repeated,
+        notices=tuple(notice for file in ready for notice in file.notices),
         sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),
         route=route,
     )

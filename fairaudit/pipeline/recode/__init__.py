@@ -26,7 +26,12 @@ from fairaudit.counting.plan import MASKED, MISSING
 from fairaudit.cube import Cube, Ints, Role, Rows, add_up, distinct_rows
 from fairaudit.pipeline.recode.cells import Cells, notice_left_out
 from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
-from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
+from fairaudit.pipeline.recode.groups import (
+    group_axis,
+    notice_merged,
+    refuse_absent_references,
+    refuse_undeclared,
+)
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
     make_number_axes,
@@ -139,6 +144,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         *notice_per_cent_cuts(counts),
         *notice_filtered_outcomes(counts, spec, axes),
         *problems.notices,
+        *notice_merged(counts, spec, axes),
         *notice_left_out(left_out, spec),
         *notice_odd_scores(spec, scores),
         *notice_tiny_sums(cells.added),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, islice, product
 
 import numpy as np
 
+from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import canonical, is_like_total, listing, quoted
@@ -15,11 +16,17 @@ from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_counts import RawKey
-from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
+from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role, add_up
+from fairaudit.pipeline.plan_builder import NEGATIVE
 from fairaudit.pipeline.recode import outcomes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
 from fairaudit.spec.key_schema import REFERENCES
+from fairaudit.stats import contingency
+
+_FEWEST = 10
+"""Joined levels of fewer people are not compared, if the spec has no `min_size`."""
+_FAR_APART, _FOUR_FIFTHS = 0.1, 0.8
 
 
 def group_axis(
@@ -37,10 +44,11 @@ def group_axis(
         own = {Edge(value, attribute.is_over) for value in attribute.bins}
         passed = accumulate((edge in own for edge in raw_key.key.edges or ()), initial=0)
         names, raw = [*(levels[number] for number in passed), None], with_missing_last(raw_key)
+        _note_negative(attribute, counts, levels[0], problems)
     else:
         raw_key = counts.text_key(attribute.column.value)
         raw = raw_key.codes
-        reading = _Levels(attribute, spec.missing, problems)
+        reading = _Levels(attribute, spec.missing, problems, counts)
         stored = reading.read(raw_key)
         names = reading.name(stored)
         levels = tuple(sorted({name for name in names if name is not None}))
@@ -82,6 +90,19 @@ def group_axis(
     return Axis(key, codes, name, rule, policy, missing, attribute.unknown, alike, joined)
 
 
+def _note_negative(attribute: Protected, counts: Counts, lowest: str, problems: Problems) -> None:
+    """Adds a notice on negative differences in the lowest bin, which begins above 0."""
+    raw_key = counts.cut_key(attribute.column.value)
+    if NEGATIVE in (raw_key.key.edges or ())[:1] and min(attribute.bins) > 0:
+        rows = int(counts.file_rows[(counts.kept == 1) & (raw_key.codes == 0)].sum())
+        what = (
+            f"{rows:,} {'row has' if rows == 1 else 'rows have'} a negative difference, which is "
+        )
+        what += f"counted as {quoted(lowest)}; leave errors out with `filter`, or add a bin at 0"
+        if rows:
+            problems.note(attribute.name, what, Subjects.NEVER)
+
+
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
     """The audited levels that a codebook declares but no row has."""
     if not attribute.codebook or attribute.bins:
@@ -104,6 +125,40 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
     yield from names
 
 
+def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[Notice]:
+    """Notices on groups that join a level of the data with others that have another rate.
+
+    Joining is common: the rates must differ significantly, and by 10 points or four fifths.
+    """
+    own = {one.name for one in spec.protected if not one.is_cut}
+    decisions = [axis for axis in axes if axis.key.role is Role.PREDICTION and axis.key.positive]
+    for axis, outcome in product((axis for axis in axes if axis.key.name in own), decisions):
+        key, raw_key = axis.key, counts.text_key(axis.column)
+        there = (counts.kept == 1) & (axis.codes >= 0) & (outcome.codes >= 0)
+        there &= ~np.isin(axis.codes, [*key.unknown])
+        is_hit = there & np.isin(outcome.codes, [*(outcome.key.positive or ())])
+        group = np.zeros(raw_key.size, dtype=np.int64)
+        group[raw_key.codes[there]] = axis.codes[there]
+        n, hits = (
+            add_up(counts.people[side], raw_key.codes[side], raw_key.size)
+            for side in (there, is_hit)
+        )
+        m, others = (add_up(each, group, len(key.levels))[group] - each for each in (n, hits))
+        low, high = np.sort([hits / np.maximum(n, 1), others / np.maximum(m, 1)], axis=0)
+        is_far = (high - low >= _FAR_APART) | (low < _FOUR_FIFTHS * high)
+        codes = np.flatnonzero(is_far & (np.minimum(n, m) >= (spec.minimum.size or _FEWEST)))
+        p = contingency.fisher_mid_p(hits[codes], n[codes], others[codes], m[codes])
+        surest = codes[np.argsort(p)][np.sort(p) < float(spec.inference.alpha) / raw_key.size]
+        for code in {group[code]: code for code in surest[::-1].tolist()}.values():
+            text = (raw_key.levels[code] or "").replace(BETWEEN, ", ").replace(ABSENT, "")
+            yield Notice(
+                f"{key.name}: the group {quoted(key.levels[group[code]])} joins {quoted(text)} "
+                f"(positive {outcome.key.name}: {hits[code] / n[code]:.1%} of {n[code]:,} people) "
+                f"with others ({others[code] / m[code]:.1%} of {m[code]:,} people)",
+                Subjects.NEVER,
+            )
+
+
 def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problems) -> None:
     """Adds a fault for each reference in the spec that no row has as a level."""
     keys = {axis.key.name: axis.key for axis in axes}
@@ -123,6 +178,7 @@ class _Levels(Frozen):
     attribute: Protected
     missing: Missing
     problems: Problems
+    counts: Counts
 
     def name(self, levels_read: Sequence[str | None]) -> list[str | None]:
         """The audited level of each level; None if it is unknown."""
@@ -280,6 +336,18 @@ class _Levels(Frozen):
             return attribute.other
 
         combined = [combine(row) for row in range(len(rows))]
+        kept = np.where(self.counts.kept == 1, self.counts.file_rows, 0)
+        sizes = add_up(kept, raw_key.codes, len(rows)).tolist()
+        every = [{name: of[row] for name, of in columns.items()} for row in range(len(rows))]
+        for level, several in rules.items():
+            met = [
+                row for row, parts in enumerate(every) if any(_meets(one, parts) for one in several)
+            ]
+            taken = {combined[row] or "": None for row in met if sizes[row] and combined[row]}
+            if taken and level not in taken:
+                what = f"no row has the level {quoted(level)} of `rule`: an earlier rule makes the "
+                what += f"{sum(sizes[row] for row in met):,} rows that meet its condition "
+                self.problems.note(attribute.name, what + listing([*taken]), Subjects.NEVER)
         folded = {
             part: level
             for name, parts in columns.items()
@@ -362,7 +430,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
     if attribute.codebook is None:
         return
     raw_key = counts.text_key(attribute.column.value)
-    levels = _Levels(attribute, missing, Problems()).read(raw_key)
+    levels = _Levels(attribute, missing, Problems(), counts).read(raw_key)
     known = [level for level in levels if level is not None]
     words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
     declared = {"", None, *map(_Known(known).find, words)}
