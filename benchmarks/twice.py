@@ -23,10 +23,10 @@ _PART = 0.05
 """The part of the intervals that is drawn again."""
 _CHUNK = 500
 """Samples that are drawn at a time."""
-_MOST = 10
+_MOST = 3
 """How many times as many samples are drawn if few of them have an interval."""
 _FEW = 30
-"""Intervals that fewer samples of the first step have are not judged there: all are repeated."""
+"""Intervals that fewer samples of the first step have are not judged."""
 
 
 def main() -> None:
@@ -46,10 +46,9 @@ def _twice(cases: Sequence[Case], asked: argparse.Namespace) -> Iterator[str]:
         for at, case in enumerate(cases)
         for title, hits in _draw(case, [asked.seed, 0, at], asked.first, None).items()
     }
-    judged = {key: hits for key, hits in first.items() if hits.there}
+    judged = {key: hits for key, hits in first.items() if hits.there >= _FEW}
     ranked = sorted(judged, key=lambda key: judged[key].covered)
     chosen = {*ranked[: int(np.ceil(_PART * len(ranked)))]}
-    chosen |= {key for key, hits in judged.items() if hits.there < _FEW and hits.covered < 1}
     second: dict[tuple[int, str], Hits] = {}
     for at in sorted({at for at, _ in chosen}):
         titles = {title for one, title in chosen if one == at}

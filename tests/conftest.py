@@ -29,7 +29,8 @@ from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.stages import Judge
 from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.report.diagnostics import diagnose_by_id
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, RateRow
 
 T = TypeVar("T")
 

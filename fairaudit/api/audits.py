@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairaudit.api.results import AuditResult, make_public
-from fairaudit.base.errors import FairauditError, NothingToAudit, UsageError, check_type
+from fairaudit.base.errors import FailOn, FairauditError, NothingToAudit, UsageError, check_type
 from fairaudit.base.names import canonical, listing
 from fairaudit.base.processes import SILENT, Progress
 from fairaudit.base.trust import untrusted as read_as_untrusted
@@ -20,7 +20,7 @@ from fairaudit.counting.sources import frames
 from fairaudit.pipeline.audit_task import AuditTask, DataLike, RunOptions, SpecLike, get_or_raise
 from fairaudit.pipeline.baseline import NO_TOLERANCE, BaselineSource
 from fairaudit.pipeline.stages import answer_all, answer_specs, count_files, judge_file
-from fairaudit.result import FailOn, ResultOrError, Verdict
+from fairaudit.result import ResultOrError, Verdict
 
 if TYPE_CHECKING:
     import polars as pl

@@ -221,8 +221,8 @@ _FailWhen = Annotated[
     Literal["never", "worse"],
     typer.Option(
         help="With `worse`, the exit code is 1 if a check got worse, is missing, has a looser "
-        "limit or another definition, or leaves out more people. It is 3 if the two reports have "
-        "no check in common. See docs/command.md."
+        "limit or another definition, leaves out more people, or has a worse value because of a "
+        "new group. It is 3 if the two reports have no check in common. See docs/command.md."
     ),
 ]
 _AcceptDropped = Annotated[
@@ -290,8 +290,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         raise NothingToAudit(
             "--fail-on worse cannot compare anything: the results have no check in common", hint
         )
-    # Values that are hidden or no longer judged may be worse.
-    may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged)
+    # Values that are hidden, no longer judged, or of new groups may be worse.
+    may_be_worse = bool(changes.worse or changes.hidden or changes.unjudged or changes.worse_by_new)
     if after is not None and fail_on == "worse" and changes.dropped and not accept_dropped:
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)

@@ -29,7 +29,7 @@ from fairaudit.cli.streams import silenced, write_line
 if TYPE_CHECKING:
     from fairaudit.counting.columns import CsvFormat
     from fairaudit.counting.sources.profiles import FileProfile
-    from fairaudit.result import Definition
+    from fairaudit.result.rows import Definition
     from fairaudit.tools.init import Choices
 
 
@@ -214,7 +214,7 @@ def explain(
     from fairaudit.evidence import methods
     from fairaudit.metrics.other_names import find_preset, normalize_name
     from fairaudit.report import explain as pages
-    from fairaudit.result import definition
+    from fairaudit.result.rows import definition
 
     if name is None and bibtex:
         raise UsageError("--bibtex needs a name", "fairaudit explain NAME --bibtex")
@@ -265,7 +265,7 @@ def _definitions() -> list[Definition]:
     """The definition of every metric and comparison."""
     from fairaudit.metrics import CATALOGUE
     from fairaudit.metrics.comparisons import COMPARISONS
-    from fairaudit.result import definition
+    from fairaudit.result.rows import definition
 
     return [definition(record, worked=True) for record in (*CATALOGUE, *COMPARISONS)]
 

@@ -267,7 +267,7 @@ def read(hint: Any, tree: Any) -> Any:
         if isinstance(error.__cause__, TypeError):  # an error in this program, not in the data
             raise error.__cause__ from None
         why, place = str(error), ""
-        while found := _PLACE.fullmatch(why):  # the message ends with the outermost place
+        while found := _PLACE.fullmatch(why):  # the outermost place is at the end of the message
             why, place = found[1], place + re.sub(r"\.\*\w+", "", found[2])
         if missing := _MISSING.fullmatch(why):
             raise Unreadable("is missing", f"{place}.{missing[1]}".lstrip(".")) from error

@@ -28,7 +28,7 @@ def load_kernel() -> ModuleType | None:
     if _forced_route() == "lazy":
         return None
     try:
-        return import_module("fairaudit._kernel")  # written in C, so it imports nothing of ours
+        return import_module("fairaudit._kernel")  # a C module, which imports no other module
     except ImportError as error:
         if _forced_route() == "native":
             what = f"{_ROUTE} is set to native, but this installation has no compiled module"

@@ -68,12 +68,12 @@ class RawWeights(Frozen, eq=False):
         return int(0 < self.largest < TINY)
 
     @property
-    def weight(self) -> Sum:
+    def total(self) -> Sum:
         """The sum of weights in each cell."""
         return Sum.exact(self.sums[self._fine], WEIGHT_SCALES[self._fine])
 
     @property
-    def square(self) -> Sum:
+    def squares(self) -> Sum:
         """The sum of squared weights in each cell."""
         return Sum.exact(self.sums[2 + self._fine], SQUARE_SCALES[self._fine])
 
@@ -138,11 +138,12 @@ class PartialCounts(Frozen, eq=False):
             if key not in levels:
                 levels[key] = unite_levels(own.levels for own in tabled if own.key == key)
         weights = [part.weights for part in parts if part.weights is not None]
+        measures = {
+            name: [getattr(one, name) for one in parts] for name in ("kept", "rows", "people")
+        }
         return {
             "keys": keys,
-            "kept": np.concatenate([part.kept for part in parts]),
-            "rows": np.concatenate([part.rows for part in parts]),
-            "people": np.concatenate([part.people for part in parts]),
+            **{name: np.concatenate(values) for name, values in measures.items()},
             "weights": RawWeights.join(weights) if weights else None,
             "scores": {
                 column: RawScores.join(
@@ -208,21 +209,6 @@ class Counts(PartialCounts, eq=False, kw_only=True):
         key, first = self.text_key(COUNTED_LEVEL), self.plan.counts.names[0]
         is_first = np.array([*(level == first for level in key.levels), False])
         return np.where(is_first[key.codes], self.rows, 0)
-
-    @property
-    def weight(self) -> Sum | None:
-        """The sum of weights in each cell; None without weights."""
-        return None if self.weights is None else self.weights.weight
-
-    @property
-    def squares(self) -> Sum | None:
-        """The sum of squared weights in each cell; None without weights."""
-        return None if self.weights is None else self.weights.square
-
-    @property
-    def weight_error(self) -> float:
-        """The largest rounding error of a weight."""
-        return 0.0 if self.weights is None else self.weights.error
 
     def describe_files(self) -> Iterator[Notice]:
         """Notices on blank lines and on files without rows."""

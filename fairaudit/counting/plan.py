@@ -144,7 +144,7 @@ class Plan(Frozen):
 
     @property
     def is_table(self) -> bool:
-        """Whether the data is a table of counts, where a row stands for several people."""
+        """Whether the data is a table of counts: a row may represent several people."""
         return self.count is not None or self.counts is not None
 
     @property

@@ -54,7 +54,7 @@ from fairaudit.counting.sources.equal_files import compare_files
 from fairaudit.counting.sources.files import Files, find_files
 
 if TYPE_CHECKING:
-    from fairaudit.counting.routes.scan import FoundRow
+    from fairaudit.counting.routes.polars_route import FoundRow
     from fairaudit.counting.sources.batches import Batch
     from fairaudit.counting.sources.databases import Table
 
@@ -113,11 +113,11 @@ def _group_plans(
                 continue
             cells = 0.0
             if joint != old:
-                from fairaudit.counting.routes import scan
+                from fairaudit.counting.routes import polars_route
 
                 cells = math.inf
                 with contextlib.suppress(FairauditError):  # the pass of each plan reports the error
-                    cells = scan.estimated_cells(ready[0], joint)
+                    cells = polars_route.estimated_cells(ready[0], joint)
             if cells <= MOST_CELLS:
                 groups[place] = joint, [*members, number]
                 break
@@ -150,7 +150,6 @@ def _count_in_one_pass(
 
 
 def _leave_out_repeats(plan: Plan, ready: Sequence[SourceFile]) -> Sequence[SourceFile]:
-    """The files with the rows that repeat a person, if the plan has a column of ids."""
     if plan.repeats is None:
         return ready
     from fairaudit.counting.routes import repeats
@@ -220,14 +219,13 @@ def count_by_route(
         rows = sum(checked.records for checked in ready if checked.file.path in by_kernel)
         progress.advance(rows, "rows")
     rest = [file for name, file in files.items() if name not in parts]
-    by_scan: list[PartialCounts] = []
     if rest:
         refuse_other_routes([file.file.path for file in rest])
-        from fairaudit.counting.routes import scan
+        from fairaudit.counting.routes import polars_route
 
         routes.append(f"Polars streaming over {' and '.join(sorted({file.kind for file in rest}))}")
-        by_scan = scan.count(rest, plan, progress)
-    return [*parts.values(), *by_scan], "; ".join(routes)
+        return [*parts.values(), *polars_route.count_files(rest, plan, progress)], "; ".join(routes)
+    return [*parts.values()], "; ".join(routes)
 
 
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
@@ -275,6 +273,7 @@ def _merge(
 
 def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrError:
     """The counts of a data frame for a plan; `plans` are all plans for this frame."""
+    from fairaudit.counting.routes import polars_route
     from fairaudit.counting.sources import frames
 
     try:
@@ -288,7 +287,8 @@ def _count_frame(plan: Plan, data: Frame, plans: Sequence[Plan]) -> CountsOrErro
             with contextlib.suppress(DataError):
                 notices += repeats.tell_unused([batch], unused, plan)
         file, batch = _leave_out_of_frame(plan, file, batch)
-        part = _count_batch(batch, plan, "row ")
+        with _locating_errors(batch, plan, "row "):
+            part = polars_route.count_batch(batch, plan)
         route = "Polars streaming over a frame"
         counts = _merge(plan, [part], [replace(file, records=rows)], route, SILENT, batch)
     except FairauditError as error:
@@ -300,27 +300,25 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
     """A data frame without the rows that repeat a person; `file` represents the frame."""
     if plan.repeats is None:
         return file, batch
-    from fairaudit.counting.routes import repeats, scan
+    from fairaudit.counting.routes import repeats
     from fairaudit.counting.sources.batches import leave_out_rows
 
-    try:
+    with _locating_errors(batch, plan, "row "):
         (rows,), notices = repeats.find_repeats([batch], plan, plan.repeats)
-    except DataError as error:
-        found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
-        raise error if found is None else error.located(f"row {found.number:,}", None) from error
     batch = replace(batch, frame=leave_out_rows(batch.frame, rows))
     return replace(file, repeated=rows, notices=notices), batch
 
 
-def _count_batch(batch: Batch, plan: Plan, row_name: str | None = None) -> PartialCounts:
-    """The counts of a frame or a database table; an error shows the row and the faulty text."""
-    from fairaudit.counting.routes import scan
-
+@contextmanager
+def _locating_errors(batch: Batch, plan: Plan, row_name: str | None = None) -> Iterator[None]:
+    """Adds the row, or the name of the batch, to an error, and quotes the faulty text."""
     try:
-        return scan.count_batch(batch, plan)
+        yield
     except DataError as error:
-        found = None if error.seek is None else scan.first_row(batch, plan, error.seek)
-        if found is None or error.seek is None:
+        from fairaudit.counting.routes import polars_route
+
+        found = None if error.seek is None else polars_route.first_row(batch, plan, error.seek)
+        if found is None:
             raise
         spot = batch.names[0] if row_name is None else f"{row_name}{found.number:,}"
         raise _locate(error, spot, found, plan) from error
@@ -328,6 +326,8 @@ def _count_batch(batch: Batch, plan: Plan, row_name: str | None = None) -> Parti
 
 def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrError:
     """The counts of a database table; the database groups the rows."""
+    from fairaudit.counting.routes import polars_route
+
     try:
         if plan.rows is not None:
             what = (
@@ -347,7 +347,8 @@ def _count_table(plan: Plan, data: Database, progress: Progress) -> CountsOrErro
             notices = check_columns(plan, [file])
             batch = table.group(plan, progress)
             ready = [replace(file, records=table.rows)]
-            part = _count_batch(batch, plan)
+            with _locating_errors(batch, plan):
+                part = polars_route.count_batch(batch, plan)
             counts = _merge(plan, [part], ready, table.route, progress, batch)
     except FairauditError as error:
         return error
@@ -385,14 +386,14 @@ def locate_error(error: DataError, plan: Plan, data: Data) -> DataError:
     """
     if error.seek is None or not isinstance(data, Files):
         return error
-    from fairaudit.counting.routes import scan
+    from fairaudit.counting.routes import polars_route
 
     with contextlib.suppress(FairauditError):  # the first error is reported
         for path in find_files(data.entries, data.base)[0]:
             with begin_pass([path]) as copies:
                 file = open_file(path, plan.format, copies)
                 ready = check_file(file, [plan], copies)
-                found = scan.first_row(ready, plan, error.seek)
+                found = polars_route.first_row(ready, plan, error.seek)
                 if found is not None:
                     line = reader_of(file.form).find_line(file, plan.format, found.number)
                     spot = f", row {found.number}" if line is None else f":{line}"
@@ -494,7 +495,7 @@ def _join_parts(
         sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),
         route=route,
     )
-    weight = counts.weight
+    weight = None if counts.weights is None else counts.weights.total
     if weight is not None and sum(weight.values.tolist()) // weight.scale >= MOST_PEOPLE:
         what = "the sum of the weights does not fit into 64 bits"
         hint = "check the weight column, or divide all weights by the same number"

@@ -263,8 +263,7 @@ class RawScores(Frozen, eq=False):
 
     def compact(self) -> RawScores:
         """The same histograms, with one entry for each combination of codes and bin."""
-        compacted = tuple(histogram.compact() for histogram in self.histograms)
-        return replace(self, histograms=compacted)
+        return replace(self, histograms=tuple(one.compact() for one in self.histograms))
 
     @property
     def median_range(self) -> tuple[float, float] | None:

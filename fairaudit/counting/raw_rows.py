@@ -38,6 +38,8 @@ _SPARE = 4
 If there are more, half of the profiles are dropped at a time; this leaves at least two.
 """
 
+_PER_ENTRY = ("cells", "numbers", "n", "profiles", "contents")
+
 Hashes = NDArray[np.uint64]
 
 
@@ -111,11 +113,7 @@ class RawRows(Frozen, eq=False):
             return self
         return replace(
             self,
-            cells=self.cells[kept],
-            numbers=self.numbers[kept],
-            n=self.n[kept],
-            profiles=self.profiles[kept],
-            contents=self.contents[kept],
+            **{name: getattr(self, name)[kept] for name in _PER_ENTRY},
             features=self.features.take(kept),
             scores={name: values[kept] for name, values in self.scores.items()},
         )
@@ -143,13 +141,10 @@ class RawRows(Frozen, eq=False):
         lookups = [[*map(places, own.levels, levels)] for own in (first, second)]
         codes = recode([first.codes, second.codes], lookups)
         numbers = np.concatenate([first.numbers, second.numbers])
+        pairs = {name: [getattr(rows, name) for rows in (self, other)] for name in _PER_ENTRY}
         return replace(
             self,
-            cells=np.concatenate([self.cells, other.cells]),
-            numbers=np.concatenate([self.numbers, other.numbers]),
-            n=np.concatenate([self.n, other.n]),
-            profiles=np.concatenate([self.profiles, other.profiles]),
-            contents=np.concatenate([self.contents, other.contents]),
+            **{name: np.concatenate(pair) for name, pair in pairs.items()},
             features=replace(first, numbers=numbers, codes=codes, levels=levels),
             scores={
                 name: np.concatenate([values, other.scores[name]])

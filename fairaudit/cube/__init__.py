@@ -51,6 +51,12 @@ _MOST_WEIGHTED = 10_000
 """People are weightless if their mean weight, times this number, is at most that of all people."""
 
 
+def mark_weightless(people: Ints, weight: Sum) -> Marks:
+    """The cells whose people weigh next to nothing, compared with the mean weight of everybody."""
+    mass = (weight.values / weight.scale).astype(np.float64)
+    return np.asarray(mass * people.sum() <= people * (mass.sum() / _MOST_WEIGHTED))
+
+
 class Cube(Frozen, eq=False, dict=True):
     """The people, rows, weights and sums of numbers in each cell.
 
@@ -104,7 +110,6 @@ class Cube(Frozen, eq=False, dict=True):
             return add_up(counts, index, size)
 
         mass = (people if weight is None else weight.values / weight.scale).astype(np.float64)
-        least = mass.sum() / _MOST_WEIGHTED
         return cls(
             tuple(keys),
             cells,
@@ -121,7 +126,7 @@ class Cube(Frozen, eq=False, dict=True):
             masked,
             weightless=None
             if weight is None
-            else gather_counts(np.where(mass * people.sum() <= people * least, people, 0)),
+            else gather_counts(np.where(mark_weightless(people, weight), people, 0)),
         )
 
     def with_unknown(self, people: int) -> Cube:
@@ -195,7 +200,7 @@ class Cube(Frozen, eq=False, dict=True):
             mass=inside.add(self.weight.values) if self.weight else people,
             weightless=None if self.weightless is None else inside.add(self.weightless),
             scale=self.weight.scale if self.weight else 1,
-            squares=squares.plain() / squares.scale if squares else None,
+            squares=squares.values.astype(np.float64) / squares.scale if squares else None,
             known=known_groups(layout.group_keys, layout.groups),
             known_strata=known_groups(layout.stratum_keys, layout.strata),
             amounts={
@@ -298,7 +303,6 @@ class _Selection(Frozen, eq=False):
         return cls(marks, np.ravel_multi_index((z, y, p, g), shape) if len(codes) else empty, shape)
 
     def add(self, values: Ints) -> Ints:
-        """The sums of the cells' values, in the shape of the table."""
         return add_up(values[self.marks], self.place, int(np.prod(self.shape))).reshape(self.shape)
 
     def add_sum(self, total: Sum) -> Sum:
@@ -388,7 +392,6 @@ class _TableLayout(Frozen, eq=False):
         return Pairs(np.moveaxis(counts.reshape(*self.inside.shape, classes), -1, 3), positive)
 
     def place_clusters(self) -> ClusteredTable | None:
-        """The clusters of the cube for this table; None if the cube has no clusters."""
         if self.cube.clusters is None:
             return None
         place = np.full(len(self.cube.codes), -1, dtype=np.int64)
@@ -429,5 +432,6 @@ __all__ = [
     "every_subset",
     "find_excluded",
     "known_groups",
+    "mark_weightless",
     "name_groups",
 ]

@@ -74,10 +74,6 @@ class Sum(Frozen):
         fits = sum(map(abs, values)) < _SAFE
         return cls(np.array(values, dtype=np.int64 if fits else object), scale // common)
 
-    def plain(self) -> Ints | Floats:
-        """The values: integers, or floats if they do not fit into 64 bits."""
-        return self.values.astype(np.float64) if self.values.dtype == object else self.values
-
     def gather(self, index: Ints, size: int) -> Sum:
         """`reduced` sums of cells that are joined; `index` is the new cell of each cell."""
         return Sum.reduced(add_up(self.values, index, size).tolist(), self.scale)

@@ -256,16 +256,13 @@ def _find_among(
         strata = zip(*values.sample, among, level.tolist(), strict=True)
         low, high = _columns([multiplicity.smallest_ratio(*stratum) for stratum in strata])
         return Interval(low, np.minimum(high, 1.0), f"{RATIO_INTERVAL}, {SIMULTANEOUS}")
+    ends = _find_group_ends(values, level[:, None])
     if is_ratio:
-        # Each value is between its bounds.
-        ends = values.ends(_per_group(among, alpha, parts))
-        unknown = (among & np.isnan(ends[0])).any(axis=1, keepdims=True)
-        smallest = [np.where(among, end, np.inf).min(axis=1, keepdims=True) for end in ends]
-        largest = [np.where(among, end, -np.inf).max(axis=1, keepdims=True) for end in ends]
-        positive = (smallest[0] >= 0) & ~unknown
-        low = np.where(positive, smallest[0] / largest[1], np.nan)
-        high = np.where(positive, smallest[1] / largest[0], np.nan)
-        return Interval(low, np.minimum(high, 1.0), f"{values.method}, {SIMULTANEOUS}")
+        low, high = _columns([
+            multiplicity.smallest_mover_ratio(value[members], (low[members], high[members]))
+            for value, low, high, members in zip(values.value, *ends, among, strict=True)
+        ])  # fmt: skip
+        return Interval(low, np.minimum(high, 1.0), f"MOVER, {SIMULTANEOUS}")
     ends = _find_group_ends(values, level[:, None])
     sizes = values.effective_n if values.binomial else repeat(None)
     strata = zip(values.value, *ends, among, sizes, level.tolist(), strict=False)
@@ -290,15 +287,10 @@ def _name_difference(values: GroupValues) -> str:
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
     """The α of each pair, [Z], at which all pairs of all parts hold simultaneously."""
-    count = np.array([max(parts * multiplicity.count_pairs(int(k)), 1) for k in among.sum(axis=1)])
+    groups = among.sum(axis=1)
+    count = np.maximum(parts * groups * (groups - 1) / 2, 1.0)
     of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]
-    return np.asarray(multiplicity.sidak_level(of_stratum, count.astype(np.float64)))
-
-
-def _per_group(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
-    """The α of each group, [Z, 1], at which all groups of all parts hold simultaneously."""
-    count = np.maximum(parts * among.sum(axis=1, keepdims=True), 1).astype(np.float64)
-    return np.asarray(multiplicity.sidak_level(alpha, count))
+    return np.asarray(multiplicity.sidak_level(of_stratum, count))
 
 
 def _columns(rows: Sequence[tuple[float, float]]) -> Ends:
@@ -337,23 +329,22 @@ def find_extreme_interval(
         low, high = (np.minimum(np.stack(end), 0.0) for end in zip(*rows, strict=True))
         interval = Interval(low, high, _name_difference(values))
         interval = interval.turned() if lowest else interval
-    elif values.binomial:
-        strata = zip(values.value, values.effective_n, among, level.tolist(), strict=True)
-        rows = [multiplicity.ratio_to_extreme(*stratum, lowest=lowest) for stratum in strata]
-        low, high = map(np.stack, zip(*rows, strict=True))
-        interval = Interval(low, high, f"{RATIO_INTERVAL}, {SIMULTANEOUS}")
-        interval = keep_within_reach(interval, 1.0, lowest=lowest)
     else:
-        low, high = values.ends(_per_group(among, alpha))
-        # Each value is between its bounds.
-        fill, pick = (np.inf, np.min) if lowest else (-np.inf, np.max)
-        extreme = [pick(np.where(among, end, fill), axis=1, keepdims=True) for end in (low, high)]
-        # Negative bounds have no ratio.
-        positive = (low >= 0) & (extreme[0] >= 0)
-        ends = low / extreme[1], high / extreme[0]
-        low, high = (np.where(positive, end, np.nan) for end in ends)
-        interval = Interval(low, high, f"{values.method}, {SIMULTANEOUS}")
-        interval = keep_within_reach(interval, 1.0, lowest=lowest)
+        sizes = np.broadcast_to(values.effective_n, values.value.shape)
+        bounds = None if values.binomial else _find_group_ends(values, level[:, None])
+        rows = [
+            multiplicity.ratio_to_extreme(
+                *stratum, bounds and (bounds[0][z], bounds[1][z]), lowest=lowest
+            )
+            for z, stratum in enumerate(
+                zip(values.value, sizes, among, level.tolist(), strict=True)
+            )
+        ]
+        low, high = map(np.stack, zip(*rows, strict=True))
+        method = RATIO_INTERVAL if values.binomial else "MOVER"
+        interval = keep_within_reach(
+            Interval(low, high, f"{method}, {SIMULTANEOUS}"), 1.0, lowest=lowest
+        )
     return comparison.rescale(interval if values.clustered is None else _name_clusters(interval))
 
 

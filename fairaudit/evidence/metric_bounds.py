@@ -248,7 +248,8 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
     if adds is None:
         raise NoBounds("the value is not a rate of people")
     low, high = adds.sum(people)
-    return divide(low, 0.0), divide(high, np.inf if metric.bounds[1] is None else metric.bounds[1])
+    _, most = metric.bounds
+    return divide(low, 0.0), divide(high, np.inf if most is None else float(most))
 
 
 @memoize

@@ -394,7 +394,7 @@ def group_at(table: GroupTable, index: int) -> Group:
 
 def _find_reference_side(evaluation: Evaluation, z: int, w: int, second: int) -> Side | None:
     metric, values = evaluation.metric, evaluation.reference_values
-    if isinstance(metric, Disparity) and not metric.has_other_side:
+    if isinstance(metric, Disparity) and metric.comparison.one_sided:
         return None
     # An average uses the strata of both sides, so the value of a reference differs by group.
     beside_each = values is not None and evaluation.averaged is not None

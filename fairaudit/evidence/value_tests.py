@@ -323,7 +323,7 @@ def _test_equal_changes(
             decides = np.ones(z.shape, np.bool_) if is_beyond is None else is_beyond(change)
             if decides.any():
                 largest = np.array(z.max(where=decides, initial=0.0))
-                count = max(multiplicity.count_pairs(len(z)) * len(rates), 1)
+                count = max(len(z) * (len(z) - 1) / 2 * len(rates), 1)
                 corrected = multiplicity.sidak(distributions.normal_two_sided(largest), count)
                 p[stratum] = np.fmin(p[stratum], corrected)
         return p

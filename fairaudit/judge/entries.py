@@ -47,7 +47,7 @@ from fairaudit.metrics.reasons import (
 from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP
 from fairaudit.stats import distributions
 from fairaudit.stats.contingency import LEAST_EXPECTED
-from fairaudit.stats.strata import gail_simon, pooled_variance_of_means
+from fairaudit.stats.strata import gail_simon, pooled_variance
 
 _MOST_UNDERWEIGHTED = 1000
 """A stratum is not judged if its share of the people is this many times its share of the weight."""
@@ -363,9 +363,8 @@ def find_opposite_strata(
         if own is None or not pairs or (other is None and not leaf.spread and not is_alone):
             continue
         first, second = np.transpose(pairs)
-        # For a pooled reference, `other` has its value at the index of the compared group. For an
-        # extreme reference, the pair has the group that is extreme in the average, even if
-        # another group is extreme in a stratum.
+        # A pooled reference has its value at the index of the compared group. An extreme reference
+        # is the group that is extreme in the average, even if another one is in a stratum.
         side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
         q = np.full_like(r, parity) if is_alone else q
@@ -447,7 +446,7 @@ def _find_variance(*sides: tuple[GroupValues, Ints]) -> Floats | None:
                 strict=True,
             )
         )
-        return pooled_variance_of_means(means, spreads, sizes)
+        return pooled_variance(means[0], sizes[0], means[1], sizes[1], spreads)
     reach = (np.subtract(*values.interval(_ONE_ERROR))[:, places] / 2 for values, places in sides)
     variance = np.asarray(sum(np.square(side) for side in reach))
     return None if np.isnan(variance).all() else variance

@@ -271,6 +271,11 @@ class Finding(Frozen):
         return self.people_without_bounds > 0 or (bounds is not None and bounds.may_turn)
 
     @property
+    def could_change(self) -> bool:
+        """Whether missing values could change the verdict of a check that does not fail."""
+        return self.may_turn and self.status in {Status.PASS, Status.WARN, Status.WAIVED}
+
+    @property
     def people_without_bounds(self) -> int:
         """The people with a missing value whose effect on the status has no bounds.
 

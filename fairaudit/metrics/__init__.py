@@ -1,4 +1,4 @@
-"""Catalogue of metrics: records in order; lookup by id, alias; names in JSON; nearest names."""
+"""Catalogue of metrics: lookup by id or alias, names in JSON, suggestions for unknown names."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ GROUP_METRICS: tuple[GroupMetric, ...] = (
     *individual.GROUP_METRICS,
     individual.BALANCED_ERROR_RATE,
 )
-"""The numbers of one group."""
+"""The metrics with a number for each group."""
 
 DISPARITIES: tuple[Disparity, ...] = (
     *CRITERIA,
@@ -60,7 +60,7 @@ DISPARITIES: tuple[Disparity, ...] = (
     criteria.KL_DIVERGENCE,
     *situation.DISPARITIES,
 )
-"""The named comparisons of groups."""
+"""The metrics that compare groups."""
 
 TABLE_METRICS: tuple[TableMetric, ...] = (
     differential_fairness.DIFFERENTIAL_FAIRNESS,
@@ -76,29 +76,29 @@ TABLE_METRICS: tuple[TableMetric, ...] = (
     *score_parity.TABLE_METRICS,
     inequality.BETWEEN_GROUPS,
     *association.NUMBER_METRICS,
-    *individual.TABLE_METRICS,
+    individual.CAUSAL_DISCRIMINATION,
 )
-"""The metrics of a whole table."""
+"""The metrics with one number for a whole table."""
 
 CATALOGUE: tuple[Metric, ...] = (*GROUP_METRICS, *DISPARITIES, *TABLE_METRICS)
-"""Everything a spec can name under `metric`, in display order."""
+"""All metrics that a spec can name under `metric`, in display order."""
 
 _BY_NAME = {name: record for record in CATALOGUE for name in (record.id, *record.aliases)}
 _COMPARISONS = {record.id: record for record in COMPARISONS}
 
 
 def find_metric(name: str) -> Metric | None:
-    """The record with an id or alias; None for an unknown name."""
+    """The record with this id or alias; None for an unknown name."""
     return _BY_NAME.get(name)
 
 
 def find_comparison(name: str) -> Comparison | None:
-    """The comparison with an id; None for an unknown name."""
+    """The comparison with this id; None for an unknown name."""
     return _COMPARISONS.get(name)
 
 
 def list_requirements(requested: Metric) -> frozenset[Requirement]:
-    """The columns that a spec must have for a metric: those that its parts require."""
+    """The columns that a spec must declare for a metric: those that its parts require."""
     parts = (
         [metric for metric, _ in requested.parts]
         if isinstance(requested, Disparity)
@@ -113,21 +113,22 @@ def list_requirements(requested: Metric) -> frozenset[Requirement]:
 
 
 def find_unsupported(name: str) -> UnsupportedMetric | None:
-    """The well-known notion with this name that is not a metric here; None for other names."""
+    """The well-known notion with this name, if fairaudit has no metric for it; else None."""
     return find_notion(name, (*_BY_NAME, *_COMPARISONS))
 
 
 def suggest(name: str) -> str:
     """The end of a message about an unknown metric: why it is not supported, or similar names.
 
-    A notion with several measures suggests all of them, a rate with a comparison the two keys.
-    Names that share only a word such as `fairness` are not suggested.
+    For a notion with several measures, all of them are suggested; for the name of a rate with a
+    comparison, the two keys of the spec. Names that share only a word such as `fairness` are not
+    suggested.
     """
     if find_metric(normalize_name(name)) is not None:
         return f"; did you mean {quoted(normalize_name(name))}?"
     known = find_unsupported(name)
     if known is not None:
-        return f": not here, because {known.advice}"
+        return f": not a metric here, because {known.advice}"
     for comparison in _COMPARISONS:
         rate = find_metric(name.removesuffix(f"_{comparison}"))
         if name.endswith(f"_{comparison}") and isinstance(rate, GroupMetric):
@@ -138,7 +139,7 @@ def suggest(name: str) -> str:
         return f"; choose one: {listed}" if len(family) > 1 else f"; did you mean {listed}?"
 
     def specific(text: str) -> str:
-        """A name without the words that many names share, unless it has no others."""
+        """The name without the words that many names share, unless it has no other words."""
         return "_".join(word for word in text.casefold().split("_") if word not in _GENERIC) or text
 
     akin = [
@@ -152,12 +153,12 @@ def suggest(name: str) -> str:
 _GENERIC = frozenset(
     {"fairness", "parity", "equality", "difference", "ratio", "rate", "gap", "score", "index"}
 )
-"""Words that many names of metrics share."""
+"""Words that the names of many metrics share."""
 _AKIN = 0.6
 
 
 def find_comparison_id(metric: Metric) -> str | None:
-    """The comparison's id, where a spec asked for a rate with `compare:`."""
+    """The id of the comparison, if the spec compares a rate by `compare:`; else None."""
     if isinstance(metric, Disparity) and metric.id == metric.parts[0][0].id:
         return metric.comparison.id
     return None
@@ -166,7 +167,8 @@ def find_comparison_id(metric: Metric) -> str | None:
 def average_classes(metric: Metric) -> Metric | None:
     """The mean over classes of a group metric, or of the departures from parity in each class.
 
-    None if a metric looks at all classes already, or has no departure that could be averaged.
+    None if a metric already uses all classes, or has no departure from parity that could be
+    averaged.
     """
     if isinstance(metric, GroupMetric):
         return macro_average(metric)
@@ -187,7 +189,7 @@ def is_over_classes(metric: Metric) -> bool:
 
 
 def list_quantities(metric: Metric) -> tuple[GroupMetric | TableMetric, ...]:
-    """The parts of a metric; for a mean over classes the mean of each part."""
+    """The parts of a metric; for a mean over classes, the mean of each part."""
     if not isinstance(metric, Disparity):
         return (metric,)
     parts = tuple(part for part, _ in metric.parts)
@@ -195,7 +197,7 @@ def list_quantities(metric: Metric) -> tuple[GroupMetric | TableMetric, ...]:
 
 
 def build_disparity(metric: GroupMetric, comparison: Comparison) -> Disparity:
-    """The disparity of a metric by a comparison, as `compare:` in a spec asks."""
+    """The disparity that compares a metric in this way, as `compare:` in a spec requests."""
     return Disparity(
         id=metric.id,
         title=f"{metric.title}, {comparison.title[0].lower()}{comparison.title[1:]}",
@@ -241,10 +243,10 @@ __all__ = [
 
 
 class MetricName(Frozen):
-    """The metric of a spec: the id of a record of the catalogue, and how it is compared.
+    """The metric of a spec in JSON: the id of a record of the catalogue, and its changes.
 
-    `compare` is the comparison of a rate, or null; `macro` says whether it is the mean over
-    classes; `mean` whether it is the mean over groups, `aggregate` another number over groups.
+    `compare` is the comparison of a rate, or null. `macro` is true for a mean over classes, `mean`
+    for a mean over groups. `aggregate` is another combination of all groups.
     """
 
     metric: str
@@ -254,7 +256,7 @@ class MetricName(Frozen):
     aggregate: Annotated[OverGroups | None, RARE] = None
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """Yields a fault if this version has no such record."""
+        """Yields a fault if this version has no such metric."""
         try:
             find_record(self)
         except Unreadable as fault:
@@ -262,7 +264,7 @@ class MetricName(Frozen):
 
 
 def name_record(record: Metric) -> MetricName:
-    """The names that a record is found by."""
+    """The name from which `find_record` builds the record again."""
     compare, rate, over_groups = find_comparison_id(record), record, None
     over_classes = isinstance(record, Macro)
     if isinstance(record, Disparity):
@@ -279,7 +281,7 @@ def name_record(record: Metric) -> MetricName:
 
 
 def find_record(name: MetricName) -> Metric:
-    """The record that the names mean; raises `Unreadable` if this version does not have it."""
+    """The record with this name; raises `Unreadable` if this version does not have it."""
     record = find_metric(name.metric)
     if record is None:
         why = f"is not a metric of this version{suggest(name.metric)}"

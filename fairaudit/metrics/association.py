@@ -34,11 +34,11 @@ _BIASED = (
 )
 
 _Read: TypeAlias = Callable[[GroupTable, Minimum], tuple[Floats, Marks, Ints, Ints]]
-"""Returns a table [Z, K, G] of the groups that take part, marks for them, people and mass."""
+"""Returns the table [Z, K, G] of the groups that take part, marks for them, people and mass."""
 
 
 def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
-    """The people by class of the outcome."""
+    """The people in each class of the outcome."""
     counts = count_groups(table)
     mass, n = counts.classes, counts.answered
     takes_part = admit_groups(table, n, minimum, pool_known_groups(table, mass))
@@ -49,7 +49,7 @@ def _read_classes(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, I
 def _value_by(
     number: Callable[[Floats], Floats], read: _Read = _read_classes
 ) -> Callable[[GroupTable, MetricOptions], TableValue]:
-    """A number of the table of those who take part."""
+    """A function that applies `number` to the table of the groups that take part."""
 
     def value_of(table: GroupTable, terms: MetricOptions) -> TableValue:
         counted, takes_part, n, mass = read(table, terms.minimum)
@@ -60,13 +60,13 @@ def _value_by(
 
 
 def _shares(counts: Floats) -> tuple[Floats, Floats]:
-    """The share of each class in each group, and what it would be under independence."""
+    """The share of each class and group among all people, and its value under independence."""
     joint = counts / counts.sum(axis=(1, 2), keepdims=True)
     return joint, joint.sum(axis=2)[:, :, None] * joint.sum(axis=1)[:, None, :]
 
 
 def _information(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """I(outcome; group) and both entropies, in bits."""
+    """The mutual information of outcome and group, and the entropies of both, in bits."""
     joint, independent = _shares(counts)
     terms = np.where(joint > 0, joint * np.log2(joint / independent), 0.0)
     of_class, of_group = (
@@ -86,11 +86,11 @@ _FEW_VALUES, _TENTHS = 20, 10
 
 
 def _read_bins(table: GroupTable, minimum: Minimum) -> tuple[Floats, Marks, Ints, Ints]:
-    """The people by bin of the score: one for each of up to twenty values, or tenths of people."""
+    """The people in each bin of the score: one of up to twenty values, or a tenth of the people."""
     scores, n, takes_part = read_scores(table, minimum)
     people, number = scores.people.sum(axis=1), np.arange(len(scores.low))
     if len(scores.low) > _FEW_VALUES or not scores.single.all():
-        # A tenth begins at a bin of the histogram, so that people with equal scores stay together.
+        # Each tenth starts with a bin of the histogram, so people with equal scores stay together.
         below = np.cumsum(scores.everybody) - scores.everybody
         total = max(int(scores.everybody.sum()), 1)
         number = np.asarray(np.minimum(below * _TENTHS // total, _TENTHS - 1))
@@ -107,7 +107,6 @@ def _eta(counts: Floats) -> Floats:
 def _value_by_guesses(
     number: Callable[[Floats, Floats, Floats], Floats],
 ) -> Callable[[GroupTable, MetricOptions], TableValue]:
-    """A number of the people, and of the correct guesses with and without the group."""
     return _value_by(
         lambda counts: number(
             counts.sum(axis=(1, 2)),
@@ -118,10 +117,9 @@ def _value_by_guesses(
 
 
 def _cramers_v(counts: Floats) -> Floats:
-    n, expected = counts.sum(axis=(1, 2)), contingency.expected_counts(counts)
-    terms = np.where(expected > 0, (counts - expected) ** 2 / expected, 0.0)
-    smaller = np.min([(expected > 0).any(axis=axis).sum(axis=1) for axis in (1, 2)], axis=0) - 1
-    return np.sqrt(np.where(smaller > 0, terms.sum(axis=(1, 2)) / n / smaller, np.nan))
+    n, (statistic, _, _) = counts.sum(axis=(1, 2)), contingency.chi_square(counts)
+    smaller = np.min([(counts.sum(axis=axis) > 0).sum(axis=1) for axis in (1, 2)], axis=0) - 1
+    return np.sqrt(np.where(smaller > 0, statistic / n / smaller, np.nan))
 
 
 _OF_CLASSES: dict[str, Any] = {
@@ -226,7 +224,7 @@ TABLE_METRICS = (
     ),
     TableMetric(
         id="majority_baseline",
-        title="Share of the commonest outcome",
+        title="Share of the most common outcome",
         short="majority",
         family="independence",
         description="The share of people whose outcome is guessed correctly without any "
@@ -271,14 +269,14 @@ TABLE_METRICS = (
 )
 
 _MOST_CLASSES = 16
-"""Most classes whose sets are all compared."""
+"""Maximum number of classes for which all sets of classes are compared."""
 
 
 def _total_variation(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """The largest distance of two groups' distributions, by the set of classes that attains it.
+    """The largest distance between the distributions of two groups, over all pairs of groups.
 
-    ½ Σ |p - q| is the largest difference of P(set) over sets of classes. So each set needs only
-    its highest and its lowest group, not all pairs of groups.
+    ½ Σ |p - q| is the largest difference of P(set) over all sets of classes. So for each set, only
+    the highest and the lowest group are needed, not all pairs of groups.
     """
     counts = count_groups(table)
     mass = counts.classes
@@ -312,7 +310,10 @@ def _total_variation(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def list_class_sets(classes: int) -> list[list[int]]:
-    """Sets of classes to look at: all of them up to their complements, or each class alone."""
+    """All sets of classes, but only one of each set and its complement.
+
+    Raises `ValueError` for more than `_MOST_CLASSES` classes.
+    """
     if classes > _MOST_CLASSES:
         raise ValueError(f"the total variation of {classes} classes")
     chosen = product((False, True), repeat=max(classes - 1, 0))
@@ -356,9 +357,10 @@ class _Line(Frozen):
 
 
 def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
-    """The attribute's numbers s against the outcome x: 1 if positive, 0 if not, or a number.
+    """The sums for the line of the outcome x (1 or 0, or a number) by the column s.
 
-    Sums are Python's integers, so that large numbers with a small spread lose no digits.
+    The function also returns marks for the groups that take part, and the people. Sums are Python
+    integers, so that large numbers with a small spread lose no digits.
     """
     takes_part = np.asarray(table.eligible & (table.n > 0))
     name = f"attribute:{table.by[0]}" if len(table.by) == 1 else ""
@@ -376,7 +378,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
     if value is not None and product is not None:
         known = np.ones_like(known)
         n = total(amount.n, known)
-        # The attribute's sums include people without a number of the outcome.
+        # The sums of the column also include people without a number as outcome.
         whole = (n == total(value.n, known)) & (n == total(product.n, known))
         x, xx, sx = value.total, value.squares, product.total
         parts = [(total(sums.values, known), sums.scale) for sums in (x, xx, sx)]
@@ -408,7 +410,7 @@ def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
 def _about(
     n: Ints, products: Ints, scale: int, first: tuple[Ints, int], second: tuple[Ints, int]
 ) -> Floats:
-    """Σ(a - mean a)(b - mean b) by exact integers; NaN without people."""
+    """Σ(a - mean a)(b - mean b) from exact integers; NaN without people."""
     (a, a_scale), (b, b_scale) = first, second
     count = np.where(n > 0, n, 1)
     over = count * products * (a_scale * b_scale) - a * b * scale
@@ -430,7 +432,7 @@ def _read(
 
 
 def _test_trend(table: GroupTable, terms: MetricOptions) -> Floats:
-    """P-values of no correlation with decisions; NaN for numbers, whose spread may change."""
+    """The p-values of no correlation with decisions; NaN for numbers: their spread may change."""
     line, r = _line(table)[0], NUMERIC_CORRELATION.value_of(table, terms).value
     p = distributions.t_two_sided(r * np.sqrt((line.n - 2) / (1 - r**2)), line.n - 2)
     return np.where("value" in table.amounts, np.nan, p)

@@ -1,7 +1,7 @@
 """Averages over strata on arrays: weights by rule (`uniform`, `middle`, …); clustered variance.
 
-Weights count people in the rate's own denominator (negatives for a false positive rate), and only
-in strata where both sides have somebody: there the comparison can be made at all.
+Weights count the people in the denominator of the rate (for a false positive rate: people with a
+negative label), and only in strata where both sides have people.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ from fairaudit.stats.sample_sizes import small_sample_factor
 
 
 class StratifiedAverages(Frozen, eq=False):
-    """Both sides' averages, [1, G], and the weight of every stratum in each, [Z, G].
+    """The averages of both sides, [1, G], and the weights of the strata, [Z, G].
 
-    `support` [Z, G] marks the strata where both sides have somebody; `left_out` [Z, G] is the share
-    of the weight that stood in the others, `off_support` [1, G] that of both sides' people.
+    `support` [Z, G] marks the strata where both sides have people. `left_out` [Z, G] is the share
+    of the weight in each of the other strata; `off_support` [1, G] is the share of both sides'
+    people in them.
     """
 
     first: Floats
@@ -57,10 +58,10 @@ def average_strata(
     comparable: Marks,
     everyone: tuple[Floats, Floats] | None = None,
 ) -> StratifiedAverages:
-    """The averages of both sides' values [Z, G] with people [Z, G] in their denominators.
+    """The averages of the values [Z, G] of both sides; `people` [Z, G] are their denominators.
 
-    Only the `comparable` strata [Z] are compared. `everyone` has the people of both sides with any
-    label, for weights that count them.
+    Only the `comparable` strata [Z] are compared. `everyone` contains the people of both sides with
+    any label, for weights that count them.
     """
     (first_values, second_values), (n, m) = values, people
     known = table.known_strata[:, None]
@@ -74,7 +75,7 @@ def average_strata(
     left_out = np.where(support, 0.0, first / first.sum(axis=0))
     first, second = first * support, second * support
     if average.weights is Weights.MIDDLE:
-        # Shares are taken on common support.
+        # The shares of people are those among the supported strata.
         supported = (n * support, m * support)
         first = sum(side / side.sum(axis=0) for side in supported) / 2
         second = first
@@ -98,7 +99,7 @@ def average_exactly(
     known: Sequence[bool],
     everyone: Sequence[tuple[int, int]] | None = None,
 ) -> tuple[Fraction, Fraction] | None:
-    """The same averages of one pair as fractions; None if no stratum is left."""
+    """The averages of one group and its reference as fractions; None if no stratum has both."""
     counted = [
         z for z in range(len(values)) if known[z] and all(people[z]) and None not in values[z]
     ]
@@ -128,7 +129,7 @@ def average_exactly(
 def _raw_weights(
     average: Average, strata: Sequence[Group], people: tuple[Any, Any], everyone: tuple[Any, Any]
 ) -> tuple[Any, Any]:
-    """The weights [Z, G] of both sides, before shares are taken; floats, or fractions."""
+    """The weights [Z, G] of both sides, not yet divided by their sum; floats or fractions."""
     n, m = people
     if average.weights is Weights.OWN:
         return n, m
@@ -147,7 +148,7 @@ def _raw_weights(
 
 
 def _weighed(weights: Floats, values: Floats) -> Floats:
-    """Σ weight · value, [1, G]; a stratum with weight 0 adds nothing, even if its value is NaN."""
+    """Σ weight · value, [1, G]; a stratum with weight 0 is ignored, even if its value is NaN."""
     total = np.where(weights > 0, weights * values, 0.0).sum(axis=0, keepdims=True)
     return np.where(np.isnan(weights.sum(axis=0, keepdims=True)), np.nan, total)
 
@@ -155,15 +156,15 @@ def _weighed(weights: Floats, values: Floats) -> Floats:
 def values_of_average(
     values: GroupValues, averages: StratifiedAverages, *, second: bool = False
 ) -> GroupValues:
-    """The averages [1, G] of one side's values in the strata, as group values.
+    """The averages [1, G] of one side as group values.
 
-    The weights are fixed: only the values in the strata vary.
+    The weights count as fixed: only the values in the strata vary.
     """
     value, weights = averages.first, averages.first_weights
     if second:
         value, weights = averages.second, averages.second_weights
     n = np.asarray((values.n * averages.support * (weights != 0)).sum(axis=0, keepdims=True))
-    # Clusters may be in several strata, whose rates are then correlated.
+    # A cluster may be in several strata; the rates of these strata are then correlated.
     by_clusters = values.method.endswith(CLUSTER_ROBUST)
 
     def average_ends(alpha: Alpha) -> Ends:
@@ -171,7 +172,7 @@ def values_of_average(
         weighs = np.where(weights > 0, weights, 0.0)
         if values.binomial:
             low, high = proportions.average_interval(*values.sample, weighs, alpha)
-        elif values.metric.is_biased:  # errors of one sign add up, and do not cancel
+        elif values.metric.is_biased:  # errors with the same sign do not cancel each other
             low, high = (
                 np.where(weights > 0, weights * end, 0.0).sum(axis=0) for end in values.ends(alpha)
             )
@@ -191,10 +192,10 @@ def values_of_average(
 
 
 def settled_strata(counts: GroupCounts) -> Marks:
-    """The strata in which every decision gives a group the disparity 0, [Z, G].
+    """Marks strata in which a group has the disparity 0 for every possible decision, [Z, G].
 
-    A group that is alone in a stratum has 1 - 1, an absent group 0 - 0. If no one is rejected, or
-    no one selected, the disparity is undefined.
+    A group that is alone in a stratum has the disparity 1 - 1, an absent group 0 - 0. If no one is
+    rejected or no one is selected, the disparity is undefined.
     """
     mass = counts.weighted
     known = (mass.all_rejected > 0) & (mass.all_selected > 0)
@@ -203,7 +204,7 @@ def settled_strata(counts: GroupCounts) -> Marks:
 
 
 def settle(values: GroupValues, settled: Marks) -> GroupValues:
-    """The disparities of strata for an average: 0 with an interval of width 0 where `settled`."""
+    """The disparities of the strata for an average; they are exactly 0 where `settled`."""
     ends = values.map_ends(
         lambda low, high: (np.where(settled, 0.0, low), np.where(settled, 0.0, high))
     )
@@ -214,10 +215,10 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 def exclude_lone_strata(
     averages: StratifiedAverages, table: GroupTable, people: Floats
 ) -> StratifiedAverages:
-    """An average that counts the people of strata with one group as off support.
+    """The averages, with the people of strata with only one group counted as off support.
 
-    They have weight, but no one there can differ. If all strata have one group, the value is
-    undefined: otherwise a check would pass for groups that were never compared.
+    These strata have weight, but no one in them can differ. If all strata have only one group, the
+    value is undefined: otherwise, a check would pass for groups that were never compared.
     """
     known, compared = table.known_strata[:, None], mark_comparable_strata(table)[:, None]
     people_there = people * known
@@ -239,7 +240,7 @@ def vary_with_clusters(
     in_strata: tuple[GroupValues, GroupValues],
     averages: StratifiedAverages,
 ) -> tuple[GroupValues, GroupValues]:
-    """Both averages with their variance between clusters, where they are of shares."""
+    """Both averages with their variance between clusters, if they are averages of shares."""
     metric = in_strata[0].metric
     first, second = (counts.clusters for counts in both_counts)
     if first is None or second is None or not isinstance(metric, Rate) or not metric.of_group:
@@ -288,12 +289,13 @@ class Side(Frozen, eq=False):
 def average_clustered_shares(
     over: Sequence[str], under: Sequence[str], sides: tuple[Side, Side]
 ) -> tuple[AveragedShare, AveragedShare]:
-    """Both averages of every group and its reference, by the totals of clusters in all strata.
+    """The variance of both averages, from the totals of clusters over all strata.
 
-    The residual of a cluster is the weighted sum of its residuals in the strata: a cluster may be
-    in several. A stratum where a side has a single cluster shows no variance: the result is NaN.
+    A cluster may be in several strata, so its residual is the weighted sum of its residuals in the
+    strata. If a side has a single cluster in a stratum, the variance is unknown, and the result is
+    NaN.
     """
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     table = sides[0].clusters.table
     entries, (strata, _, _, groups) = read_entries(table), table.shape
@@ -301,8 +303,8 @@ def average_clustered_shares(
     join = sparse.csr_matrix((np.ones(len(cluster)), (cluster, np.arange(len(cluster)))))
     fold = sparse.vstack([sparse.identity(groups)] * strata)
 
-    def total(by_row: Any, factors: Floats) -> Any:  # noqa: ANN401  # sparse
-        """The weighted totals of each cluster over all strata: sparse [clusters, G]."""
+    def total(by_row: Any, factors: Floats) -> Any:  # noqa: ANN401  # a sparse matrix
+        """The weighted total of each cluster over all strata: sparse [clusters, G]."""
         return (join @ by_row @ sparse.diags(factors.reshape(-1)) @ fold).tocsr()
 
     of_sample = read_sample_strata(table.clusters, known)

@@ -58,14 +58,14 @@ def bare_average(
     exact_at: ExactAt,
     among: Marks | None = None,
 ) -> Evaluation:
-    """The rate of each group, averaged over the strata in which it has people.
+    """The rate of each group, averaged over the strata in which the group has people.
 
-    The groups `among` [G] together count as all people; by default these are all known groups.
+    The weights count the people of the groups `among` [G]; by default, of all known groups.
     """
     among = table.known if among is None else among
     everybody = np.where(among, values.weighted_n, 0).sum(axis=1, keepdims=True)
     everybody_each = np.broadcast_to(everybody, values.value.shape)
-    # A single group cannot be pooled with another side: the people of all groups are the weights.
+    # A single group has no other side to pool with, so the weights are the people of all groups.
     average = Average(Weights.REFERENCE) if average.weights is Weights.POOLED else average
     averages = average_strata(
         average,
@@ -110,7 +110,7 @@ def common_average(
     average: Average,
     exact_at: ExactAt,
 ) -> Evaluation:
-    """The rate of each group, averaged over the strata where every group has somebody."""
+    """The rate of each group, averaged over the strata in which every group has people."""
     weight = values.weighted_n
     n = values.n[table.known_strata].sum(axis=0, keepdims=True)
     part = find_participants_overall(table, n, values, terms.minimum)
@@ -138,7 +138,7 @@ def common_average(
 def average_to_reference(
     disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
-    """Both sides averaged over the strata with the same weights, then compared."""
+    """The comparison of a group and its reference, both averaged over the strata."""
     (metric, comparison), reference, average = disparity.parts[0], terms.reference, terms.average
     assert reference is not None
     assert average is not None
@@ -169,7 +169,7 @@ def average_to_reference(
         values_of_average(second, averages, second=True),
     )
     both_values = vary_with_clusters(both_values, sides.counts, sides.values, averages)
-    # A group and its reference must both be large enough within the compared strata.
+    # Both a group and its reference must be large enough within the compared strata.
     n = np.minimum(both_values[0].n, both_values[1].n)
     takes_part = find_participants_overall(table, n, first, terms.minimum)
     place, value = (index, usable), _values_of(metric, comparison, both_values)
@@ -182,8 +182,8 @@ def average_to_reference(
 class _SidesInStrata(Frozen, eq=False):
     """A group and its reference in every stratum.
 
-    `compared` [Z] marks the strata of an average; `settled` [Z, G] the strata in which every
-    decision gives a value of 0; only for metrics that are comparisons themselves.
+    `compared` [Z] marks the strata of the average. `settled` [Z, G] marks strata in which the value
+    is 0 for every possible decision; it is None unless the metric is itself a comparison.
     """
 
     counts: tuple[GroupCounts, GroupCounts]
@@ -199,7 +199,7 @@ class _SidesInStrata(Frozen, eq=False):
         terms: MetricOptions,
         counts: tuple[GroupCounts, GroupCounts],
     ) -> _SidesInStrata:
-        """Both sides by their counts; a metric that is itself a comparison is on both sides."""
+        """Both sides from their counts; a metric that is itself a comparison is on both sides."""
         metric, comparison = disparity.parts[0]
         own = compute(metric, counts[0], terms.parameters)
         if comparison is not ITSELF:
@@ -246,7 +246,7 @@ def _average_to_extreme(
     counts: GroupCounts,
     average: Average,
 ) -> Evaluation:
-    """Each group's average against the highest or lowest, over strata where all of them occur."""
+    """The average of each group against the highest or lowest, over strata with all groups."""
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
     exact_at = exact_values(metric, counts, terms.parameters)
@@ -274,7 +274,6 @@ def _average_to_extreme(
 
 
 def _repeat_group(values: GroupValues, g: int) -> GroupValues:
-    """The values of one group, aligned with every group; its strata likewise."""
 
     def of_group(array: Any) -> Any:  # noqa: ANN401  # arrays of any numbers
         return None if array is None else np.broadcast_to(array[:, g : g + 1], array.shape)
@@ -294,7 +293,7 @@ _OF_EACH_GROUP = ("value", "n", "effective_n", "over", "under", "weight_sum")
 def _values_of(
     metric: GroupMetric, comparison: Comparison, both_values: tuple[GroupValues, GroupValues]
 ) -> Floats:
-    """Both averages compared, or an estimate of the value that all strata have in common."""
+    """The comparison of both averages, or the estimate of a value that is common to all strata."""
     first, second = both_values
     if comparison.exact_in_strata is not None and comparison.contrast is not None:
         return comparison.contrast(Sides(first, second, first))
@@ -302,7 +301,7 @@ def _values_of(
 
 
 def _pairs_of(both_values: tuple[GroupValues, GroupValues], g: int) -> list[Pair]:
-    """Numerators and denominators of a group and its reference, of every stratum that has both."""
+    """Numerator and denominator of a group and its reference, for each stratum that has both."""
     first, second = (values.strata for values in both_values)
     if first is None or second is None:
         return []

@@ -6,7 +6,7 @@ from fairaudit.base.frozen import Frozen
 
 
 class Citation(Frozen):
-    """Where a definition comes from."""
+    """The source of a definition."""
 
     authors: str
     year: int

@@ -1,15 +1,18 @@
 """Variance of shares in clusters (sandwich): effective sizes and numbers of clusters; the fewest.
 
-The residual of a cluster is `y - p n`: its hits minus the hits that are expected if a share p of
-its n people are hits. The variance of a share is that of its residuals (linearisation), and so is
-the covariance of two shares that have clusters in common, such as both sides of matched pairs. Rao
-& Scott (1992), A simple method for the analysis of clustered binary data, Biometrics 48:577.
-Clusters of unequal size count as n² / Σ n_c², in the small-sample factor and the degrees of
-freedom: Carter, Schnepel & Steigerwald (2017), Asymptotic behavior of a t-test robust to cluster
-heterogeneity, Review of Economics and Statistics 99:698. In declared strata of the sample residuals
-vary about the mean of their stratum (with replacement, first stage): Särndal, Swensson & Wretman
-(1992), Model Assisted Survey Sampling, section 5.7. A stratum of one cluster varies about the mean
-of all, which is 0.
+The residual of a cluster with n people and y hits is `y - p n`: its hits minus the hits that are
+expected at the share p. The variance of a share is the variance of these residuals (linearisation).
+Two shares with common clusters, such as both sides of matched pairs, have the covariance of their
+residuals. Rao & Scott (1992), A simple method for the analysis of clustered binary data, Biometrics
+48:577.
+
+In the small-sample factor and the degrees of freedom, clusters of unequal size count as n² / Σ n_c²
+clusters: Carter, Schnepel & Steigerwald (2017), Asymptotic behavior of a t-test robust to cluster
+heterogeneity, Review of Economics and Statistics 99:698.
+
+If the sample has declared strata, residuals vary about the mean of their stratum (with replacement,
+first stage): Särndal, Swensson & Wretman (1992), Model Assisted Survey Sampling, section 5.7. In a
+stratum with a single cluster, they vary about the mean of all residuals, which is 0.
 """
 
 from __future__ import annotations
@@ -25,20 +28,20 @@ from fairaudit.cube import ClusteredTable, Clusters
 from fairaudit.stats.sample_sizes import small_sample_factor
 
 FEWEST_CLUSTERS = 10
-"""Fewest effective clusters for a variance."""
+"""The fewest effective clusters for a variance."""
 _FEWEST_WITH_HITS = 8
-"""Fewest effective clusters with hits, and with misses, that show how similar members are."""
+"""The fewest effective clusters with hits, and with misses, that show how similar members are."""
 _ROUNDED = 1e-9
 
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
-"""How often each cell [Y, P] of a table counts."""
+"""The number of times that each cell [Y, P] (label, class) of a table counts in a sum."""
 
 
 class PooledClusters(Frozen, eq=False):
-    """Pooled groups by their clusters: `everybody` times all, and `own` times the group `index`.
+    """Groups, or several groups together, by cluster.
 
-    Everybody means the `known` [G] groups. `cells` gives the labels [Y] and the classes [P] that
-    each named cell counts.
+    Each entry is `everybody` times all `known` [G] groups plus `own` times the group `index`.
+    `cells` contains, for each named cell, the labels [Y] and the classes [P] that it counts.
     """
 
     table: ClusteredTable
@@ -49,21 +52,21 @@ class PooledClusters(Frozen, eq=False):
     index: Ints | None = None
 
     def at(self, index: Ints) -> PooledClusters:
-        """The group that `index` [Z, 1] names, aligned with each group."""
+        """The single group `index` [Z, 1] in each stratum, repeated for every group."""
         return replace(self, everybody=0, own=1, index=index)
 
     def together(self, *, others: bool) -> PooledClusters:
-        """Everybody in the stratum, or all others."""
+        """All people in the stratum, or all except the group itself."""
         return replace(self, everybody=1, own=-1 if others else 0)
 
     def slots(self, cells: Sequence[str]) -> Slots:
-        """How often each cell of the table counts in a sum of named cells."""
+        """The number of times that each cell of the table counts in a sum of named cells."""
         times = sum(np.outer(*self.cells[cell]).astype(np.int64) for cell in cells)
         return tuple(map(tuple, np.asarray(times).tolist()))
 
-    def sum_by_row(self, slots: Slots) -> Any:  # noqa: ANN401  # sparse
+    def sum_by_row(self, slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
         """The people of these cells in each row (stratum, cluster): sparse [rows, ZG]."""
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         strata, _, _, groups = self.table.shape
         columns = np.arange(strata * groups)
@@ -80,8 +83,8 @@ class PooledClusters(Frozen, eq=False):
 class ClusteredShare(Frozen, eq=False):
     """A share of people in clusters, and the sum of its squared residuals, [Z, G].
 
-    `over` and `under` are the cells of its hits and of its people. `floored` is the factor from 0
-    to 1 by which the standard error was raised to that of independent rows.
+    `over` are the cells of its hits, `under` those of its people. If the standard error was raised
+    to that of independent rows, `floored` is the ratio of the two, from 0 to 1.
     """
 
     clusters: PooledClusters
@@ -97,11 +100,11 @@ class ClusteredShare(Frozen, eq=False):
     ) -> tuple[ClusteredShare, Floats]:
         """A share, and its effective size in independent rows; NaN with too few clusters.
 
-        The effective size is at most `size`, that of independent rows, unless the sample has
-        strata: clusters can differ less than rows by chance. If few clusters have hits, or misses,
-        the variance is at least that of clusters with equal members, as it is at a share of 0 or
-        1. Few clusters estimate their own variance badly: Student's t replaces the normal
-        distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        The effective size is at most `size` (that of independent rows), unless the sample has
+        strata, because clusters can by chance differ less than rows. If few clusters have hits or
+        few have misses, the variance is at least that of clusters whose members are all equal. This
+        is also the variance at a share of 0 or 1. Few clusters give an inaccurate variance, so
+        Student's t replaces the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
         """
         strata = _strata_of_rows(clusters.table)
         hits, trials = clusters.sum_by_row(over), clusters.sum_by_row(under)
@@ -114,7 +117,7 @@ class ClusteredShare(Frozen, eq=False):
         most = size if strata.members is None else np.full_like(size, np.inf)
         residuals = _subtract_expected(hits, trials, share)
         squares = strata.sum_products(residuals, residuals).reshape(share.shape)
-        # CR2 at the largest leverage: m / (m - 1) where all clusters have one size.
+        # CR2 with the largest leverage; the factor is m / (m - 1) for m clusters of equal size.
         variance = squares / people**2 / (1 - np.fmin(largest / people, 1.0))
         with_both = people**2 * np.fmin(
             share**2 / squares_of_hits, (1 - share) ** 2 / squares_of_misses
@@ -130,13 +133,13 @@ class ClusteredShare(Frozen, eq=False):
         return cls(clusters, over, under, share, squares, floored), effective
 
     @property
-    def residuals(self) -> Any:  # noqa: ANN401  # sparse
-        """The hits of each row minus the hits that the share lets expect: sparse [rows, ZG]."""
+    def residuals(self) -> Any:  # noqa: ANN401  # a sparse matrix
+        """The hits of each row minus the hits that are expected at the share: sparse [rows, ZG]."""
         hits, trials = map(self.clusters.sum_by_row, (self.over, self.under))
         return _subtract_expected(hits, trials, self.value)
 
     def at(self, index: Ints) -> ClusteredShare:
-        """The share of the group that `index` [Z, 1] names, aligned with each group."""
+        """The share of the group `index` [Z, 1] in each stratum, repeated for every group."""
         value, squares, floored = (
             np.broadcast_to(np.take_along_axis(part, index, axis=1), part.shape)
             for part in (self.value, self.squares, self.floored)
@@ -146,10 +149,10 @@ class ClusteredShare(Frozen, eq=False):
         )
 
     def correlation(self, other: ClusteredShare) -> Floats:
-        """The correlation of two shares over the clusters they have in common, [Z, G].
+        """The correlation of two shares over their common clusters, [Z, G].
 
-        A positive correlation makes their difference more certain, so the raised standard errors
-        limit it.
+        A positive correlation makes the difference of the shares more certain. It is reduced by
+        `floored`, because the standard errors were raised.
         """
         strata = _strata_of_rows(self.clusters.table)
         products = strata.sum_products(self.residuals, other.residuals)
@@ -158,8 +161,8 @@ class ClusteredShare(Frozen, eq=False):
         return np.where(r > 0, r * self.floored * other.floored, r)
 
     def least_correlation(self, among: Marks) -> Floats:
-        """The lowest correlation of two groups that take part, [Z, 1]; at most 0."""
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+        """The lowest correlation of any two groups that take part, [Z, 1]; at most 0."""
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         scale = np.where(among & (self.squares > 0), 1 / np.sqrt(self.squares), 0.0)
         strata = _strata_of_rows(self.clusters.table)
@@ -170,32 +173,29 @@ class ClusteredShare(Frozen, eq=False):
         return lowest[:, None]
 
 
-def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: ANN401  # sparse
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: ANN401  # a sparse matrix
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     return hits - trials @ sparse.diags(np.nan_to_num(share).reshape(-1))
 
 
 def has_few_clusters(clusters: Floats) -> Marks:
-    """Marks numbers of effective clusters that are too small to estimate a variance."""
+    """Marks effective numbers of clusters that are too small to estimate a variance."""
     return np.asarray(clusters < FEWEST_CLUSTERS - _ROUNDED)
 
 
 class AveragedShare(Frozen, eq=False):
-    """A share averaged over strata, and its correlation with its reference's: [1, G].
-
-    `with_other` is the correlation of both, `effective_n` the effective size in independent rows.
-    """
+    """A share averaged over strata, [1, G]: effective size, and correlation with its reference."""
 
     effective_n: Floats
     with_other: Floats
 
 
 def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: Marks) -> Floats:
-    """The effective size of every group, for all classes, [Z, G]; NaN with few clusters.
+    """The effective size of every group, valid for all classes, [Z, G]; NaN with few clusters.
 
-    `counts` [Z, K, G] are the people of each class, `n` [Z, G] all people. The smallest size of
-    any class counts, divided by 1 minus the lowest correlation of two groups.
+    `counts` [Z, K, G] are the people of each class, `n` [Z, G] all people. The size is the smallest
+    of any class, divided by 1 minus the lowest correlation of two groups.
     """
     _, size_y, size_p, _ = clusters.table.shape
     classes = counts.shape[1]
@@ -215,7 +215,7 @@ def class_effective_n(clusters: PooledClusters, counts: Floats, n: Ints, among: 
 class ClusterEntries(Frozen, eq=False):
     """The entries of a table's clusters: rows (stratum, cluster), columns and cells.
 
-    `stratum` and `cluster` belong to each row.
+    `stratum` and `cluster` are those of each row.
     """
 
     row: Ints
@@ -243,9 +243,9 @@ def read_entries(table: ClusteredTable) -> ClusterEntries:
 
 
 @memoize
-def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN401  # sparse
-    """How many people of these cells each cluster has: sparse [clusters, ZG]."""
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN401  # a sparse matrix
+    """The number of people of these cells in each row (stratum, cluster): sparse [rows, ZG]."""
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     strata, _, _, groups = table.shape
     entries = read_entries(table)
@@ -256,10 +256,10 @@ def _sum_groups_by_row(table: ClusteredTable, slots: Slots) -> Any:  # noqa: ANN
 
 
 class StrataOfRows(Frozen, eq=False):
-    """The strata of the sample that rows of clusters are in: `members` is sparse [strata, rows].
+    """The strata of the sample that contain the rows (stratum, cluster) of a table.
 
-    `units` is the number of clusters that were drawn in each, `all_units` in all together. Samples
-    without declared strata have no `members`.
+    `members` is sparse [strata, rows], and None if the sample has no declared strata. `units` is
+    the number of clusters that were drawn in each stratum, `all_units` in all strata together.
     """
 
     rows: int
@@ -269,14 +269,15 @@ class StrataOfRows(Frozen, eq=False):
 
     @property
     def _factor(self) -> Floats:
-        """The factor m / (m - 1) of a stratum; 1 of a single cluster, that varies about 0."""
+        """The factor m / (m - 1) of a stratum with m clusters; 1 for a single cluster."""
         return np.where(self.units > 1, self.units / np.maximum(self.units - 1, 1), 1.0)
 
     @property
     def weights(self) -> Floats:
-        """The factors of the rows, and of the sums that `append_sums` adds, in a sum of products.
+        """The factors, in a sum of products, of the rows and of the sums that `append_sums` adds.
 
-        The factor of all clusters is left out: the leverage that a variance is divided by has it.
+        The factor for the number of all clusters is left out, because `ClusteredShare.of` divides
+        by one minus the leverage, which contains it.
         """
         if self.members is None:
             return np.ones(self.rows)
@@ -284,26 +285,27 @@ class StrataOfRows(Frozen, eq=False):
         mean = np.where(self.units > 1, factor / self.units, 0.0)
         return np.concatenate([self.members.T @ factor, -mean])
 
-    def append_sums(self, totals: Any) -> Any:  # noqa: ANN401  # sparse
-        """Totals by row [rows, columns], and their sums in each stratum of the sample."""
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+    def append_sums(self, totals: Any) -> Any:  # noqa: ANN401  # a sparse matrix
+        """Totals by row [rows, columns], followed by their sums in each stratum of the sample."""
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         if self.members is None:
             return totals.tocsr()
         return sparse.vstack([totals, self.members @ totals]).tocsr()
 
-    def sum_products(self, first: Any, second: Any) -> Floats:  # noqa: ANN401  # sparse
-        """The products of two sides' totals, less their means in each stratum, by column."""
+    def sum_products(self, first: Any, second: Any) -> Floats:  # noqa: ANN401  # a sparse matrix
+        """The sums of products of both sides' totals minus their stratum means, by column."""
         products = self.append_sums(first).multiply(self.append_sums(second))
         return np.asarray(products.T @ self.weights)
 
-    def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # sparse
-        """The degrees of freedom of columns of cluster sizes, [columns]: effective clusters - 1.
+    def degrees_of_freedom(self, sizes: Any) -> Floats:  # noqa: ANN401  # a sparse matrix
+        """The degrees of freedom for columns of cluster sizes, [columns]: effective clusters - 1.
 
-        In strata they are Satterthwaite's, if residuals were as large as these: the number of
-        clusters less that of strata where all have one size.
+        With declared strata, they are Satterthwaite's, as if residuals were as large as these
+        sizes. If all clusters have the same size, they are the number of clusters minus the number
+        of strata.
         """
-        from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+        from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
         sizes = sparse.csr_matrix(sizes)
         squares = sizes.power(2)
@@ -326,8 +328,8 @@ def _strata_of_rows(table: ClusteredTable) -> StrataOfRows:
 
 
 def read_sample_strata(clusters: Clusters, cluster: Ints, stratum: Ints | int = 0) -> StrataOfRows:
-    """The strata of the sample that rows of these clusters are in; each `stratum` has its own."""
-    from scipy import sparse  # noqa: PLC0415  # only who names clusters pays
+    """The strata of the sample that contain rows of these clusters; each `stratum` has its own."""
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     if clusters.strata is None:
         return StrataOfRows(len(cluster))

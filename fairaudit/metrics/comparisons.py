@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 from fractions import Fraction
 from operator import neg, sub, truediv
 from typing import Any
@@ -25,14 +26,14 @@ def standardized(sides: Sides) -> Floats:
 
 
 def standardized_by_all(sides: Sides) -> Floats:
-    """The difference in units of everybody's sample standard deviation."""
+    """The difference in units of the sample standard deviation of all people."""
     n = sides.everybody.n
     variance = sides.everybody.variance * n / (n - 1)
     return np.asarray((sides.group.value - sides.reference.value) / np.sqrt(variance))
 
 
 def correlation(sides: Sides) -> Floats:
-    """R = (mean inside - mean outside) · √(a b) / √(total variance), a and b the shares of both."""
+    """R = (mean inside - mean outside) · √(a b) / √(total variance) for sides with shares a, b."""
     n, m = sides.group.weighted_n, sides.reference.weighted_n
     a, b = n / (n + m), m / (n + m)
     apart = sides.group.value - sides.reference.value
@@ -41,7 +42,7 @@ def correlation(sides: Sides) -> Floats:
 
 
 def normalized(sides: Sides) -> Floats:
-    """Žliobaitė (2015) §3.2: every probability is taken within the two groups compared."""
+    """The difference divided by its largest possible value (Žliobaitė 2015, §3.2)."""
     group, reference = sides.group, sides.reference
     p, q = group.value, reference.value
     if group.under is None or reference.under is None:
@@ -60,14 +61,14 @@ def normalized(sides: Sides) -> Floats:
 
 
 def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Fraction | None:
-    """The normalized difference of one pair, by numerators and denominators of both rates."""
+    """The normalized difference of one pair as a fraction, from the counts of both rates."""
     (a, n), (c, m) = group, reference
     if not n or not m:
         return None
     hits, misses = a + c, n + m - a - c
     if not hits or not misses:
         return None
-    # All that `normalized` divides, times nm.
+    # Numerator and denominator of `normalized`, both multiplied by n · m.
     difference = c * n - a * m
     most = (hits * n, misses * m) if difference > 0 else (hits * m, misses * n)
     return Fraction(difference, min(most))
@@ -79,12 +80,12 @@ def divergence(sides: Sides) -> Floats:
     if p is None or q is None:
         return np.full_like(sides.group.value, np.nan)
     terms: Any = np.where(p == 0, 0.0, p * np.log(p / q))
-    # Rounding may leave a zero divergence just below zero.
+    # Rounding may give a divergence slightly below 0.
     return np.asarray(np.maximum(terms.sum(axis=1), 0.0))
 
 
 def common_odds_ratio(sides: Sides) -> Floats:
-    """Σ a d / N over Σ b c / N, a of n in the group and c of m in the reference of each stratum."""
+    """Σ a d / N over Σ b c / N, over strata with N people; a, b (c, d) are hits and misses."""
     first, second = sides.group.strata, sides.reference.strata
     if first is None or second is None:
         return np.full_like(sides.group.value, np.nan)
@@ -93,7 +94,7 @@ def common_odds_ratio(sides: Sides) -> Floats:
 
 
 def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
-    """The common odds ratio of one pair, by numerators and denominators in every stratum."""
+    """The common odds ratio of one pair, from numerators and denominators in every stratum."""
     over = under = Fraction(0)
     for (a, n), (c, m) in strata:
         if n and m:
@@ -250,6 +251,9 @@ STANDARDIZED_DIFFERENCE_TOTAL = Comparison(
     contrast=standardized_by_all,
     range=(None, None),
 )
+_PI = Decimal("3.1416")
+"""π, rounded up."""
+
 COHENS_H = Comparison(
     id="cohens_h",
     title="Cohen's h",
@@ -262,13 +266,13 @@ COHENS_H = Comparison(
         2 * np.arcsin(np.sqrt(group)) - 2 * np.arcsin(np.sqrt(reference))
     ),
     rational=False,
-    range=(-4, 4),
+    range=(-_PI, _PI),
     scale=Scale.ARCSINE,
     worked="2 asin √({a}) - 2 asin √({b})",
 )
 SHORTFALL = Comparison(
     id="shortfall",
-    title="Difference to the reference, the survey's sign",
+    title="Difference to the reference, with the opposite sign",
     sentence="The {0} of the reference minus the {0} of the group.",
     description="The value of the reference minus the value of the group; 0 at parity, positive if "
     "the group has less.",
@@ -284,9 +288,10 @@ SHORTFALL = Comparison(
 NORMALIZED = Comparison(
     id="normalized",
     title="Difference to the reference, normalized",
-    description="The difference divided by the largest possible difference with as many positives.",
-    caution="1 or -1: one of the two groups has as many of the positives as possible. The value is "
-    "not a number of people.",
+    description="The difference divided by the largest difference that is possible with the same "
+    "number of positives.",
+    caution="A value of 1 or -1 means that one of the two groups has as many of the positives as "
+    "possible. The value is not a number of people.",
     source=citations.ZLIOBAITE,
     formula="(reference - group) / the largest such difference, in the two groups compared",
     apply=sub,
@@ -333,8 +338,8 @@ DIVERGENCE = Comparison(
     title="Kullback–Leibler divergence from the reference",
     description="The information lost if the reference's distribution of outcomes is used for the "
     "group.",
-    caution="If group and reference are swapped, the value is another number. It is infinite if "
-    "the group has an outcome that the reference does not have.",
+    caution="If group and reference are swapped, the value is different. It is infinite if the "
+    "group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
     source=citations.KULLBACK,
     formula="Σ over classes y of P(y|group) ln(P(y|group) / P(y|reference)), in nats",
@@ -366,7 +371,7 @@ HIGHEST = Comparison(
     source=citations.FAIRLEARN,
     formula="highest",
     is_max_min=True,
-    apply=lambda highest, lowest: highest,  # noqa: ARG005  # one side is the answer
+    apply=lambda highest, lowest: highest,  # noqa: ARG005  # uses only one side
     one_sided=True,
     worked="{a}",
 )
@@ -374,10 +379,10 @@ ITSELF = Comparison(
     id="itself",
     title="The group's own value",
     description="The value of the group, which is already a comparison.",
-    caution="0 at parity.",
+    caution="The value is 0 at parity.",
     source=citations.ZLIOBAITE,
     formula="group",
-    apply=lambda group, reference: group,  # noqa: ARG005  # one side is the answer
+    apply=lambda group, reference: group,  # noqa: ARG005  # uses only one side
     range=(-1, 1),
     interval=intervals.of_itself,
     one_sided=True,
@@ -395,4 +400,4 @@ COMPARISONS = (
     STANDARDIZED_DIFFERENCE_TOTAL,
     COHENS_H,
 )
-"""The comparisons for `compare:` in a spec; criteria use the others."""
+"""The comparisons for `compare:` in a spec; criteria also use the others."""

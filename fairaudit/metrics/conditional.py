@@ -26,7 +26,7 @@ _BOTH = frozenset({Requirement.LABEL, Requirement.PREDICTION})
 def _compute_disparity(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     mass, people = counts.weighted, counts.people
     value = mass.rejected / mass.all_rejected - mass.selected / mass.all_selected
-    # A group that is alone cannot differ from others.
+    # A group that is alone in a stratum cannot differ from other groups.
     alone = (mass.rejected == mass.all_rejected) & (mass.selected == mass.all_selected)
     value = np.where(alone, np.nan, value if counts.favourable else -value)
     return value, np.asarray(people.all_selected + people.all_rejected)
@@ -43,7 +43,7 @@ def _compute_disparity_exactly(counts: GroupCounts, _: Parameters) -> Fraction |
 
 
 def _bound_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """The interval of a difference of two shares: one of the rejected, one of the selected."""
+    """The interval of a difference of two shares: of the rejected, and of the selected people."""
     mass = counts.weighted
     shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
     sizes = (
@@ -122,19 +122,11 @@ def _define_stratum_share(
     )
 
 
-STRATUM_SHARE = _define_stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION)
-STRATUM_SHARE_OF_POSITIVES = _define_stratum_share(
-    "stratum_share_of_positives", "positives", ("tp", "fn"), _BOTH
-)
-STRATUM_SHARE_OF_NEGATIVES = _define_stratum_share(
-    "stratum_share_of_negatives", "negatives", ("fp", "tn"), _BOTH
-)
-
 GROUP_METRICS = (
     DEMOGRAPHIC_DISPARITY,
-    STRATUM_SHARE,
-    STRATUM_SHARE_OF_POSITIVES,
-    STRATUM_SHARE_OF_NEGATIVES,
+    _define_stratum_share("stratum_share", "", ("selected", "rejected"), _PREDICTION),
+    _define_stratum_share("stratum_share_of_positives", "positives", ("tp", "fn"), _BOTH),
+    _define_stratum_share("stratum_share_of_negatives", "negatives", ("fp", "tn"), _BOTH),
 )
 
 PROPENSITY_STRATIFIED_DIFFERENCE = Disparity(

@@ -1,4 +1,4 @@
-"""Confusion counts per stratum and group; tables reshaped: no strata, one class, cut at a score."""
+"""Confusion counts per stratum and group; tables without strata, of one class, cut at a score."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from fairaudit.metrics.terms import NO_PARAMETERS, Parameters, ReferencePolicy
 from fairaudit.stats.pooling import PooledShares
 
 Cell: TypeAlias = Any
-"""One integer, or an array of integers (of squared weights: floats) with the axes [..., Z, G]."""
+"""An integer, or an array of integers (for squared weights: of floats) with the axes [..., Z, G].
+"""
 
 
 class ConfusionCounts(Frozen):
-    """The cells of one group, or of all groups in all strata.
+    """The counts of one group, or of all groups in all strata.
 
-    The margins are counted separately: a row with an unknown label is still `selected` or
-    `rejected`, so `selected` may exceed `tp + fp`. `all_selected` and `all_rejected` are the sums
-    over all groups.
+    `selected`, `rejected`, `positives` and `negatives` also include rows in which the other column
+    is unknown, so `selected` may be larger than `tp + fp`. `all_selected` and `all_rejected` are
+    sums over all groups.
     """
 
     tp: Cell
@@ -48,7 +49,7 @@ class ConfusionCounts(Frozen):
 
     @classmethod
     def of_joint(cls, table: GroupTable, joint: Cell) -> ConfusionCounts:
-        """The cells of a table's array [Z, Y, P, G]; zeros where the spec names no positive."""
+        """The counts from an array [Z, Y, P, G] of a table; zeros without a positive class."""
         cells = {
             name: joint[:, y][:, :, p].sum(axis=(1, 2))
             for name, (y, p) in mark_cells(table).items()
@@ -61,16 +62,16 @@ class ConfusionCounts(Frozen):
 
     @property
     def labelled(self) -> Cell:
-        """All whose label and prediction are known."""
+        """The people with a known label and a known prediction."""
         return self.tp + self.fp + self.fn + self.tn
 
     def map(self, change: Callable[[Cell], Cell]) -> ConfusionCounts:
-        """The counts with every cell changed, except the sums over all groups."""
+        """The counts with `change` applied to every cell, except to the sums over all groups."""
         *cells, all_selected, all_rejected = _cells(self)
         return ConfusionCounts(*[*map(change, cells), all_selected, all_rejected])
 
     def minus(self, part: ConfusionCounts) -> ConfusionCounts:
-        """Each cell minus that of a part of its people, except cells of everybody."""
+        """Each cell minus that of `part`, except the sums over all groups."""
         *cells, all_selected, all_rejected = _cells(self)
         less = map(np.subtract, cells, _cells(part))
         return ConfusionCounts(*[*less, all_selected, all_rejected])
@@ -84,7 +85,7 @@ _cells = attrgetter(*field_names(ConfusionCounts))
 
 
 def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
-    """The labels [Y] and classes [P] that each cell counts; none without a positive class."""
+    """The labels [Y] and the classes [P] that each cell counts; none without a positive class."""
     _, labels, classes, _ = table.people.shape
     known_label = np.arange(labels) < len(table.labels)
     known_class = np.arange(classes) < len(table.classes)
@@ -105,10 +106,10 @@ def mark_cells(table: GroupTable) -> dict[str, tuple[Marks, Marks]]:
 
 
 class Sums(Frozen):
-    """Exact sums of a number over people: arrays [Z, G], or those of one group.
+    """Exact sums of a number over people: arrays [Z, G], or the sums of one group.
 
-    The sum is `total / scale`. The sum of squares is `squares / square_scale`. `magnitude` is the
-    sum of absolute values, with `magnitude_scale`.
+    The sum is `total / scale`. The sum of squares is `squares / square_scale`. The sum of absolute
+    values is `magnitude / magnitude_scale`.
     """
 
     n: Cell
@@ -120,7 +121,7 @@ class Sums(Frozen):
     magnitude_scale: int = 1
 
     def map(self, change: Callable[[Cell], Cell]) -> Sums:
-        """Every sum changed in the same way."""
+        """The sums with `change` applied to each of them."""
         return replace(
             self,
             n=change(self.n),
@@ -131,7 +132,7 @@ class Sums(Frozen):
 
     @property
     def of_magnitudes(self) -> Sums:
-        """The sums of absolute values."""
+        """The sums of absolute values in place of the sums."""
         return replace(self, total=self.magnitude, scale=self.magnitude_scale)
 
     @property
@@ -145,13 +146,13 @@ class Sums(Frozen):
         return self._per_head(self.squares, self.square_scale)
 
     def _per_head(self, sums: Cell, scale: int) -> Floats:
-        # Beyond 64 bits sums are Python's integers, which NumPy would divide to objects.
+        # Sums above 64 bits are Python integers, and NumPy would divide them as objects.
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(np.asarray(sums, dtype=np.float64) / float(scale) / self.n)
 
     @property
     def exact_mean(self) -> Fraction | None:
-        """The mean of one group."""
+        """The mean of one group as a fraction; None without people."""
         return Fraction(int(self.total), self.scale * int(self.n)) if self.n else None
 
     @property
@@ -169,9 +170,9 @@ class Sums(Frozen):
 class ScoreCounts(Frozen, eq=False, dict=True):
     """People by label and ascending bin of a score: [Z, 3 (negative, positive, unknown), B, G].
 
-    `low` and `high` [B] are the extreme scores seen in each bin, `everybody` [B] all people there.
-    `change` is what becomes of those `counted`: most metrics never ask for the scores of a
-    reference, which are many numbers.
+    `low` and `high` [B] are the lowest and the highest score in each bin, `everybody` [B] all
+    people in it. `change` is applied to `counted` only when `people` is used: most metrics never
+    use the scores of a reference, which are many numbers.
     """
 
     counted: Ints
@@ -182,26 +183,26 @@ class ScoreCounts(Frozen, eq=False, dict=True):
 
     @cached_property
     def people(self) -> Ints:
-        """The people, changed once they are asked for."""
+        """The people, with `change` applied."""
         return self.counted if self.change is None else np.asarray(self.change(self.counted))
 
     @property
     def single(self) -> Marks:
-        """Which bins hold one value only."""
+        """Marks the bins with a single value."""
         return np.asarray(self.low == self.high)
 
     def map(self, change: Callable[[Cell], Cell]) -> ScoreCounts:
-        """The people changed; the bins stay."""
+        """The people with `change` applied; the bins stay the same."""
         return ScoreCounts(self.people, self.low, self.high, self.everybody, change)
 
 
 class RowSides(Frozen, eq=False):
-    """The people of a table, for each group the people at its place, aligned [Z, G].
+    """The people of a table, and which of them belong to each place [Z, G].
 
-    The place of a group holds the group itself, or the people that `role` names: everybody else
-    (`REST`) or everybody (`OVERALL`) of `known` [G] groups. `group` [Z, 1] is a single group for
-    all places; `favourable` says whether the positive outcome is a benefit. `parameters` are those
-    of a comparison of single people.
+    The people at the place of a group are the group itself or, by `role`, all others (`REST`) or
+    all people (`OVERALL`) of the `known` [G] groups. If `group` [Z, 1] is given, they are that
+    group at every place. `favourable` says whether the positive outcome is a benefit. `parameters`
+    are those of a comparison of individual people.
     """
 
     table: RowTable
@@ -212,14 +213,14 @@ class RowSides(Frozen, eq=False):
     parameters: Parameters = NO_PARAMETERS
 
     def to(self, other: ReferencePolicy | Ints) -> RowSides:
-        """The people whom each group is compared with: of one group, or of a role."""
+        """The people whom each group is compared with: those of one group, or of a role."""
         if isinstance(other, ReferencePolicy):
             return replace(self, role=other, group=None)
         return replace(self, role=None, group=other)
 
     @property
     def one_by_one(self) -> RowSides:
-        """The sides of people one by one, as many as the memory holds."""
+        """The table with one row for each person, for as many people as fit into memory."""
         people = self.table.people
         return self if people is self.table else replace(self, table=people)
 
@@ -237,17 +238,20 @@ class RowSides(Frozen, eq=False):
 
 
 class GroupCounts(Frozen, eq=False):
-    """The counts of one table: people, and the mass of rates (people, or weights).
+    """The counts of one table, for rates and other metrics of groups.
 
-    `classes` [Z, P, G] is the mass of each class of the outcome, `class_people` its people and
-    `class_squares` their squared weights; `everyone` [Z, G] is the mass of all people, `headcount`
-    [Z, G] their number; `sums` holds the sums of numbers, `scores` the histogram of the score.
-    `by_class` holds the counts of each class against the rest, for metrics that average over
-    classes. `clusters` are the clusters of each group, or of its reference; `unknown_clusters`
-    marks people of several strata, whose clusters are not known. `rows` are the people one by one,
-    for metrics that need them. `pooled` are the shares selected by partial pooling, of each
-    stratum, for metrics that need them; several groups together have none. `heaviest` is the mean
-    weight of the outcome whose people weigh most.
+    - `people` counts people. `weighted` is their mass: people, or weights times `scale`. `squares`
+      are squared weights.
+    - `classes` [Z, P, G] is the mass of each class of the outcome; `class_people` and
+      `class_squares` are its people and their squared weights. `everyone` [Z, G] is the mass of all
+      people, `headcount` [Z, G] their number.
+    - `sums` contains the sums of numbers, `scores` the histogram of the score. `by_class` contains
+      the counts of each class against the rest, for means over classes.
+    - `clusters` are the clusters of each group, or of its reference. `unknown_clusters` is true for
+      people of several strata, whose clusters are unknown.
+    - `rows` are individual people. `pooled` contains the shares of selected people by partial
+      pooling in each stratum; several groups together have none.
+    - `heaviest` is the mean weight of the outcome whose people have the largest weights.
     """
 
     people: ConfusionCounts
@@ -273,19 +277,19 @@ class GroupCounts(Frozen, eq=False):
 
     @property
     def answered(self) -> Ints:
-        """The people whose class is known, without weights, [Z, G]."""
+        """The number of people whose class is known, [Z, G]."""
         return np.asarray(self.class_people.sum(axis=1))
 
     @memoize
     def together(self, *, everywhere: bool, others: bool) -> GroupCounts:
-        """Everybody of known group, in the stratum or in all known ones, aligned with each group.
+        """All people of known groups, in the stratum or in all known strata, for each group.
 
-        With `others` the group itself, in its own stratum, is left out.
+        With `others`, the people of the group in the stratum are left out.
         """
         known_groups, known_strata = self.known_groups, self.known_strata
 
         def total(cell: Cell) -> Cell:
-            # People of unknown group are not in any comparison.
+            # People with unknown group are in no comparison.
             known = np.where(known_groups, cell, 0)
             if everywhere:
                 known = np.where(known_strata.reshape(-1, *[1] * (cell.ndim - 1)), known, 0)
@@ -300,7 +304,7 @@ class GroupCounts(Frozen, eq=False):
 
     @memoize
     def of_reference(self, by_stratum: tuple[int, ...]) -> GroupCounts:
-        """The cells of one group of each stratum, named by its index, aligned with each group."""
+        """The counts of one group in each stratum (its index in `by_stratum`), for each group."""
         index = np.array(by_stratum, dtype=np.int64)[:, None]
 
         def take(cell: Cell) -> Cell:
@@ -332,7 +336,7 @@ class GroupCounts(Frozen, eq=False):
         clusters: PooledClusters | None = None,
         rows: RowSides | None = None,
     ) -> GroupCounts:
-        """Everything counted, changed in the same way; `clusters`, `rows` are of the new groups."""
+        """All counts with `change` applied; `clusters` and `rows` are those of the new groups."""
         people = self.people.map(change)
         return replace(
             self,
@@ -355,7 +359,7 @@ class GroupCounts(Frozen, eq=False):
 
 @memoize
 def count_groups(table: GroupTable) -> GroupCounts:
-    """The cells of a table."""
+    """The counts of a table."""
     people, histogram, scores = ConfusionCounts.of_joint(table, table.people), table.histogram, None
     if histogram is not None:
         by_bin, bins = np.moveaxis(histogram.people, 2, 3), histogram.bins
@@ -366,7 +370,7 @@ def count_groups(table: GroupTable) -> GroupCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.where(mass > 0, table.squares.sum(axis=-1) / mass, 0.0)
         heaviest = np.asarray(mean.max(axis=(1, 2)))[:, None]
-    # The sums of every number, [Z, G]; those of a score also by a binary label.
+    # The sums of every number, [Z, G]; those of a score also for each binary label.
     everybody = np.ones(table.people.shape[1], dtype=np.bool_)
     sums = {name: _sums(amount, everybody) for name, amount in table.amounts.items()}
     if "score" in table.amounts and table.positive_label is not None:
@@ -417,7 +421,7 @@ def _sums(amount: Amount, labels: Marks) -> Sums:
 
 @memoize
 def one_against_rest(table: GroupTable) -> dict[str, GroupTable]:
-    """The table by class, of the outcome or of the label: that class positive, all others not."""
+    """A table for each class of the outcome or label, with only that class positive."""
     labels, size = table.people.shape[1:3]
     return {
         name: replace(
@@ -430,15 +434,14 @@ def one_against_rest(table: GroupTable) -> dict[str, GroupTable]:
 
 
 def _marked(names: Sequence[str], name: str, size: int) -> Marks:
-    """Which slots hold that name; the slots behind the names are of those not known."""
-    return np.array(
-        [entry == name for entry in names] + [False] * (size - len(names)), dtype=np.bool_
-    )
+    # The slots after the names are for unknown values.
+    marks = [entry == name for entry in names] + [False] * (size - len(names))
+    return np.array(marks, dtype=np.bool_)
 
 
 @memoize
 def collapse_strata(table: GroupTable) -> GroupTable:
-    """The same people without strata; those whose stratum is not known are left out."""
+    """The same people without strata; people whose stratum is unknown are left out."""
 
     def joined(cells: Cell) -> Cell:
         return cells[table.known_strata].sum(axis=0, keepdims=True)
@@ -470,14 +473,15 @@ def collapse_strata(table: GroupTable) -> GroupTable:
 
 
 def cut_at(table: GroupTable, threshold: Decimal) -> tuple[GroupTable, GroupTable]:
-    """The table whose positive class is a score of at least the threshold; "not known" without one.
+    """The table in which people with a score of at least the threshold are positive.
 
-    A bin with values on both sides of the threshold is above it in the first table, and below it
-    in the second; without such a bin both tables are the same.
+    People without a score have an unknown outcome. A bin with values on both sides of the threshold
+    is above it in the first table, and below it in the second; without such a bin, both tables are
+    the same.
     """
     histogram = table.histogram
     if histogram is None:
-        raise ValueError("a threshold without a histogram")
+        raise ValueError("a threshold needs a histogram")
     above, below = histogram.bins.high >= float(threshold), histogram.bins.low >= float(threshold)
     first = _cut(table, above)
     return first, first if np.array_equal(above, below) else _cut(table, below)
@@ -498,7 +502,7 @@ def _cut(table: GroupTable, is_above: np.ndarray[tuple[int], np.dtype[np.bool_]]
     people[:, :, 2] = np.maximum(people[:, :, 2] - counts.sum(axis=-1), 0)
     yes, ungrouped = np.array([False, True, False]), table.ungrouped
     if ungrouped is not None:
-        # Labels and scores of ungrouped people are not used: they are on either side.
+        # Labels and scores of people without a group are not used, so their outcome is unknown.
         either = np.zeros((len(ungrouped.people), 3, 3, len(ungrouped.groups)), dtype=np.int64)
         either[:, 2, 2] = ungrouped.people.sum(axis=(1, 2))
         ungrouped = replace(ungrouped, people=either, mass=either)

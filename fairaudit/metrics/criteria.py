@@ -57,7 +57,7 @@ _PREDICTIVE = r.BASE_RATES.format("positive predictive value", "positive") + " "
 
 
 def _to_reference(metric: GroupMetric, comparison: Comparison) -> Disparity:
-    """The metric of each group against the reference, as fairMLHealth reports it."""
+    """The metric of each group compared with the reference, as fairMLHealth reports it."""
     name, brief = f"{metric.id}_{comparison.id}", f"{metric.short} {comparison.id}"
     is_parity = name == "positive_predictive_value_difference"
     for long, short in (("difference", "diff."), ("balanced", "bal."), ("prediction", "pred.")):
@@ -99,7 +99,7 @@ CRITERIA = (
     Disparity(
         id="equal_opportunity_difference",
         short="EO difference",
-        caution=TRUSTS_THE_LABEL + " Does not consider false positives and their cost.",
+        caution=TRUSTS_THE_LABEL + " It does not consider false positives and their cost.",
         source=citations.HARDT,
         other_tools="AIF360 uses this name for the signed difference to the reference. Here, that "
         "difference is `true_positive_rate_difference`.",
@@ -323,31 +323,27 @@ CRITERIA = (
         caution="The four-fifths rule is guidance for US employment selection. A ratio below 0.8 "
         "alone is not evidence, and the ratio of a small group varies a lot by chance.",
         source=citations.LL144,
-        other_tools="New York City's Local Law 144 requires it for tools that score people.",
+        other_tools="New York City's Local Law 144 requires this ratio for tools that score "
+        "people.",
         parts=((s.SCORING_RATE, RATIO),),
         reference=ReferencePolicy.HIGHEST,
     ),
-    Disparity(
-        id="balance_positive_class",
-        title="Balance for the positive class",
-        short="balance (+)",
-        aliases=("balance_for_the_positive_class",),
-        family="separation",
-        description="In each group, the mean score of the people with a positive label. The value "
-        "is the highest of these means minus the lowest.",
-        source=citations.KLEINBERG,
-        parts=((means_and_errors.MEAN_SCORE_POSITIVES, GAP),),
-    ),
-    Disparity(
-        id="balance_negative_class",
-        title="Balance for the negative class",
-        short="balance (-)",
-        aliases=("balance_for_the_negative_class",),
-        family="separation",
-        description="In each group, the mean score of the people with a negative label. The value "
-        "is the highest of these means minus the lowest.",
-        source=citations.KLEINBERG,
-        parts=((means_and_errors.MEAN_SCORE_NEGATIVES, GAP),),
+    *(
+        Disparity(
+            id=f"balance_{label}_class",
+            title=f"Balance for the {label} class",
+            short=f"balance ({sign})",
+            aliases=(f"balance_for_the_{label}_class",),
+            family="separation",
+            description=f"In each group, the mean score of the people with a {label} label. The "
+            "value is the highest of these means minus the lowest.",
+            source=citations.KLEINBERG,
+            parts=((mean_score, GAP),),
+        )
+        for label, sign, mean_score in (
+            ("positive", "+", means_and_errors.MEAN_SCORE_POSITIVES),
+            ("negative", "-", means_and_errors.MEAN_SCORE_NEGATIVES),
+        )
     ),
     Disparity(
         id="well_calibration",
@@ -364,14 +360,14 @@ CRITERIA = (
 
 
 def _shares(counts: GroupCounts, _: Parameters) -> Mapping[str, Any]:
-    """The probability of each class, [Z, P, G], and what weighs in an average over groups."""
+    """The probability of each class, [Z, P, G], and the weights for an average over groups."""
     mass = counts.classes.sum(axis=1)
     weight = None if counts.squares is None else mass
     return {"shares": counts.classes / mass[:, None], "weight_sum": weight, "scale": counts.scale}
 
 
 def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
-    """People, or under survey weights the effective number for the least certain class, [Z, G]."""
+    """The people, [Z, G]; under survey weights, their effective number for all classes."""
     if counts.class_squares is None:
         return counts.answered.astype(np.float64)
     mass = counts.classes / counts.scale
@@ -380,7 +376,7 @@ def _effective_people(counts: GroupCounts, _: Parameters) -> Floats:
 
 
 def _known_outcomes(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    """1 if anybody has a known outcome, otherwise undefined."""
+    """1 if any outcome is known, otherwise undefined; and the people with a known outcome."""
     mass = counts.classes.sum(axis=1)
     return np.where(mass > 0, 1.0, np.nan), counts.answered
 
@@ -417,7 +413,7 @@ _ORDERED_CLASSES = Formula(
     },
 )
 DISTRIBUTIONS = (s.SCORE_DISTRIBUTION, _SHARES, _ORDERED_CLASSES)
-"""What has no one number for a group: sides of a comparison are people alone."""
+"""Metrics without a number for a group; in a comparison, each side shows only its people."""
 
 KL_DIVERGENCE = Disparity(
     id="kl_divergence",
@@ -426,8 +422,8 @@ KL_DIVERGENCE = Disparity(
     aliases=("kullback_leibler_divergence",),
     description="How far the distribution of outcomes in the group is from the distribution in the "
     "reference, in nats (1 nat is 1.44 bits).",
-    caution="If group and reference are swapped, the value is another number. It is infinite if "
-    "the group has an outcome that the reference does not have.",
+    caution="If group and reference are swapped, the value is different. It is infinite if the "
+    "group has an outcome that the reference does not have.",
     no_interval=BIASED_BY_CHANCE,
     source=citations.KULLBACK,
     other_tools="aif360.sklearn swaps group and reference.",
@@ -439,7 +435,7 @@ DISPARITIES = (
         id="mean_difference",
         short="mean diff.",
         aliases=("discrimination_score", "slift_d"),
-        caution=IGNORES_THE_LABEL + " Above 0 the group is selected less often.",
+        caution=IGNORES_THE_LABEL + " A value above 0 means that the group is selected less often.",
         source=citations.ZLIOBAITE,
         other_tools="The same as `statistical_parity_difference` with the opposite sign.",
         parts=((r.SELECTION_RATE, SHORTFALL),),
@@ -557,8 +553,8 @@ DISPARITIES = (
         family="independence",
         description="Pearson's correlation between membership in the group (1 or 0) and the score. "
         "Without a score, the number or the decision is used.",
-        caution=IGNORES_THE_LABEL + " The correlation is small for every small group, however "
-        "large the disparity is.",
+        caution=IGNORES_THE_LABEL + " The correlation is small for every small group, even if the "
+        "disparity is large.",
         source=citations.ZLIOBAITE,
         parts=((means_and_errors.OUTCOME_MEAN, CORRELATION),),
         reference=ReferencePolicy.REST,
@@ -589,8 +585,8 @@ DISPARITIES = (
         family="separation",
         description="Among people with a negative label, Pearson's correlation between membership "
         "in the group (1 or 0) and the score. Without a score, the prediction is used.",
-        caution="Relies on the label. The correlation is small for every small group, however "
-        "large the disparity is.",
+        caution="The measure relies on the label. The correlation is small for every small group, "
+        "even if the disparity is large.",
         source=citations.BEUTEL,
         other_tools="Beutel et al. use the absolute value of this correlation as a penalty in "
         "training (Corr).",

@@ -1,8 +1,9 @@
-"""`CatalogueEntry`: words, family, `Requirement`; which way is better; reasons for no interval."""
+"""`CatalogueEntry`: texts, family, `Requirement`; which way is better; reasons for no interval."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from enum import StrEnum
 from types import MappingProxyType
 from typing import TypeAlias
@@ -10,12 +11,12 @@ from typing import TypeAlias
 from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.metrics.citations import Citation
 
-Bounds: TypeAlias = tuple[int | None, int | None]
-"""The least and the greatest value of a metric; None for unbounded."""
+Bounds: TypeAlias = tuple[int | Decimal | None, int | Decimal | None]
+"""The smallest and the largest possible value of a metric; None if there is no such limit."""
 
 
 class Requirement(StrEnum):
-    """A column, or property of columns, that a metric requires in a spec."""
+    """A column, or a property of columns, that a spec must declare for a metric."""
 
     LABEL = "label"
     PREDICTION = "prediction"
@@ -31,7 +32,7 @@ class Requirement(StrEnum):
 
 
 class Family(Frozen):
-    """Measures that ask the same question: what they compare, and when to use them."""
+    """Measures that answer the same question: what they compare, and when to use them."""
 
     compares: str
     use: str
@@ -85,38 +86,38 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
 )
 
 NARROW = 16
-"""Most letters of a short name, which is the header of a column."""
+"""Maximum number of characters of a short name, which is the header of a column."""
 
 NO_DISPARITY = "no disparity"
-"""The hypothesis of nearly all tests."""
+"""The hypothesis of most tests."""
 
 IS_TEST = "it is the test itself"
-"""The text in place of the name of a test, for a value that is a test statistic."""
+"""The text in place of the name of a test, for a value that is itself a test statistic."""
 
-IGNORES_THE_LABEL = "Does not consider who is qualified."
-TRUSTS_THE_LABEL = "Relies on the label: if the label is biased, so is this measure."
+IGNORES_THE_LABEL = "The measure does not consider who is qualified."
+TRUSTS_THE_LABEL = "The measure relies on the label: if the label is biased, so is the measure."
 FACTOR = "If the strata are a result of the disparity, comparing within strata hides the disparity."
-"""Cautions of many records."""
+"""Cautions that several records share."""
 
 BIASED_BY_CHANCE = (
     "even if the groups are equal, chance alone moves the value away from parity, and no interval "
     "here takes that into account"
 )
-"""The reason why a metric that is never below parity has no interval."""
+"""The reason for no interval of a metric whose smallest value is parity."""
 HIGHER_POWERS = "its variance needs sums of higher powers, which fairaudit does not collect"
-"""The reason why a measure of squares, or in standard deviations, has no interval."""
+"""The reason for no interval of a measure that uses squares or standard deviations."""
 
 
 class CatalogueEntry(Frozen, kw_only=True):
     """The texts of a record, which `explain` prints and every report cites.
 
-    The default title is the id in words. `other_tools` gives the names in other tools, and how
-    their numbers differ. `no_interval` is the reason why the metric has no interval, `hypothesis`
-    the hypothesis of its test, in words after "p of", `test` the name of a test of one group
-    without another to compare. `instead` names other metrics for limits and comparisons. Values
-    based on fewer than `min_people` people have no interval. `has_outcome` is false for metrics of
-    the features alone. `version` is raised when the number changes for the same people, so that
-    baselines of an older definition are not compared.
+    The default title is the id in words. `other_tools` says how other tools name the measure, and
+    how their numbers differ. `no_interval` is the reason for no interval. `hypothesis` is the
+    hypothesis of the test; reports print it after "p of". `test` is the name of a test of a single
+    group. `instead` names other metrics for limits and comparisons. Values based on fewer than
+    `min_people` people have no interval. `has_outcome` is false for metrics that use only the
+    features. `version` is raised if the number changes for the same people, so that baselines of an
+    older definition are not compared.
     """
 
     id: str
@@ -137,20 +138,20 @@ class CatalogueEntry(Frozen, kw_only=True):
     version: int = 1
 
     def __post_init__(self) -> None:
-        """Derives a missing title from the id; refuses a record without its texts."""
+        """Derives a missing title from the id; raises `ValueError` if another text is missing."""
         if not self.title:
             force_setattr(self, "title", self.id.replace("_", " ").capitalize())
         for name in ("description", "caution", "family"):
             if not getattr(self, name):
-                raise ValueError(f"{self.id}: a record says its {name}")
+                raise ValueError(f"{self.id}: the record has no {name}")
 
 
 class Better(StrEnum):
-    """Which way is better for the people counted.
+    """Which direction of a value is better for the people who are counted.
 
-    It may depend on whether the positive is a benefit or a burden (`favourable: false` in the
-    spec). `polarity` reverses with it; an error rate has a direction only if its error harms the
-    person.
+    The direction may depend on whether the positive outcome is a benefit or a burden (`favourable:
+    false` in the spec). For `POLARITY`, it is reversed for a burden. The rates of the other four
+    members with "of" have a direction only for a benefit, or only for a burden.
     """
 
     HIGHER = "higher"
@@ -163,9 +164,9 @@ class Better(StrEnum):
     NEITHER = "neither"
 
     def given(self, *, favourable: bool | None) -> Better:
-        """`HIGHER`, `LOWER` or `NEITHER`, if the positive is a benefit, or a burden.
+        """The direction (`HIGHER`, `LOWER` or `NEITHER`) for a benefit, or for a burden.
 
-        None means unknown, as for a single class of several.
+        `favourable` is None if this is unknown, as for a single class of several.
         """
         direction = PREFERENCES[self]
         if favourable is None:
@@ -175,12 +176,13 @@ class Better(StrEnum):
 
     @property
     def of_classes(self) -> Better:
-        """Which way is better for a mean over classes: errors of all together are of quality."""
-        return _OF_CLASSES.get(self, self)
+        """The direction for a mean over classes, which is neither a benefit nor a burden."""
+        directions = {PREFERENCES[self].benefit, PREFERENCES[self].burden} - {Better.NEITHER}
+        return directions.pop() if len(directions) == 1 else Better.NEITHER
 
 
 class Preference(Frozen):
-    """Which way is better of a benefit and of a burden, and why."""
+    """The better direction for a benefit and for a burden, and the reason."""
 
     benefit: Better
     burden: Better
@@ -188,7 +190,7 @@ class Preference(Frozen):
 
     @property
     def words(self) -> str:
-        """Which way is better, in one sentence."""
+        """The better directions in words."""
         benefit, burden = _WORDS[self.benefit], _WORDS[self.burden]
         if self.benefit is self.burden:
             return (
@@ -202,16 +204,6 @@ _WORDS: Mapping[Better, str] = MappingProxyType(
         Better.HIGHER: "higher is better",
         Better.LOWER: "lower is better",
         Better.NEITHER: "neither direction is better",
-    }
-)
-
-_OF_CLASSES: Mapping[Better, Better] = MappingProxyType(
-    {
-        Better.POLARITY: Better.NEITHER,
-        Better.HIGHER_OF_BENEFIT: Better.HIGHER,
-        Better.HIGHER_OF_BURDEN: Better.HIGHER,
-        Better.LOWER_OF_BENEFIT: Better.LOWER,
-        Better.LOWER_OF_BURDEN: Better.LOWER,
     }
 )
 
@@ -268,4 +260,4 @@ PREFERENCES: Mapping[Better, Preference] = MappingProxyType(
         ),
     }
 )
-"""The rule, as `docs/metrics.md` prints it."""
+"""The better direction for each member of `Better`, as `docs/metrics.md` prints it."""

@@ -1,11 +1,12 @@
 """Catalogue: differential fairness (ε), ε of one label, bias amplification; credible region Θ.
 
-Foulds & Pan, An Intersectional Definition of Fairness, arXiv:1807.08362. ε is taken over every
-outcome and every pair of groups, so it is the largest spread of ln P(y | group) over outcomes.
+Foulds & Pan, An Intersectional Definition of Fairness, arXiv:1807.08362. ε is the largest
+difference of ln P(y | group) between two groups, over all outcomes y.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -32,14 +33,14 @@ from fairaudit.stats import multiplicity, proportions, sample_sizes
 
 JEFFREYS = 0.5
 _ROUNDING = 1e-13
-"""A smaller ε is rounding of shares that are equal."""
+"""A smaller ε is a rounding error of equal shares."""
 
 
 def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
-    """ε of a plain table, groups in rows and outcomes in columns: probabilities or counts.
+    """ε of a plain table of probabilities or counts, with groups in rows and outcomes in columns.
 
-    `smoothing` is added to each outcome (Eq. 7). Empty groups and outcomes without people are
-    ignored. With fewer than two groups ε is undefined (NaN). Raises `UsageError`, which is a
+    `smoothing` is added to each outcome (Eq. 7). Groups and outcomes without people are ignored.
+    With fewer than two groups, ε is undefined (NaN). Raises `UsageError`, which is also a
     `ValueError` here, for any other table.
 
     >>> round(epsilon([[0.3085, 0.6915], [0.9332, 0.0668]]), 3)
@@ -71,9 +72,10 @@ def compute_epsilon(
     smoothing: Floats | float,
     classes: Sequence[str],
 ) -> TableValue:
-    """The largest spread over outcomes of ln P(y | group); counts are [Z, Y, G], n is [Z, G].
+    """The largest difference of ln P(y | group) over outcomes and pairs of groups.
 
-    `smoothing` is added to the counts: one number, or [Z, Y, 1].
+    `counts` are [Z, Y, G], `n` is [Z, G]. `smoothing` is added to the counts: one number, or [Z, Y,
+    1].
     """
     weights = counts + smoothing
     logs = np.log(weights / weights.sum(axis=1, keepdims=True))
@@ -84,7 +86,7 @@ def compute_epsilon(
     strata_index, apart = np.arange(strata), {}
     for y, name in enumerate(classes):
         top, bottom = find_extremes(logs[:, y], takes_part, n)
-        # An outcome that no group has (a probability of 0 everywhere) is not in the range.
+        # An outcome that no group has (probability 0 in all groups) is ignored.
         occurs = enough & np.isfinite(logs[strata_index, y, top])
         highest, lowest = logs[strata_index, y, top], logs[strata_index, y, bottom]
         apart[name] = highest[:, None] - logs[:, y], logs[:, y] - lowest[:, None]
@@ -99,19 +101,20 @@ def compute_epsilon(
 
 
 def find_overall_shares(counts: Floats | Ints, takes_part: Marks) -> Floats:
-    """The shares of the outcomes in all groups that take part, [Z, Y, 1], of counts [Z, Y, G]."""
+    """The shares of the outcomes, [Z, Y, 1], in all groups that take part, from [Z, Y, G]."""
     overall = np.where(takes_part[:, None], counts, 0).sum(axis=2, keepdims=True, dtype=np.float64)
     return np.asarray(overall / np.maximum(overall.sum(axis=1, keepdims=True), 1e-300))
 
 
 def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> Ends:
-    """The ends of Θ, the box that holds all groups' outcome probabilities with 1 - `alpha`.
+    """The ends of Θ: intervals that contain all outcome probabilities with 1 - `alpha`.
 
-    `counts` are [Z, Y, G]. The posteriors of the `groups` [Z] are independent, so each interval
-    holds with (1 - alpha)^(1 / groups). Within a group the marginals of a Dirichlet depend on each
-    other: with more than two outcomes the tails are added (Bonferroni), for any dependence.
+    `counts` are [Z, Y, G]. The posteriors of the `groups` [Z] are independent, so the interval of
+    each group has the probability (1 - alpha)^(1 / groups). Within a group, the marginals of a
+    Dirichlet distribution depend on each other: with more than two outcomes, the tail is divided by
+    their number (Bonferroni), which is valid for any dependence.
     """
-    from scipy.special import betaincinv  # noqa: PLC0415  # only who asks for it pays
+    from scipy.special import betaincinv  # noqa: PLC0415  # SciPy is only needed here
 
     classes = counts.shape[1]
     a = counts + prior
@@ -120,15 +123,16 @@ def credible_ends(counts: Floats, prior: float, groups: Ints, alpha: float) -> E
     if classes != 2:
         tail = tail / classes
         return betaincinv(a, b, tail / 2), betaincinv(a, b, 1 - tail / 2)
-    # The second outcome's ends are what the first one's leave.
+    # The ends of the second outcome are 1 minus the ends of the first.
     lower, upper = (betaincinv(a[:, :1], b[:, :1], p) for p in (tail / 2, 1 - tail / 2))
     return np.append(lower, 1 - upper, axis=1), np.append(upper, 1 - lower, axis=1)
 
 
 def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[Ints, Ints]]:
-    """Two candidates for the widest pair of different groups, for each of the strata.
+    """Two candidates for the widest pair of different groups in each stratum.
 
-    If the same group has the highest and the lowest end, one of them is from another group.
+    If the same group has the highest upper end and the lowest lower end, one of the ends must be
+    from another group.
     """
     n = np.zeros_like(upper)
     top = find_extreme(upper, among, n, highest=True)
@@ -140,10 +144,11 @@ def candidate_pairs(upper: Floats, lower: Floats, among: Marks) -> list[tuple[In
 
 
 def widest_log_ratios(low: Floats, high: Floats, among: Marks) -> tuple[float, float]:
-    """The ends of the largest log-ratio over outcomes and pairs, of ends [Y, G] that all hold.
+    """The interval of the largest log-ratio over outcomes and pairs.
 
-    The lower end is the largest distance of a group's lower end above the upper end of another
-    group, and at least 0.
+    The ends `low` and `high` [Y, G] of all probabilities hold together. The lower end of the
+    interval is the largest distance of one group's lower end above another group's upper end, and
+    at least 0.
     """
     widest = least = 0.0
     for lower, upper in zip(low, high, strict=True):
@@ -156,10 +161,10 @@ def widest_log_ratios(low: Floats, high: Floats, among: Marks) -> tuple[float, f
 def interval_of_epsilon(
     epsilon_value: TableValue, alpha: Alpha, parts: int, parameters: Parameters
 ) -> Ends:
-    """The ends of an ε, [Z]: of the log-ratios of all pairs and outcomes together.
+    """The interval of an ε, [Z], from the log-ratios of all pairs and outcomes together.
 
-    The intervals of several `parts` hold together. Pseudo-counts shrink every share, and the ends
-    of a smoothed ε use the shrunken ends of the shares.
+    The intervals of several `parts` hold together. Pseudo-counts shrink every share, and the
+    interval of a smoothed ε uses the shrunken ends of the shares.
     """
     sizes = epsilon_value.counts.sum(axis=1)
     assert epsilon_value.overall is not None
@@ -168,10 +173,10 @@ def interval_of_epsilon(
     result = np.full((2, len(sizes)), np.nan)
     classes = epsilon_value.counts.shape[1]
     for z, among in enumerate(epsilon_value.takes_part):
-        count = max(parts * multiplicity.count_pairs(int(among.sum())) * classes, 1)
+        count = max(parts * math.comb(int(among.sum()), 2) * classes, 1)
         level = float(np.broadcast_to(alpha, len(sizes))[z])
         pair_level = float(multiplicity.sidak_level(level, count))
-        # The ratio of an outcome without people is unknown.
+        # The ratio is unknown for an outcome without people.
         stratum, total = (sizes[z], among, pair_level), sizes[z] + smoothing[z].sum()
         ends = [
             multiplicity.smallest_ratio(
@@ -192,7 +197,6 @@ _BOTH_OUTCOMES = frozenset({Requirement.CLASSES, Requirement.LABEL, Requirement.
 
 
 def _bias_amplification(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """ε of the prediction minus ε of the label, on the rows where both are known."""
 
     def both_known(among: Marks | None = None) -> list[TableValue]:
         return [
@@ -202,22 +206,21 @@ def _bias_amplification(table: GroupTable, terms: MetricOptions) -> TableValue:
 
     predicted, labelled = both_known()
     if (predicted.takes_part != labelled.takes_part).any():
-        # Both are of the same groups, or their difference would be one of groups.
+        # Both must have the same groups: otherwise, their difference may come from the groups.
         predicted, labelled = both_known(predicted.takes_part & labelled.takes_part)
-    # A difference from infinity is unknown.
+    # The difference from an infinite value is unknown.
     value = np.where(np.isinf(labelled.value), np.nan, predicted.value - labelled.value)
     parts = ((table.of, predicted), ("label", labelled))
     return replace(predicted, value=value, parts=parts, everybody=None)
 
 
 def _of_each_label(table: GroupTable, terms: MetricOptions) -> list[TableValue]:
-    """ε of the prediction among people with the same label, of every label."""
     slots = np.arange(table.people.shape[1])
     return [_within(table, slots == index, terms) for index in range(len(table.labels))]
 
 
 def _within_labels(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """The largest ε of the prediction within a label."""
+    """The largest ε of the prediction among people with the same label."""
     by_label = _of_each_label(table, terms)
     values = np.stack([label.value for label in by_label])
     # A label without people in the stratum is ignored; a label without people in a group makes ε
@@ -253,14 +256,13 @@ def _within_labels(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _within_positives(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """ε of the prediction among people whose label is positive."""
     positive = table.positive_label
     labels = np.zeros(table.people.shape[1], np.bool_) if positive is None else positive
     return _within(table, labels, terms)
 
 
 def _within(table: GroupTable, labels: Marks, terms: MetricOptions) -> TableValue:
-    """ε of the prediction among those who have one of the labels."""
+    """ε of the prediction among people with one of the marked labels."""
 
     def kept(joint: Any) -> Any:  # noqa: ANN401  # people, or their squared weights
         return np.where(labels[:, None, None], joint, 0)
@@ -277,7 +279,7 @@ def _within(table: GroupTable, labels: Marks, terms: MetricOptions) -> TableValu
     return _of_classes(within, terms, among=everybody)
 
 
-def _of_classes(  # one private function serves both outcomes of a table
+def _of_classes(
     table: GroupTable,
     terms: MetricOptions,
     *,
@@ -287,12 +289,16 @@ def _of_classes(  # one private function serves both outcomes of a table
 ) -> TableValue:
     """ε over the classes of the audited outcome, or of the label.
 
-    With `both_known` of those for whom both are; `among` says who takes part, if not all with n.
+    With `both_known`, only people with both outcomes count. `among` marks the groups that take
+    part; by default, all eligible groups with people.
     """
     classes, parameters = table.labels if of_label else table.classes, terms.parameters
 
     def by_class(joint: Floats | Ints) -> Floats | Ints:
-        """[Z, classes, G], the other outcome summed away: its unknown, too, if not `both_known`."""
+        """The counts [Z, classes, G], summed over the other outcome.
+
+        With `both_known`, people whose other outcome is unknown are left out.
+        """
         turned = joint.swapaxes(1, 2) if of_label else joint
         turned = turned[:, :-1] if both_known else turned
         return np.asarray(turned.sum(axis=1)[:, : len(classes)])
@@ -303,8 +309,8 @@ def _of_classes(  # one private function serves both outcomes of a table
     counts = mass / table.scale
     if table.squares is not None:
         total = counts.sum(axis=1)
-        # P(y|g) · n_eff, so that pseudo-counts weigh against the effective sample: Kish's, as the
-        # value is made of it; else that of the least certain class.
+        # P(y|g) · n_eff, so that pseudo-counts are compared with the effective size. It is Kish's
+        # with pseudo-counts, because the value depends on it; otherwise, that of all classes.
         squares, n = (
             np.asarray(by_class(part), np.float64) for part in (table.squares, table.people)
         )
@@ -324,9 +330,10 @@ def _of_classes(  # one private function serves both outcomes of a table
 
 
 def count_classes(table: GroupTable, minimum: Minimum) -> TableValue:
-    """Raw ε with the people of each class, as effective sizes if weighted or clustered.
+    """ε without pseudo-counts, with the people of each class.
 
-    `takes_part` marks the groups that are compared.
+    Under weights or with clusters, people are effective sizes. `takes_part` marks the groups that
+    are compared.
     """
     plain = _of_classes(table, MetricOptions(minimum=minimum))
     clusters = count_groups(table).clusters
@@ -347,11 +354,10 @@ def _positives(table: GroupTable, terms: MetricOptions) -> list[TableValue]:
 
 
 _Parts: TypeAlias = Callable[[GroupTable, MetricOptions], list[TableValue]]
-"""Returns several ε, the largest of which is the value."""
+"""Returns several ε; the value is the largest of them."""
 
 
 def _find_plain(parts: _Parts, table: GroupTable, terms: MetricOptions) -> list[TableValue]:
-    """The parts without pseudo-counts."""
     return parts(table, replace(terms, parameters=NO_PARAMETERS))
 
 
@@ -360,16 +366,16 @@ def _counts_of(parts: _Parts) -> Callable[[GroupTable, MetricOptions], Sequence[
 
 
 class_counts = _counts_of(_all_people)
-"""People by class and group, [Z, classes, G]; under survey weights as effective sizes."""
+"""People by class and group, [Z, classes, G]; under survey weights, effective sizes."""
 
 
 def _interval_of(parts: _Parts) -> Callable[[GroupTable, MetricOptions, Alpha], Ends]:
-    """The ends of the largest of several ε, [Z]: those of all of them hold together."""
+    """A function that returns the interval of the largest of several ε, [Z]."""
 
     def find(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
         values, pseudo = _find_plain(parts, table, terms), terms.parameters
         ends = [interval_of_epsilon(value, alpha, len(values), pseudo) for value in values]
-        # A label without people in the stratum does not count for the maximum.
+        # A label without people in the stratum is ignored.
         lows, highs = (
             np.where(np.isnan(side), -np.inf, side).max(axis=0)
             for side in (np.stack(sides) for sides in zip(*ends, strict=True))
@@ -381,7 +387,7 @@ def _interval_of(parts: _Parts) -> Callable[[GroupTable, MetricOptions, Alpha], 
 
 
 def _interval_of_amplification(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The ends of one ε less another of the same people: both together, however they depend."""
+    """The interval of one ε minus another of the same people, for any dependence of the two."""
     plain = replace(terms, parameters=NO_PARAMETERS)
     predicted, labelled = (
         interval_of_epsilon(part, alpha, 2, terms.parameters)
@@ -469,8 +475,8 @@ DIFFERENTIAL_EQUALIZED_ODDS = TableMetric(
     family="separation",
     description="ε of the prediction (the logarithm of the largest ratio of the probabilities of "
     "an outcome in two groups) among people with the same label.",
-    caution="Relies on the label. A small group in which an outcome does not occur makes ε "
-    "infinite.",
+    caution="The measure relies on the label. A small group in which an outcome does not occur "
+    "makes ε infinite.",
     source=citations.FOULDS,
     other_tools="This is the conditional variant of Foulds & Pan §7: equalized odds, but with "
     "log-ratios instead of differences.",

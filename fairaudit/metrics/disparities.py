@@ -1,4 +1,4 @@
-"""`Comparison` of two values, and `Disparity`: one or more comparisons combined to one number."""
+"""`Comparison` of two values, and `Disparity`: one or more comparisons, combined to one number."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from fairaudit.metrics.terms import DEFAULT_INFERENCE, Average, Inference, Refer
 class PartCombination(Frozen, kw_only=True):
     """How the parts of a criterion become one number, for arrays and for fractions.
 
-    With `rank`, the value is that of the part that ranks highest, the first of equal parts. With
-    `combine`, it is computed from all parts. `size` is the departure of a part from parity.
+    With `rank`, the value is that of the part with the highest rank (of equal parts, the first).
+    With `combine`, it is computed from all parts. `size` is the departure of a part from parity.
     """
 
     id: str
@@ -60,7 +60,7 @@ MEAN_RATIO = PartCombination(
     combine=lambda parts: sum(map(find_ratio_up_to_1, parts)) / len(parts),
     size=find_ratio_up_to_1,
 )
-"""The mean of ratios, each with the smaller side on top: opposite ratios do not cancel."""
+"""The mean of min(ratio, 1 / ratio): ratios above and below 1 do not cancel each other."""
 LARGEST_MAGNITUDE = PartCombination(id="largest magnitude", rank=abs)
 FARTHEST_FROM_1 = PartCombination(id="farthest from 1", rank=lambda v: abs(v - 1))
 REMAINDER = PartCombination(id="remainder", combine=lambda parts: parts[0] - parts[1])
@@ -69,10 +69,10 @@ REMAINDER = PartCombination(id="remainder", combine=lambda parts: parts[0] - par
 class OverGroups(StrEnum):
     """How the departures from parity of all groups become one number.
 
-    Ratios are combined as logarithms, and the value is a ratio again: 1 at parity. `SUM` and
-    `MAX` are of the absolute departures, `MEAN` weighs them by people. `MIN` is the least
-    departure; for ratios it is the least of the ratios and their inverses, the farthest from
-    parity.
+    Ratios are combined as logarithms, and the result is a ratio again: 1 at parity. `SUM` and `MAX`
+    are those of the absolute departures; `MEAN` is their mean, weighted by people. `MIN` is the
+    smallest departure; for ratios, it is the smallest of all ratios and their inverses: the
+    farthest from parity.
     """
 
     MEAN = "mean"
@@ -94,11 +94,11 @@ Pair: TypeAlias = tuple[tuple[int, int], tuple[int, int]]
 """Numerator and denominator of a group, and of its reference."""
 
 SideEstimates: TypeAlias = tuple[Estimate, Estimate | None]
-"""The numbers that are compared: one of the group, and one of its reference."""
+"""The estimates that are compared: that of the group, and that of its reference."""
 
 
 class Sides(Frozen, eq=False):
-    """The values of each group, its reference and all people, which a contrast reads: [Z, G]."""
+    """The values of each group, of its reference, and of all people, [Z, G], for a contrast."""
 
     group: GroupValues
     reference: GroupValues
@@ -121,26 +121,29 @@ UNCHANGED = Rescaling(lambda value: value, lambda value: value)
 
 
 class Comparison(CatalogueEntry, kw_only=True):
-    """How the values of two groups are compared; all properties of the comparison are here.
+    """How the values of two groups are compared.
 
     - `apply(first, second)` compares arrays or fractions: a group and its reference. With
-      `is_max_min` it is a spread, one number for each stratum: of the highest and the lowest group,
-      in this order if `highest_first`. With `one_sided` the value is the first. `range` are the
-      possible values if they do not follow from the metric. With `of_positives` both values must be
-      positive. With `rises_with_rate` a group with a higher rate has a higher value. `adverse` is 1
-      if a value above parity means that the group is worse off, for a benefit and for a burden; -1
-      if it means that the group is better off.
-    - `scale` is what the value is computed from: group - reference, group / reference and so on, or
-      in a spread highest - lowest, lowest / highest. `rescaling` is the function that gives the
-      value. Both determine the interval (also against all people, over all pairs and with
-      clusters), the number of people short of a limit, and the line of a limit in a picture.
+      `is_max_min`, the comparison is a spread (one number for each stratum) of the highest and the
+      lowest group, in this order if `highest_first`. With `one_sided`, the value is the first.
+      `range` are the possible values if they do not follow from the metric. With `of_positives`,
+      both values must be positive. With `rises_with_rate`, a group with a higher rate has a higher
+      value. `adverse` is 1 if a value above parity means that the group is worse off, for a benefit
+      and for a burden, and -1 if it means that the group is better off.
+    - `scale` is the difference or ratio from which the value is computed: group - reference, group
+      / reference and so on; in a spread, highest - lowest or lowest / highest. `rescaling` is the
+      function that computes the value from it. Both determine the interval (also against all
+      people, over all pairs, and with clusters), the number of people that are missing for a limit,
+      and the line of a limit in a picture.
     - A comparison without a scale may have an `interval` of two sides. `worked` is a formula with
-      `a` and `b` in place of the values, `sentence` the description of a compared metric.
-    - If two values are not enough, `contrast` takes both sides, and `exact_of` the fractions over /
-      under of both. `error_of` bounds the error from the bins of a score. `undefined` says why a
-      contrast may be undefined. `exact_in_strata` takes the fractions of every stratum: such a
-      comparison has one value for all strata, and its `contrast` reads the `strata` of the sides.
-    - For metrics of individuals, `sides_of` returns the numbers of the group and of its reference
+      `a` and `b` in place of the values. `sentence` is the description of a metric that is
+      compared.
+    - If two values are not enough, `contrast` computes the value from both sides, and `exact_of`
+      from the numerators and denominators of both. `error_of` is a bound of the error from the bins
+      of a score. `undefined` is the reason why a contrast may be undefined. `exact_in_strata` uses
+      the fractions of every stratum: such a comparison has one value for all strata, and its
+      `contrast` uses the `strata` of the sides.
+    - For metrics of individuals, `sides_of` returns the estimates of the group and of its reference
       at a place of the table; None for a missing side.
     """
 
@@ -175,21 +178,21 @@ class Comparison(CatalogueEntry, kw_only=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether its id alone says what is computed, without a formula."""
+        """Whether its id alone says how it is computed, without a formula."""
         return self.one_sided or (
             self.scale in {Scale.DIFFERENCE, Scale.RATIO} and self.rescaling is UNCHANGED
         )
 
     @property
     def has_interval(self) -> bool:
-        """Whether two sides have an interval."""
+        """Whether the comparison of two sides has an interval."""
         return self.interval is not None or self.scale is not None
 
     @np.errstate(all="ignore")  # undefined is NaN
     def find_interval(
         self, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
     ) -> Interval | None:
-        """The interval of the comparison of two sides, if there is a method for it."""
+        """The interval of the comparison of two sides; None if there is no method for it."""
         if self.scale is None:
             return self.interval and self.interval(first, second, alpha)
         # Interval methods that a spec can request are for the plain difference or ratio.
@@ -213,14 +216,14 @@ class Comparison(CatalogueEntry, kw_only=True):
         return Interval(*ends, interval.method)
 
     def unscale(self, value: Any) -> Any:  # noqa: ANN401  # a number, or a fraction
-        """The difference or ratio (the scale) that a value is computed from."""
+        """The difference or ratio (the scale) from which a value is computed."""
         return self.rescaling.invert(value)
 
     @np.errstate(all="ignore")  # undefined is NaN
     def gap_at(self, bound: float, base: Floats | float) -> Floats:
-        """How far a share lies above `base` if the value is `bound`; NaN if that is unknown.
+        """The distance of a share above `base` at which the value is `bound`; NaN if it is unknown.
 
-        `base` is the share of the reference, or in a spread the highest share.
+        `base` is the share of the reference; in a spread, the highest share.
         """
         apart = self.unscale(np.float64(bound))
         match self.scale:
@@ -251,16 +254,17 @@ class Comparison(CatalogueEntry, kw_only=True):
 
 
 class Disparity(CatalogueEntry, kw_only=True):
-    """A criterion: one or more group metrics, each compared, combined to one number.
+    """A criterion: one or more group metrics, each compared between groups, combined to one number.
 
-    If the family, caution or description is not set, it is that of the first part. `reference` is
-    set if it is part of the definition. `four_fifths` marks the four-fifths rule; for a burden it
-    applies to the complement rate. `conditional` disparities need strata, and `averages` are the
-    averages of the parts over strata, if they are part of the definition. With `over_groups` the
-    departures from parity of all groups become one number. `fitted` disparities are fitted by least
-    squares against one group, with the controls in the parameters. `of_numbers` is the id of the
-    same measure for numeric outcomes. If the disparity is a mean over all classes, `per_class` is
-    the disparity of one class against the rest.
+    - If the family, caution or description is not set, it is that of the first part.
+    - `reference` is set if it is part of the definition. `four_fifths` marks the four-fifths rule;
+      for a burden, it uses the rate of people who are not selected.
+    - `conditional` disparities need strata. `averages` are the averages of the parts over strata if
+      they are part of the definition.
+    - With `over_groups`, the departures from parity of all groups become one number.
+    - `fitted` disparities come from a least-squares fit with the controls in the parameters.
+    - `of_numbers` is the id of the same measure for numeric outcomes.
+    - For a mean over all classes, `per_class` is the disparity of one class against the rest.
     """
 
     parts: tuple[tuple[GroupMetric, Comparison], ...]
@@ -275,7 +279,7 @@ class Disparity(CatalogueEntry, kw_only=True):
     per_class: Disparity | None = None
 
     def __post_init__(self) -> None:
-        """Fills in the texts that the definition leaves out, from the first part."""
+        """Sets the texts that the definition leaves out, from the first part."""
         metric, comparison = self.parts[0]
         defaults = {
             "family": "conditional" if self.conditional else metric.family,
@@ -289,7 +293,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """The columns that a spec must name for the disparity."""
+        """The columns that a spec must declare for the disparity."""
         return frozenset().union(*(metric.requirements for metric, _ in self.parts))
 
     @property
@@ -300,17 +304,17 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def comparison(self) -> Comparison:
-        """The comparison that all parts share."""
+        """The comparison of the first part."""
         return self.parts[0][1]
 
     @property
     def to_reference(self) -> bool:
-        """Whether it gives one number for each group, compared with a reference."""
+        """Whether it has one number for each group, compared with a reference."""
         return not self.comparison.is_max_min
 
     @property
     def is_two_sided(self) -> bool:
-        """Whether values above and below the ideal are possible."""
+        """Whether values above and below parity are possible."""
         one_sided = (
             self.reference is ReferencePolicy.HIGHEST
             or self.fold in {MEAN_MAGNITUDE, MEAN_RATIO}
@@ -321,16 +325,16 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def looks_at_nearest(self) -> bool:
-        """Whether only the group nearest to parity counts, so that a limit hardly ever fails."""
+        """Whether only the group nearest to parity counts, so that a limit rarely fails."""
         return self.over_groups is OverGroups.MIN and not self.comparison.is_ratio
 
     @property
     def is_unsigned(self) -> bool:
-        """Whether its value is made of sizes of departures, whose directions it does not show."""
+        """Whether its value consists of absolute departures and does not show their directions."""
         return self.over_groups is not None or self.fold in {MEAN_MAGNITUDE, MEAN_RATIO}
 
     def size_of(self, value: Any) -> Any:  # noqa: ANN401  # a number, or an array
-        """The sizes of departures that an unsigned value is made of."""
+        """The absolute departures that an unsigned value consists of."""
         if self.over_groups is None:
             return self.fold.size(value)
         if not self.comparison.is_ratio:
@@ -339,20 +343,16 @@ class Disparity(CatalogueEntry, kw_only=True):
         return np.exp(-apart if self.over_groups is OverGroups.MIN else apart)
 
     def grow(self, first: Floats, second: Floats) -> Floats:
-        """How much farther from parity `first` is than `second`; on the other side, both sizes.
+        """How much farther from parity `first` is than `second`.
 
-        A move from -0.3 to 0.3 is one by 0.6, although both are 0.3 from parity.
+        If they are on different sides of parity, it is the sum of both distances: from -0.3 to 0.3,
+        the value grows by 0.6, although both are 0.3 from parity.
         """
         parity = float(self.ideal)
         now, before = self.size_of(first), self.size_of(second)
         turned = (first - parity) * (second - parity) < 0
         both = now + before - 2 * self.size_of(parity)
         return np.asarray(np.where(turned, both, now - before))
-
-    @property
-    def has_other_side(self) -> bool:
-        """Whether it compares a group with others, not a value of the group alone (`itself`)."""
-        return not self.comparison.one_sided
 
     @property
     def aggregate(self) -> str:
@@ -369,11 +369,11 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def bounds(self) -> Bounds:
-        """The lowest and the highest possible value with any reference."""
+        """The lowest and the highest possible value with any reference that it allows."""
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:
-        """The lowest and the highest possible value with a policy: none is above the highest."""
+        """The lowest and the highest possible value with this kind of reference."""
         low, high = self.comparison.bounds(self.parts[0][0])
         if self.over_groups is not None:
             is_least = self.over_groups is OverGroups.MIN
@@ -410,13 +410,13 @@ class Disparity(CatalogueEntry, kw_only=True):
             self.parts
         )
         terms = [
-            # The value of the group needs no comparison.
+            # The comparison `itself` is not shown.
             f"{compare.id}({metric.id}{average})"
             if compare.formula != "group"
             else f"{metric.id}{average}"
             for (metric, compare), average in zip(self.parts, averages, strict=True)
         ]
-        to = f" to {self.reference}" if self.reference and self.has_other_side else ""
+        to = f" to {self.reference}" if self.reference and not self.comparison.one_sided else ""
         if self.fold is REMAINDER:
             return " - ".join(terms) + to
         return (terms[0] if len(terms) == 1 else f"{self.fold.id}[{', '.join(terms)}]") + to

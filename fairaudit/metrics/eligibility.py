@@ -21,7 +21,7 @@ from fairaudit.metrics.terms import (
 
 
 class Eligibility(StrEnum):
-    """Whether a group is compared, or the reason why not."""
+    """Whether a group is compared, or the reason why it is not."""
 
     ELIGIBLE = "eligible"
     SMALL = "small"
@@ -37,7 +37,7 @@ def find_eligibility(
 ) -> Eligibility:
     """The eligibility of the group at index `g`, with `n` people in the denominator.
 
-    A group that is large enough and still does not take part has too few events.
+    A group that is large enough but does not take part has too few events.
     """
     if not table.known[g]:
         return Eligibility.UNKNOWN
@@ -49,14 +49,14 @@ def find_eligibility(
 
 
 def pool_known_groups(table: GroupTable, masses: Ints) -> Ints:
-    """The sum of `masses` [Z, K, G] over all known groups, excluded groups too: [Z, K, 1]."""
+    """The sum of `masses` [Z, K, G] over all known groups, also excluded groups: [Z, K, 1]."""
     return np.asarray(masses[..., table.known].sum(axis=-1, keepdims=True))
 
 
 def admit_groups(
     table: GroupTable, n: Ints, minimum: Minimum, outcomes: Ints | None = None
 ) -> Marks:
-    """Marks of the groups that take part, [Z, G]: eligible groups with enough people in `n` [Z, G].
+    """Marks the groups that take part, [Z, G]: eligible groups with enough people in `n` [Z, G].
 
     `outcomes` [Z, K, 1] are the outcomes of all people, for a minimum number of expected events.
     """
@@ -64,7 +64,7 @@ def admit_groups(
 
 
 def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) -> Marks:
-    """Marks of the groups that take part, [Z, G]: eligible ones with enough people in the rate."""
+    """Marks the groups that take part, [Z, G]: eligible groups with enough people in the rate."""
     outcomes = pool_outcomes(table, values) if minimum.events else None
     return admit_groups(table, values.n, minimum, outcomes)
 
@@ -72,10 +72,10 @@ def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) 
 def find_participants_overall(
     table: GroupTable, n: Ints, values: GroupValues, minimum: Minimum
 ) -> Marks:
-    """The groups that take part without strata, [1, G]: those that occur in any stratum.
+    """Marks the groups that take part without strata, [1, G]: those with people in any stratum.
 
-    `n` [1, G] are the people of the strata that count. Expected events come from all people in the
-    known strata.
+    `n` [1, G] are the people of the strata that count. Expected events are computed from all people
+    in the known strata.
     """
     outcomes = pool_outcomes(table, values)
     if outcomes is not None:
@@ -101,19 +101,19 @@ def pool_outcomes(table: GroupTable, values: GroupValues) -> Ints | None:
 
 
 def are_comparable(takes_part: Marks, n: Ints | Floats) -> Marks:
-    """Marks of strata where two or more groups take part, all with denominators above 0, [Z]."""
+    """Marks strata, [Z], where two or more groups take part, all with denominators above 0."""
     return np.asarray((takes_part.sum(axis=1) >= 2) & ~(takes_part & (n == 0)).any(axis=1))
 
 
 def mark_comparable_strata(table: GroupTable) -> Marks:
-    """Marks of the known strata in which two or more eligible groups have people, [Z]."""
+    """Marks known strata, [Z], in which two or more eligible groups have people."""
     return np.asarray(table.known_strata & ((table.eligible & (table.n > 0)).sum(axis=1) >= 2))
 
 
 def find_reference(
     reference: Reference, table: GroupTable, value: Floats, n: Ints, takes_part: Marks
 ) -> tuple[Ints | None, Marks]:
-    """The reference group [Z, 1] (None for pooled groups) and where it can be used, [Z, 1].
+    """The reference group [Z, 1] (None for pooled groups), and marks where it can be used, [Z, 1].
 
     `value`, `n` (people in the denominator) and `takes_part` are [Z, G].
     """
@@ -124,7 +124,7 @@ def find_reference(
         case ReferencePolicy.REST | ReferencePolicy.OVERALL | ReferencePolicy.EVERYBODY:
             return None, np.ones((strata, 1), dtype=np.bool_)
         case ReferencePolicy.LARGEST:
-            # People of unknown group are a group on request, and say nothing about the others.
+            # People with unknown group can be a group, but not the reference.
             named = np.logical_and.reduce(
                 [[(name, UNKNOWN) not in group for group in table.groups] for name in table.by]
             )
@@ -139,13 +139,13 @@ def find_reference(
                 return index[:, None], np.zeros((strata, 1), dtype=np.bool_)
     usable = takes_part[np.arange(strata), index]
     if reference.policy in EXTREME_REFERENCES:
-        # If a rate is undefined, the highest rate is unknown.
+        # If the rate of a group is undefined, the highest rate is unknown.
         usable = usable & ~(takes_part & np.isnan(value)).any(axis=1)
     return index[:, None], usable[:, None]
 
 
 def find_group(groups: Sequence[Group], wanted: Group) -> int:
-    """The index of a group, its attributes in any order; `NO_GROUP` if it does not exist."""
+    """The index of a group, with its attributes in any order; `NO_GROUP` if it does not exist."""
     if wanted in groups:
         return groups.index(wanted)
     same = (index for index, group in enumerate(groups) if dict(group) == dict(wanted))
@@ -155,11 +155,12 @@ def find_group(groups: Sequence[Group], wanted: Group) -> int:
 def find_extreme(
     value: Floats, among: Marks, n: Ints | Floats, *, highest: bool, apart_from: Ints | None = None
 ) -> Ints:
-    """The index [Z] of the group with the highest (or lowest) value among the marked ones.
+    """The index [Z] of the group with the highest (or lowest) value among the marked groups.
 
-    All arrays are [Z, G]. Among equal values, the one with the larger n comes first, then the first
-    label. Undefined values (NaN) are ignored, and so is the group `apart_from` [Z]: a pair needs
-    two groups, even if all values are equal. If no group is left, the index is a meaningless 0.
+    All arrays are [Z, G]. Of groups with equal values, the group with the larger `n` counts, then
+    the first group. Undefined values (NaN) are ignored. The group `apart_from` [Z] is also ignored,
+    because a pair needs two groups even if all values are equal. If no group remains, the index is
+    0 and has no meaning.
     """
     if not value.size:
         return np.zeros(len(value), dtype=np.int64)
@@ -167,12 +168,12 @@ def find_extreme(
     if apart_from is not None:
         candidates[np.arange(len(candidates)), apart_from] = False
     ranked = np.where(candidates, value if highest else -value, -np.inf)
-    # Groups that are not candidates have -inf, and so may a candidate: only marks separate them.
+    # A candidate may also have the value -inf, so the marks are needed.
     best = (ranked == ranked.max(axis=1, keepdims=True)) & candidates
     return np.asarray(np.argmax(np.where(best, n, -1), axis=1))
 
 
 def find_extremes(value: Floats, among: Marks, n: Ints | Floats) -> tuple[Ints, Ints]:
-    """The indices [Z] of the highest and of the lowest other group."""
+    """The indices [Z] of the highest group and of the lowest other group."""
     high = find_extreme(value, among, n, highest=True)
     return high, find_extreme(value, among, n, highest=False, apart_from=high)

@@ -1,4 +1,4 @@
-"""`Estimate`, `Significance`: a number, its interval and test, and whose data each discloses."""
+"""`Estimate`, `Significance`: a number with its interval and test, and whom each discloses."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from fairaudit.base.disclosure_marks import declare_subjects
 from fairaudit.base.frozen import POSITIVE, RARE, SIGNED, WRITTEN, Frozen
 
 MASKED_RANGE = "least and greatest value over all masked counts"
-"""The method of an estimate with a range in the place of its interval."""
+"""The method of an estimate with a range in place of its interval."""
 
 
 class State(StrEnum):
     """Whether a number is defined: 0/0 is undefined, positive/0 is infinite.
 
-    A suppressed number is known, but not published.
+    A suppressed number is defined, but not published.
     """
 
     DEFINED = "defined"
@@ -28,7 +28,7 @@ class State(StrEnum):
 
 
 def state_of(value: float) -> State:
-    """The state of a number as arrays carry it: NaN is undefined, ±inf infinite."""
+    """The state of a number in an array: NaN is undefined, ±inf is infinite."""
     if math.isfinite(value):
         return State.DEFINED
     if math.isnan(value):
@@ -38,9 +38,9 @@ def state_of(value: float) -> State:
 
 @declare_subjects(row="test hypothesis p")
 class SecondTest(Frozen):
-    """A test of another hypothesis that is printed with a number: its name, and its p-value.
+    """A second test that is printed with a number: its name, its hypothesis, and its p-value.
 
-    For example the test that groups are equal in every stratum, for an average over strata.
+    For example, for an average over strata: the test that groups are equal in every stratum.
     """
 
     test: str
@@ -50,11 +50,11 @@ class SecondTest(Frozen):
 
 @declare_subjects(row="test p adjusted family correction letter statistic freedom beside")
 class Significance(Frozen):
-    """A test of no disparity by its name, its p-value, and that among all tests of its family.
+    """A test of no disparity: its name, its p-value, and the p-value corrected for its family.
 
-    `adjusted` is corrected for the number of tests in the `family`, by the method that
-    `correction` names. `statistic` is a χ², t, F or G as `letter` says, with its degrees of
-    `freedom`; None for tests that count tables. `beside` is the test of another hypothesis.
+    `adjusted` is corrected for the number of tests in the `family`, by the method `correction`.
+    `letter` is the kind of `statistic` (χ², t, F or G), and `freedom` are its degrees of freedom; a
+    test that counts tables has no statistic (None). `beside` is a test of another hypothesis.
     """
 
     test: str
@@ -85,14 +85,16 @@ class Unsmoothed(Frozen):
 class Estimate(Frozen):
     """A value with its evidence.
 
-    `exact` is the value as a fraction if the measure is rational; `numerator / denominator` are the
-    integers of a rate (divided by `scale` if it is `weighted`: survey weights may be whole); `n`
-    counts the people in the denominator; `low` and `high` are the ends of the interval by `method`,
-    None without an interval, for the reason in `no_interval`. `significance` is the test of the
-    disparity, `error` bounds the error from the bins of a score. `borrows`: the interval uses a
-    part of other groups' variance. `unsmoothed` is the value without pseudo-counts. Under masked
-    counts `low` and `high` are the ends of the range of the value, `numerators` and `denominators`
-    those of its counts. A `suppressed` estimate has only a reason.
+    - `exact` is the value as a fraction if the measure is rational. `numerator / denominator` are
+      the integers of a rate. If it is `weighted`, both are divided by `scale`. `n` is the number of
+      people in the denominator.
+    - `low` and `high` are the ends of the interval by `method`. Without an interval, they are None,
+      and `no_interval` is the reason.
+    - `significance` is the test of the disparity. `error` is a bound of the error from the bins of
+      a score. `borrows` is true if the interval uses part of the variance of other groups.
+      `unsmoothed` is the value without pseudo-counts.
+    - With masked counts, `low` and `high` are the ends of the range of the value, `numerators` and
+      `denominators` those of its counts. A `suppressed` estimate has only a reason.
     """
 
     value: float
@@ -122,7 +124,7 @@ class Estimate(Frozen):
 
     @property
     def known_value(self) -> float | None:
-        """The value, infinite ones too; None if it is undefined or suppressed."""
+        """The value, which may be infinite; None if it is undefined or suppressed."""
         return None if self.suppressed or math.isnan(self.value) else self.value
 
     def __repr__(self) -> str:

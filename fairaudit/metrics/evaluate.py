@@ -1,8 +1,8 @@
 """`evaluate`: the values of a metric on a group table.
 
-There is a value for each group, or a spread over the groups; at a threshold of the score, or as the
-difference of two outcomes. Arrays are [Z, G] (strata, groups) or [Z, W]: W is G if each group has a
-value, and 1 for a spread. `z`, `g` and `w` are their indices. `Evaluation` describes each array.
+A metric has a value for each group, or a single value: a spread over the groups. Arrays are [Z, G]
+(strata, groups) or [Z, W], where W is G if each group has a value and 1 for a spread. `z`, `g` and
+`w` are the indices. `Evaluation` describes each array.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from fairaudit.metrics.terms import NO_GROUP, MetricOptions, Minimum, Reference,
 def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) -> Evaluation:
     """Combines the departures from parity [Z, G] into one number for each stratum.
 
-    Only judged groups with people count. Ratios depart on the log scale, in both directions.
+    Only judged groups with people count. The departures of ratios are taken on the log scale, so
+    that a ratio and its inverse have the same departure.
     """
     values, judged = by_group.value, by_group.judged
     part_values = [part.group_values for part in by_group.parts or (by_group,)]
@@ -103,19 +104,18 @@ def aggregate_groups(metric: Disparity, over: OverGroups, by_group: Evaluation) 
 
 @np.errstate(all="ignore")  # undefined is NaN, wherever it is computed
 def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluation:
-    """The values of a metric on a table, on the given terms."""
+    """The values of a metric on a table, with the options of a spec (`terms`)."""
     if terms.at is not None:
         above, below = cut_at(table, terms.at)
         uncut = replace(terms, at=None)
-        # The result keeps its threshold: it distinguishes the tests at different thresholds, which
-        # are about different people.
+        # The result keeps the threshold, because tests at different thresholds are different tests.
         at_threshold = replace(evaluate(metric, above, uncut), terms=terms)
         if above is below:
             return at_threshold
-        # By how much a bin with values on both sides of the threshold may change the value.
+        # A bin with values on both sides of the threshold may change the value by this error.
         value, other = at_threshold.value, evaluate(metric, below, uncut).value
         error = np.where(value == other, 0.0, np.abs(value - other))
-        # If only one side of the bin gives a value, the error is unbounded.
+        # If the value exists only on one side of the bin, the error is unbounded.
         error = np.where(np.isnan(value), 0.0, np.where(np.isnan(error), np.inf, error))
         return replace(at_threshold, error=error)
     if terms.of_class is not None:
@@ -145,7 +145,7 @@ def evaluate(metric: Metric, table: GroupTable, terms: MetricOptions) -> Evaluat
         return _average_classes(metric, metric.per_class, table, terms)
     part_terms = [terms] * len(metric.parts)
     if metric.averages and (terms.average is None or len(metric.averages) > 1):
-        # A definition with several averages keeps them; the spec can replace a single one.
+        # The spec can replace the average of a definition, but not several averages.
         part_terms = [replace(terms, average=average) for average in metric.averages]
     parts = [
         _compare_groups(metric, part, table, of_part)
@@ -173,7 +173,7 @@ def evaluate_against(
     own, others = evaluation.group_values, other.group_values
     in_sums = {Requirement.NUMBER, Requirement.SCORE}
     if own is not None and others is not None and own.metric.requirements & in_sums:
-        # Classes are counted among people with both outcomes; sums take either.
+        # Classes are counted among people with both outcomes, but sums among people with one.
         same = ((own.n == others.n) | ~evaluation.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     if evaluation.spread:
@@ -181,8 +181,8 @@ def evaluate_against(
         same = (evaluation.takes_part == other.takes_part).all(axis=1, keepdims=True)
         value = np.where(same, value, np.nan)
     errors = [side.error for side in (evaluation, other) if side.error is not None]
-    # The highest group by an outcome has no reference there, but may be below the highest group by
-    # the other outcome. So a group is judged if it is judged by either outcome.
+    # The group with the highest rate by one outcome is the reference, but may not have the highest
+    # rate by the other outcome. So a group is judged if it is judged by either outcome.
     takes_part = evaluation.spread or (evaluation.takes_part & other.takes_part)
     return replace(
         evaluation,
@@ -202,8 +202,12 @@ def evaluate_against(
 def evaluate_again(
     evaluation: Evaluation, size: int, events: int | None = None, admitted: Marks | None = None
 ) -> Evaluation:
-    """The same question with another minimum; `admitted` [G] groups are not excluded by a share."""
-    # The tables are cut at a threshold already.
+    """The same evaluation with another minimum size.
+
+    The groups `admitted` [G] are compared even if a rule of the spec excludes groups with such a
+    share of the people.
+    """
+    # The tables are already cut at the threshold.
     terms = replace(evaluation.terms, at=None, minimum=Minimum(size, events))
     tables = [part.table for part in evaluation.parts if evaluation.subtracts] or [evaluation.table]
     if admitted is not None:
@@ -214,12 +218,12 @@ def evaluate_again(
 def _evaluate_group_metric(
     metric: GroupMetric, table: GroupTable, terms: MetricOptions
 ) -> Evaluation:
-    """The value of every group; averaged over the strata where the terms say so."""
+    """The value of every group, averaged over the strata if the terms have an average."""
     counts = counts_for(metric, table)
     values = compute(metric, counts, terms.parameters)
     takes_part = find_participants(table, values, terms.minimum)
     if isinstance(metric, PeopleCount):
-        # A group that the spec declares has a count of 0 if it has no people.
+        # A group without people has a count of 0 if the spec declares the group.
         takes_part |= table.eligible & (table.n.sum(axis=0) == 0)
     exact_at = exact_values(values.metric, counts, terms.parameters)
     if terms.average is not None:
@@ -246,7 +250,7 @@ def _compare_groups(
     table: GroupTable,
     terms: MetricOptions,
 ) -> Evaluation:
-    """One comparison of one group metric, by its kind: fitted, a spread, or with a reference."""
+    """One comparison of one group metric: by a regression, as a spread, or with a reference."""
     metric, comparison = part
     if disparity.four_fifths and not table.favourable:
         metric = NOT_SELECTED_RATE
@@ -264,7 +268,7 @@ def _compare_groups(
 def _spread(
     disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
-    """The groups with the highest and the lowest value compared, one value a stratum."""
+    """The comparison of the groups with the highest and the lowest value in each stratum."""
     (metric, comparison) = disparity.parts[0]
     stratified_table = weights = None
     values = compute(metric, counts, terms.parameters)
@@ -294,7 +298,7 @@ def _spread(
         terms=terms,
         value=value[:, None],
         first=np.where(known, high, NO_GROUP)[:, None],
-        second=np.where(known & disparity.has_other_side, low, NO_GROUP)[:, None],
+        second=np.where(known & (not comparison.one_sided), low, NO_GROUP)[:, None],
         judged=np.ones((len(value), 1), dtype=np.bool_),
         takes_part=takes_part,
         group_values=values,
@@ -346,8 +350,13 @@ def _to_reference(
     return evaluation if error is None else replace(evaluation, error=error)
 
 
-def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
-    """Several comparisons as one number: the deciding comparison, or a combination of all."""
+def _fold_parts(
+    disparity: Disparity, parts: list[Evaluation], attained: Ints | None = None
+) -> Evaluation:
+    """Several comparisons as one number: the comparison that decides, or a combination of all.
+
+    For a combination, `attained` is the index of the part whose groups are reported; by default, 0.
+    """
     fold = disparity.fold
     values = np.stack([part.value for part in parts])
     undefined = np.isnan(values).any(axis=0)
@@ -356,7 +365,7 @@ def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
         attained = np.argmax(ranks, axis=0)
         value = np.take_along_axis(values, attained[None], axis=0)[0]
     elif fold.combine is not None:
-        attained, value = None, fold.combine(list(values))
+        value = fold.combine(list(values))
     value = np.where(undefined, np.nan, value)
     takes_part = np.logical_and.reduce([part.takes_part for part in parts])
 
@@ -387,25 +396,15 @@ def _fold_parts(disparity: Disparity, parts: list[Evaluation]) -> Evaluation:
 def _average_classes(
     disparity: Disparity, per_class: Disparity, table: GroupTable, terms: MetricOptions
 ) -> Evaluation:
-    """The mean of what is compared in each class; attained is the class farthest from parity.
+    """The mean over classes of what is compared in each class against the rest.
 
-    Žliobaitė (2015) §3.2: each class against the rest, and then the mean of the measures.
+    This is the order of Žliobaitė (2015) §3.2. `attained` is the class that is farthest from
+    parity.
     """
     names = tuple(one_against_rest(table))
     parts = [evaluate(per_class, table, replace(terms, of_class=name)) for name in names]
     values = np.stack([part.value for part in parts])
-    average = _fold_parts(disparity, parts)
     departure = np.abs(disparity.fold.size(values) - float(disparity.ideal))
     worst = np.where(np.isnan(departure), -np.inf, departure).argmax(axis=0)
-    first, second = (
-        np.take_along_axis(np.stack(sides), worst[None], axis=0)[0]
-        for sides in ([part.first for part in parts], [part.second for part in parts])
-    )
-    return replace(
-        average,
-        terms=replace(parts[0].terms, of_class=None),
-        first=first,
-        second=second,
-        names=names,
-        attained=worst,
-    )
+    average = _fold_parts(disparity, parts, worst)
+    return replace(average, terms=replace(parts[0].terms, of_class=None), names=names)

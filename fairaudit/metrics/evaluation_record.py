@@ -1,4 +1,4 @@
-"""`Evaluation`: fields; counts of the reference; ratios of signed numbers; errors by bins."""
+"""`Evaluation`: fields; counts of the reference; ratios of signed numbers; errors from bins."""
 
 from __future__ import annotations
 
@@ -38,29 +38,33 @@ Metric: TypeAlias = GroupMetric | Disparity | TableMetric
 
 if TYPE_CHECKING:
     MetricRecord: TypeAlias = Metric
+    """The type of a field that contains a metric: documents store its name, not its functions."""
 else:
 
-    class MetricRecord(ABC):  # noqa: B024  # a name for three classes
+    class MetricRecord(ABC):  # noqa: B024  # stands for three classes
         """A metric as the type of a field: documents hold its name, not its functions."""
 
     for _record in (GroupMetric, Disparity, TableMetric):
         MetricRecord.register(_record)
 
 ExactAt: TypeAlias = Callable[[int, int], Fraction | None]
-"""Returns the value at a stratum and a group as a fraction; None if it is not rational."""
+"""Returns the value of a stratum and a group as a fraction; None if it is not rational."""
 
 
 class Evaluation(Frozen, eq=False):
-    """One metric on one table.
+    """The values of one metric on one table.
 
-    `value` is [Z, W]: W = G if each group has a value, 1 for a spread. `first` and `second` are
-    the groups compared (group and reference, or highest and lowest), `NO_GROUP` for pooled ones.
-    `judged` marks the values of groups that take part, other than the reference itself.
-    `takes_part` is [Z, G]; `attained` is the part (or the outcome) that decides, among `names`.
-    `error` [Z, W] bounds the error from the bins of a score. For averages over strata, `table` has
-    no strata, `strata` is the table with strata, and `averaged` holds their weights.
-    `averaged_parts` are the parts of one number over groups, and `by_group` [Z, G] the value of
-    each group that it is made of.
+    - `value` is [Z, W], where W = G if each group has a value and W = 1 for a spread. `first` and
+      `second` are the compared groups (group and reference, or highest and lowest); `NO_GROUP` for
+      pooled groups.
+    - `takes_part` [Z, G] marks the groups that are compared. `judged` marks the values of groups
+      that take part and are not the reference.
+    - `attained` is the index in `names` of the part (or of the outcome) that decides.
+    - `error` [Z, W] is a bound of the error from the bins of a score.
+    - For an average over strata, `table` has no strata, `strata` is the table with strata, and
+      `averaged` contains the weights.
+    - For a number over all groups, `by_group` [Z, G] contains the values of the groups, and
+      `averaged_parts` the evaluations of the parts.
     """
 
     metric: Metric
@@ -86,7 +90,7 @@ class Evaluation(Frozen, eq=False):
 
     @property
     def leaves(self) -> tuple[Evaluation, ...]:
-        """The evaluations of one group metric each that it is made of."""
+        """The evaluations of single group metrics that this evaluation consists of."""
         inner = self.parts or self.averaged_parts
         return tuple(leaf for part in inner for leaf in part.leaves) if inner else (self,)
 
@@ -99,7 +103,7 @@ class Evaluation(Frozen, eq=False):
 
     @property
     def spread(self) -> bool:
-        """Whether there is one value a stratum, not one a group."""
+        """Whether there is one value for each stratum, not one for each group."""
         return isinstance(self.metric, TableMetric) or (
             isinstance(self.metric, Disparity)
             and (self.metric.over_groups is not None or not self.metric.to_reference)
@@ -107,11 +111,11 @@ class Evaluation(Frozen, eq=False):
 
     @property
     def subtracts(self) -> bool:
-        """Whether it is the difference of the values of two outcomes, which are its parts."""
+        """Whether the value is a difference between two outcomes, which are the parts."""
         return bool(self.parts) and self.parts[0].metric is self.metric
 
     def decided_by(self, z: int, w: int) -> str | None:
-        """The part (a rate, an outcome) that decides a value; None if all parts do."""
+        """The name of the part (a rate, an outcome) that decides a value; None if all count."""
         if self.attained is None or not self.names:
             return None
         index = int(self.attained[z, w])
@@ -131,7 +135,7 @@ class Evaluation(Frozen, eq=False):
 
 
 def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
-    """The value of a stratum without pseudo-counts; None for values that have none anyway."""
+    """The value of a stratum without pseudo-counts; None if it has no pseudo-counts."""
     sides = evaluation.parts if evaluation.subtracts else (evaluation,)
     values = [None if (table := side.table_value) is None else table.unsmoothed for side in sides]
     raw = [float(value[z]) for value in values if value is not None]
@@ -139,13 +143,13 @@ def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
 
 
 def number_groups(value: Floats) -> Ints:
-    """The index of each group, in every stratum of values [Z, G]."""
+    """The index of each group, [Z, G], for values [Z, G]."""
     numbers = np.empty(value.shape, dtype=np.int64)
     numbers[:] = np.arange(value.shape[1])
     return numbers
 
 
-def evaluate_to_reference(  # the pieces of one evaluation, gathered by its callers
+def evaluate_to_reference(
     disparity: Disparity,
     table: GroupTable,
     terms: MetricOptions,
@@ -155,12 +159,15 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
     place: tuple[Ints | None, Marks],
     exact: ExactAt,
 ) -> Evaluation:
-    """Each group compared with its reference, at `place`: its index, and where it is usable."""
+    """The comparison of each group with its reference.
+
+    `place` contains the index of the reference, and marks where the reference can be used.
+    """
     index, usable = place
     values, against = both_values
     index = np.full((len(usable), 1), NO_GROUP) if index is None else index
     own = number_groups(value)
-    # Without a usable reference no group has a value.
+    # Without a usable reference, the values of all groups are undefined.
     second = np.where(usable, index, np.full_like(own, NO_GROUP))
     usable = usable & (takes_part.sum(axis=1, keepdims=True) >= 2)
     comparison, error = disparity.comparison, None
@@ -168,8 +175,8 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
         # By the bins of a score on both sides.
         error = np.asarray(values.error + against.error)
         if comparison.scale not in (None, Scale.DIFFERENCE):
-            # It is monotone in both values, so the error is largest if they err in opposite
-            # directions.
+            # The comparison is monotone in both values, so its error is largest if the errors of
+            # the values have opposite directions.
             most = 1.0 if comparison.scale in (Scale.ODDS, Scale.ARCSINE) else np.inf
             pairs = ((values.value, values.error), (against.value, against.error))
             low, least = (np.clip(side - error, 0.0, most) for side, error in pairs)
@@ -196,7 +203,7 @@ def evaluate_to_reference(  # the pieces of one evaluation, gathered by its call
 def error_of_spread(
     comparison: Comparison, values: GroupValues, takes_part: Marks, pair: tuple[Ints, Ints]
 ) -> Floats | None:
-    """The error bound of a spread: each end has at most the error of the worst group."""
+    """A bound of the error of a spread: each end has at most the error of the worst group."""
     if values.error is None:
         return None
     worst = np.where(takes_part, values.error, 0.0).max(axis=1, initial=0.0)
@@ -209,7 +216,6 @@ def error_of_spread(
 
 @memoize
 def _each_class(table: GroupTable) -> GroupCounts:
-    """The counts of a table, with those of each class against the rest."""
     return replace(
         count_groups(table),
         by_class=tuple(
@@ -230,13 +236,13 @@ def _compute(counts: GroupCounts, metric: GroupMetric, parameters: Parameters) -
     values = metric.compute(counts, parameters)
     clustered = counts.clusters is not None or counts.unknown_clusters
     if clustered and not isinstance(metric, Rate | Mean):
-        # Its interval would take rows for independent.
+        # The interval of such a metric assumes that rows are independent.
         return replace(values, ends=None, own_test=None, method=CLUSTER_ROBUST)
     return values
 
 
 def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
-    """The cells of a table as a metric needs them: some need each class against the rest."""
+    """The counts of a table that a metric needs; some metrics need each class against the rest."""
     if metric is POOLED_SELECTION_RATE:
         return pooled_counts(table)
     return _each_class(table) if isinstance(metric, Macro) else count_groups(table)
@@ -245,7 +251,7 @@ def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
 def reference_counts(
     counts: GroupCounts, policy: ReferencePolicy, index: Ints | None
 ) -> GroupCounts:
-    """The cells of the reference, aligned with each group."""
+    """The counts of the reference of each group; `index` is None for a pooled reference."""
     if index is not None:
         return counts.of_reference(tuple(np.maximum(index[:, 0], 0).tolist()))
     everywhere, others = policy is ReferencePolicy.EVERYBODY, policy is ReferencePolicy.REST
@@ -253,16 +259,17 @@ def reference_counts(
 
 
 def counts_of_others(counts: GroupCounts, policy: ReferencePolicy) -> GroupCounts:
-    """The pooled reference without the group itself: in its stratum, or in all of them."""
+    """The counts of a pooled reference without the group itself."""
     return counts.together(everywhere=policy is ReferencePolicy.EVERYBODY, others=True)
 
 
 def compare_values(
     metric: GroupMetric, comparison: Comparison, first: Floats, second: Floats
 ) -> Floats:
-    """A comparison of values; a ratio of signed numbers is undefined unless both are positive.
+    """The comparison of two values.
 
-    Odds need shares: they are undefined for numbers below 0 or above 1.
+    If a metric can be negative, a ratio is undefined unless both values are positive. Odds are
+    undefined for numbers below 0 or above 1.
     """
     value = np.asarray(comparison.apply(first, second))
     if comparison.scale is Scale.ODDS and metric.bounds != (0, 1):
@@ -274,7 +281,7 @@ def compare_values(
 
 
 def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fraction | None:
-    """A comparison of fractions; None if it is not rational, or not defined."""
+    """The comparison of two fractions; None if it is not rational or not defined."""
     first, second = values
     if first is None or second is None or not comparison.rational:
         return None
@@ -285,7 +292,7 @@ def compare_exactly(comparison: Comparison, *values: Fraction | None) -> Fractio
 
 
 def exact_values(metric: GroupMetric, counts: GroupCounts, parameters: Parameters) -> ExactAt:
-    """A function that returns a group metric of one group as a fraction, each computed once."""
+    """A function that returns a group metric of one group as a fraction; each is computed once."""
     taken = parameters if metric.parameters else NO_PARAMETERS
     return lambda z, g: _find_exactly(counts, metric, taken, z, g)
 

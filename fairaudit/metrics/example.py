@@ -1,4 +1,4 @@
-"""The worked example of a metric in `explain`: a few people, two groups, two strata."""
+"""The worked example of a metric in `explain`: a few people in two groups and two strata."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CELLS = {
     "night": ((10, 5, 5, 40), (10, 5, 5, 20)),
 }
 _PLACES = {"tp": (1, 1), "fp": (0, 1), "fn": (1, 0), "tn": (0, 0)}
-"""Label and prediction of each cell."""
+"""The label and the prediction of each cell."""
 _SCORES = {"tp": 0.8, "fp": 0.6, "fn": 0.4, "tn": 0.2}
 _YEARS = {"tp": 50, "fp": 40, "fn": 35, "tn": 30}
 _UTILITIES = tuple(
@@ -52,7 +52,7 @@ AGED = " Age: 50 for tp, 40 for fp, 35 for fn, 30 for tn."
 
 
 def describe_example(record: Metric | Comparison) -> str:
-    """The values of a record on the example, in words; a comparison is one of selection rates."""
+    """The values of a record for the example, in words; comparisons are of selection rates."""
     metric: Metric
     if isinstance(record, Comparison):
         metric, what = build_disparity(SELECTION_RATE, record), " for the selection rates"
@@ -90,7 +90,7 @@ def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
     terms = MetricOptions(reference, parameters=Parameters(utilities=_UTILITIES))
     table = table if metric.conditional else collapse_strata(table)
     if _is_of_rows(metric):
-        # The people one by one, whose only feature is the label.
+        # One row for each person, with the label as the only feature.
         z, y, p, g = np.nonzero(table.people)
         n = table.people[z, y, p, g]
         stratum, label, outcome, group = (np.repeat(axis, n) for axis in (z, y, p, g))
@@ -105,7 +105,7 @@ def evaluate_example(metric: Metric, *, scored: bool = True) -> Evaluation:
 
 
 def _is_of_rows(metric: Metric) -> bool:
-    """Whether it needs people one by one; models are not fitted: they need scikit-learn."""
+    """Whether the metric needs individual people, without a model that needs scikit-learn."""
     return metric.family == "individual" and metric is not BALANCED_ERROR_RATE
 
 

@@ -1,4 +1,4 @@
-"""The types of group metrics (`Rate`, `Mean`, `Formula`, `Macro`): compute values and intervals."""
+"""The types of group metrics (`Rate`, `Mean`, `Formula`, `Macro`): their values and intervals."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from fairaudit.metrics.group_metrics import (
     GroupMetric,
     GroupValues,
     ValueKind,
+    count_effective,
     count_effective_of_share,
     sum_cells,
 )
@@ -29,10 +30,10 @@ _OF_LABEL = frozenset({"positives", "negatives"})
 
 
 class Rate(GroupMetric, kw_only=True):
-    """A ratio of sums of cells, which is a binomial share of people if its `kind` says so.
+    """A ratio of sums of cells. If its `kind` is `SHARE`, it is a binomial share of people.
 
-    Other rates are functions `of_share` of the share of `hits` among the cells. Given the people
-    in the cells this share is binomial, and its interval gives the interval of the rate.
+    Any other rate is a function `of_share` of the share of `hits` among its cells. This share is
+    binomial, so its interval gives the interval of the rate.
     """
 
     over: tuple[str, ...]
@@ -43,22 +44,22 @@ class Rate(GroupMetric, kw_only=True):
 
     @property
     def of_group(self) -> bool:
-        """Whether it is a share of the group's own people, not of everybody's."""
+        """Whether it is a share of the group's own people, not of all people."""
         return self.is_proportion and not any(cell.startswith("all_") for cell in self.under)
 
     @property
     def is_odds(self) -> bool:
-        """Whether it is the odds of a share: the hits divided by the others."""
+        """Whether it is the odds of a share: hits divided by misses."""
         return bool(self.hits) and self.bounds[1] is None
 
     @property
     def cells(self) -> frozenset[str]:
-        """Numerator and denominator cells."""
+        """The cells in numerator and denominator."""
         return frozenset(self.over) | frozenset(self.under)
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """A label or a prediction or both, by its cells."""
+        """A label, a prediction, or both, as its cells require."""
         if self.cells <= _OF_LABEL:
             return frozenset({Requirement.LABEL})
         joint = self.cells & ({"tp", "fp", "fn", "tn"} | _OF_LABEL)
@@ -70,13 +71,17 @@ class Rate(GroupMetric, kw_only=True):
         return f"{_sum_text(self.over)} / {_sum_text(self.under)}"
 
     @np.errstate(all="ignore")  # undefined is NaN
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
-        """Its value in every stratum and group."""
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # has no parameters
+        """The value in every stratum and group."""
         over, under = sum_cells(counts.weighted, self.over), sum_cells(counts.weighted, self.under)
-        # The cells of the share, each once: a formula such as f1 may have a cell twice.
+        # Each cell counts once in the share, even if a formula such as f1 contains it twice.
         counted = sorted(set(self.under) if self.is_proportion else self.cells)
         n = sum_cells(counts.people, counted)
         size = count_effective_of_share(counts, self._hits, counted)
+        if counts.squares is not None and len(counted) > 2 and {*self._hits} < {*counted}:
+            # People of one outcome weigh differently, such as false positives and false negatives.
+            of_cells = count_effective(counts, counted, dict.fromkeys(self._hits, 1.0))
+            size = np.fmin(size, of_cells)
         value = over / under
         share = value if self.is_proportion else (
             sum_cells(counts.weighted, self._hits) / sum_cells(counts.weighted, counted)
@@ -86,8 +91,7 @@ class Rate(GroupMetric, kw_only=True):
         if by_clusters:
             of_all = any(cell.startswith("all_") for cell in counted)
             if counts.clusters is None or of_all:
-                # The clusters are unknown for people of several strata or of all groups, and so
-                # is the variance.
+                # For people of several strata or of all groups, clusters and variance are unknown.
                 size = np.full_like(size, np.nan)
             else:
                 cells = counts.clusters.slots(self._hits), counts.clusters.slots(counted)
@@ -119,47 +123,47 @@ class Rate(GroupMetric, kw_only=True):
 
     @property
     def _hits(self) -> tuple[str, ...]:
-        """The cells in the numerator of the share that the rate is, or is a function of."""
+        """The cells in the numerator of the binomial share."""
         return self.over if self.is_proportion else self.hits
 
-    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
-        """Its value in one group as a fraction; None if the denominator is empty."""
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # has no parameters
+        """The value of one group as a fraction; None if the denominator is 0."""
         return self.of(counts.weighted.at(z, g))
 
     def of(self, counts: ConfusionCounts) -> Fraction | None:
-        """Its value by whole counts."""
+        """The value from whole counts; None if the denominator is 0."""
         under = sum_cells(counts, self.under)
         return Fraction(sum_cells(counts, self.over), under) if under else None
 
 
 class Mean(GroupMetric, kw_only=True):
-    """The plain mean of two rates of one group: a formula of parts, not a share of people."""
+    """The plain mean of two rates of one group, which is not a share of people."""
 
     parts: tuple[Rate, Rate]
     kind: ValueKind = ValueKind.MEAN_OF_SHARES
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """What its parts need."""
+        """The requirements of its parts."""
         return frozenset().union(*(part.requirements for part in self.parts))
 
     @property
     def formula(self) -> str:
-        """The mean, in the ids of its parts."""
+        """The mean, with the ids of its parts."""
         return f"({' + '.join(part.id for part in self.parts)}) / {len(self.parts)}"
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group; n is that of the smallest part."""
+        """The value in every stratum and group; n is that of the smaller part."""
         parts = [part.compute(counts, parameters) for part in self.parts]
         value = np.mean([part.value for part in parts], axis=0)
         size = np.min([part.effective_n for part in parts], axis=0)
 
         def ends(alpha: Alpha) -> Ends:
             if counts.clusters is not None:
-                # Rates of the same clusters are correlated: with α/2 each, both intervals hold.
+                # Rates of the same clusters are correlated; at α/2 each, both intervals hold.
                 low, high = np.mean([part.ends(alpha / 2) for part in parts if part.ends], axis=0)
                 return low, high
-            # The mean of two shares is (1 + gap) / 2: one share minus the other's misses.
+            # The mean is (1 + gap) / 2, where gap is the first share minus 1 minus the second.
             low, high = proportions.gap_interval(
                 *parts[0].sample, 1 - parts[1].value, parts[1].effective_n, alpha
             )
@@ -179,12 +183,12 @@ class Mean(GroupMetric, kw_only=True):
         )
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction; None if a part is undefined."""
+        """The value of one group as a fraction; None if a part is undefined."""
         return _mean_exactly([part.exact(counts, z, g, parameters) for part in self.parts])
 
 
 def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
-    """The mean of fractions; None without fractions, or if one is undefined."""
+    """The mean of fractions; None without fractions, or if one of them is undefined."""
     known = [value for value in values if value is not None]
     is_known = values and len(known) == len(values)
     return sum(known, Fraction(0)) / len(values) if is_known else None
@@ -193,15 +197,18 @@ def _mean_exactly(values: Sequence[Fraction | None]) -> Fraction | None:
 class Formula(GroupMetric, kw_only=True):
     """Any other number of a group.
 
-    `value_of` returns value and people, [Z, G]; `weighted_n_of` their weight in an average under
-    survey weights; `exact_of` the value of one group as a fraction if it is rational. `undefined`
-    says why a value may be undefined. For a mean over people `deviation_of` returns the sum of
-    squared deviations, which gives Student's interval unless `ends_of` returns one.
-    `size_of` returns the effective size under survey weights, by default Kish's.
-    `uses_everybody`: it also depends on everybody in the stratum; `sums` names the sums it uses;
-    `cuts_score`: it counts people above a score. `compares`: it compares the group with all others
-    itself, so a gap of two such numbers has no meaning. `arrays_of`, for metrics that are
-    only compared, returns the fields of `GroupValues` that the comparison reads.
+    - `value_of` returns values and people, [Z, G]. `weighted_n_of` returns their weight in an
+      average under survey weights. `exact_of` returns the value of one group as a fraction if it is
+      rational. `undefined` is the reason why a value may be undefined.
+    - For a mean over people, `deviation_of` returns the sum of squared deviations, for Student's
+      interval. `ends_of` returns any other interval. `size_of` returns the effective size under
+      survey weights; by default, it is Kish's.
+    - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
+      the sums that it uses. `cuts_score` is true if it counts people above a score. `compares` is
+      true if it already compares the group with all others, so that a gap of two such numbers has
+      no meaning.
+    - For metrics that are only used in comparisons, `arrays_of` returns the fields of `GroupValues`
+      that the comparison reads.
     """
 
     formula: str
@@ -221,7 +228,7 @@ class Formula(GroupMetric, kw_only=True):
 
     @np.errstate(all="ignore")  # undefined is NaN
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group."""
+        """The value in every stratum and group."""
         value, n = self.value_of(counts, parameters)
         arrays = self.arrays_of and self.arrays_of(counts, parameters)
         size, weight, ends_of = n.astype(np.float64), None, self.ends_of
@@ -258,7 +265,7 @@ class Formula(GroupMetric, kw_only=True):
         )
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction; None if it is not rational."""
+        """The value of one group as a fraction; None if it is not rational."""
         return None if self.exact_of is None else self.exact_of(counts.of_group(z, g), parameters)
 
 
@@ -271,7 +278,7 @@ def _sum_text(names: tuple[str, ...]) -> str:
 
 
 class Macro(GroupMetric, kw_only=True):
-    """The plain mean over classes of a group metric, each class against the rest."""
+    """The plain mean over classes of a group metric, with each class against the rest."""
 
     base: GroupMetric
 
@@ -282,24 +289,24 @@ class Macro(GroupMetric, kw_only=True):
 
     @property
     def formula(self) -> str:
-        """The formula in the id of the metric."""
+        """The formula, with the id of the metric."""
         return f"mean over classes of {self.base.id}"
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group; undefined if one class is."""
+        """The value in every stratum and group; undefined if it is undefined for a class."""
         classes = [self.base.compute(cells, parameters) for cells in counts.by_class]
         value = np.mean([of_class.value for of_class in classes], axis=0)
         n = np.min([of_class.n for of_class in classes], axis=0)
         return GroupValues(self, value, n, n.astype(np.float64))
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction."""
+        """The value of one group as a fraction."""
         values = [self.base.exact(cells, z, g, parameters) for cells in counts.by_class]
         return _mean_exactly(values)
 
 
 def macro_average(base: GroupMetric) -> Macro:
-    """The macro mean of a group metric, under its own id."""
+    """The mean over classes of a group metric, with its own id."""
     words = {
         name: getattr(base, name)
         for name in ("caution", "source", "family", "other_tools", "bounds", "parameters")

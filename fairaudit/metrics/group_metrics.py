@@ -1,4 +1,4 @@
-"""`GroupMetric`, a value for each group, and `TableMetric`, one for a table; `GroupValues`."""
+"""`GroupMetric` (a value for each group), `TableMetric` (one value for a table), `GroupValues`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairaudit.stats import sample_sizes
 from fairaudit.stats.means import Summary
 
 CLUSTER_ROBUST = "cluster-robust"
-"""The end of the name of an interval or a test that uses the variance between clusters."""
+"""The last part of the name of an interval or test that uses the variance between clusters."""
 
 
 class ValueKind(StrEnum):
@@ -40,12 +40,12 @@ class ValueKind(StrEnum):
 class GroupMetric(CatalogueEntry, kw_only=True):
     """A number of one group.
 
-    `bounds` are the values it can take, `parameters` the names of its parameters.
-    `kind` decides how it is estimated and compared; a formula names the `method` of its interval.
-    `best` is the best value of a number that can be too low or too high. Metrics that are not
-    `shown` are only used in comparisons; `conditional` metrics only have a meaning given strata.
-    With `is_biased` the expected value is above the true value. `participle` describes the people
-    that it counts.
+    `bounds` are its lowest and highest possible value, `parameters` the names of its parameters.
+    `kind` determines how it is estimated and compared. `method` is the name of the interval of a
+    formula. `best` is the best value of a number that can be too low or too high. Metrics that are
+    not `shown` are only used in comparisons. `conditional` metrics are meaningful only with strata.
+    With `is_biased`, the expected value is above the true value. `participle` describes the people
+    in the numerator.
     """
 
     better: Better = Better.NEITHER
@@ -61,7 +61,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @property
     def best_inside(self) -> int | None:
-        """`best`, and by default 0 for a signed error; None if higher or lower is better."""
+        """`best`, by default 0 for a signed error; None if higher or lower is better."""
         signed = self.better is Better.NEITHER and self.bounds[0] != 0
         is_error = signed and self.family in {"accuracy", "sufficiency"}
         return 0 if is_error and self.best is None else self.best
@@ -69,7 +69,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     @property
     @abstractmethod
     def requirements(self) -> frozenset[Requirement]:
-        """The columns that a spec must name for the metric."""
+        """The columns that a spec must declare for the metric."""
 
     @property
     @abstractmethod
@@ -78,7 +78,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
     @property
     def kinds(self) -> tuple[ValueKind, ...]:
-        """The kinds of number that it can be; the data decides between several."""
+        """The possible kinds of number; if there are several, the data decides."""
         return (self.kind,)
 
     @property
@@ -86,30 +86,26 @@ class GroupMetric(CatalogueEntry, kw_only=True):
         """Whether it is a share of people."""
         return self.kind is ValueKind.SHARE
 
-    @property
-    def is_odds(self) -> bool:
-        """Whether it is the odds of a share: hits divided by misses."""
-        return False
-
     def within(self, ends: Ends) -> Ends:
-        """The ends of an interval, limited to the values that the metric can take."""
+        """The ends of an interval, limited to the possible values of the metric."""
         low, high = self.bounds
-        least, most = (-np.inf if low is None else low, np.inf if high is None else high)
+        least = -np.inf if low is None else float(low)
+        most = np.inf if high is None else float(high)
         return np.maximum(ends[0], least), np.minimum(ends[1], most)
 
     @abstractmethod
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group."""
+        """The value in every stratum and group."""
 
     @abstractmethod
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction; None if undefined, infinite or not rational."""
+        """The value of one group as a fraction; None if undefined, infinite or not rational."""
 
 
 class RegressionFit(Frozen, eq=False):
-    """Coefficients of a least-squares fit against one group, [1, G]: value and standard error.
+    """The coefficients of a least-squares fit against one group, [1, G]: value and standard error.
 
-    `df` [1, G] are its degrees of freedom; `why` is the reason for groups without a value.
+    `df` [1, G] are the degrees of freedom; `why` is the reason for each group without a value.
     """
 
     value: Floats
@@ -134,21 +130,25 @@ class OwnTest(Frozen, eq=False):
 
 
 class GroupValues(Frozen, eq=False):
-    """A group metric in every stratum and group: arrays [Z, G].
+    """The values of a group metric in every stratum and group: arrays [Z, G].
 
-    `value` is NaN for an empty denominator and infinite for positive/0. `n` counts people in the
-    denominator, `effective_n` is their effective size. A rate is `over` / `under`, which are
-    integers (weights are multiplied by `scale`); both are None for a formula of several rates.
-    `weight_sum` is the sum of weights at that scale, None without weights. `deviation` is the sum
-    of squared deviations from the value; `error` bounds the error from bins; `shares`
-    [Z, classes, G] are the probabilities of all classes, `scores` [Z, bins, G] the people by
-    ascending bin of a score, with `single` [bins] for bins with one value; `fit` is the
-    least-squares fit. If the value is an average over strata, `strata` are the values in the
-    strata where both sides have people; if it is a plain mean of shares, `mean_of` are these shares
-    with their sizes. `clustered` holds the variance of a share between clusters, `by_clusters` that
-    of an average over strata; `rows` are the people one by one. `ends` returns the interval of each
-    value by the method `method`, None without an interval; `own_test` is the separate test of each
-    group, if any; `pools_variance` marks intervals that use a part of other groups' variance.
+    - `value` is NaN if the denominator is 0, and infinite for positive/0. `n` is the number of
+      people in the denominator, `effective_n` their effective size.
+    - A rate is `over` / `under`, which are integers (weights are multiplied by `scale`); both are
+      None for a formula of several rates. `weight_sum` is the sum of weights at that scale; None
+      without weights.
+    - `deviation` is the sum of squared deviations from the value. `error` is a bound of the error
+      from bins.
+    - `shares` [Z, classes, G] are the probabilities of all classes. `scores` [Z, bins, G] are the
+      people by ascending bin of a score; `single` [bins] marks bins with one value. `fit` is the
+      least-squares fit.
+    - For an average over strata, `strata` are the values in the strata where both sides have
+      people. For a plain mean of shares, `mean_of` are these shares with their sizes.
+    - `clustered` is the variance of a share between clusters, `by_clusters` that of an average over
+      strata. `rows` are individual people.
+    - `ends` returns the interval of each value by `method`; it is None without an interval.
+      `own_test` is the separate test of each group, if any. `pools_variance` marks intervals that
+      use part of the variance of other groups.
     """
 
     metric: GroupMetric
@@ -178,7 +178,7 @@ class GroupValues(Frozen, eq=False):
     @memoize
     @np.errstate(all="ignore")  # undefined is NaN
     def interval(self, alpha: float) -> Ends:
-        """The ends of every value; NaN without an interval."""
+        """The ends of the interval of every value; NaN without an interval."""
         nothing = np.full_like(self.value, np.nan)
         low, high = (nothing, nothing) if self.ends is None else self.ends(alpha)
         open_ = np.isnan(self.value)
@@ -197,7 +197,7 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def scaled_n(self) -> Ints:
-        """The weights of an average over strata as integers: people, or scaled survey weights."""
+        """The weights in an average over strata as integers: people, or scaled survey weights."""
         return self.n if self.weight_sum is None else self.weight_sum
 
     @property
@@ -211,27 +211,30 @@ class GroupValues(Frozen, eq=False):
         return self.metric.is_proportion and self.under is not None
 
     def mark_one_outcome(self) -> Marks:
-        """Marks of strata, [Z, 1], in which all people of a weighted share have the same outcome.
+        """Marks strata, [Z, 1], in which all people of a weighted share have the same outcome.
 
-        The weight of people with the other outcome is not known: a hit may weigh as much as 20.
+        The weight of people with the other outcome is then unknown: one hit may weigh as much as 20
+        people.
         """
-        if not self.binomial or self.weight_sum is None:
+        is_share = self.binomial or self.metric.kind is ValueKind.OF_SHARE
+        if not is_share or self.weight_sum is None:
             return np.zeros((len(self.value), 1), dtype=np.bool_)
         least, most = (
             pick.reduce(self.value, axis=1, keepdims=True) for pick in (np.fmin, np.fmax)
         )
-        return np.asarray((least == 1) | (most == 0))
+        highest = np.inf if self.metric.bounds[1] is None else 1
+        return np.asarray((least == highest) | (most == 0))
 
     @property
     def summary(self) -> Summary | None:
-        """Mean, deviation and size of a mean over people whose t is used; None for others."""
+        """Mean, deviation and size of a mean over people with a t test; None for other values."""
         if self.deviation is None or self.metric.kind is ValueKind.MEAN_OF_SHARES:
             return None
         return Summary(self.value, self.deviation, self.effective_n)
 
     @property
     def variance(self) -> Floats:
-        """The mean squared deviation from the value; NaN if unknown."""
+        """The mean squared deviation from the value; NaN if it is unknown."""
         if self.binomial:
             return np.asarray(self.value * (1 - self.value))
         nothing = np.full_like(self.value, np.nan)
@@ -249,13 +252,13 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def trials(self) -> tuple[Floats, Floats]:
-        """Hits and trials of a share of people, of the effective size under survey weights."""
+        """Hits and trials of a share of people; under survey weights, of the effective size."""
         size = np.where(np.isnan(self.value), 0.0, self.effective_n)
         return np.nan_to_num(self.value) * size, size
 
     @property
     def weighted_trials(self) -> tuple[Floats, Floats]:
-        """Hits and trials of a share of people, in people, or in their weights."""
+        """Hits and trials of a share of people, in people or in survey weights."""
         if self.over is None or self.under is None:
             return self.trials
         known = ~np.isnan(self.value)
@@ -268,8 +271,9 @@ def count_effective(
 ) -> Floats:
     """The effective number of people in some cells, [Z, G].
 
-    `values` has a value for each cell (default 0): it is then the size for their mean. Without
-    `values`, it is Kish's size, which assumes that the estimate is unrelated to the weights.
+    If `values` has a value for each cell (by default 0), it is the size for the mean of these
+    values. Otherwise, it is Kish's size, which assumes that the estimate is unrelated to the
+    weights.
     """
     n = np.asarray(sum_cells(counts.people, cells), dtype=np.float64)
     if counts.squares is None:
@@ -308,23 +312,27 @@ def count_effective_of_share(
 
 
 def sum_cells(counts: ConfusionCounts, names: Sequence[str]) -> Cell:
-    """The sum of the named cells, each as often as it is named."""
+    """The sum of the named cells; a cell that is named twice counts twice."""
     return reduce(add, (getattr(counts, name) for name in names))
 
 
 class TableMetric(CatalogueEntry, kw_only=True):
     """A metric of a whole table that is not a comparison of rates, such as differential fairness.
 
-    `interval` returns the ends [Z] of its interval by the method in `method`. `independence`
-    returns tables [Z, classes, G]: without disparity, classes and groups are independent in them.
-    They are tested by χ², or by the likelihood ratio (G) with `information`. A table of two classes
-    has the same test as a rate with these `cells`. If it is `of_log_ratios` of rates (with two
-    outcomes), a limit applies to the log-ratio of each pair. `p_of` returns the p-values [Z] of the
-    `test`. `varies_by_cluster`: its variance between clusters is known. `subtracts_label`: it is
-    the number for decisions minus the number for labels, of people with both. `parity` describes
-    the value of equal groups if it depends on the data; `ideal` then does not apply. With
-    `judges_all_attributes`, an entry without a grouping checks all attributes together. `no_test`
-    says why its interval cannot be used as a test of no disparity.
+    - `interval` returns the ends [Z] of its interval by `method`.
+    - `independence` returns tables [Z, classes, G] in which classes and groups are independent if
+      there is no disparity. They are tested by χ², or with `information` by the likelihood ratio
+      (G). A table of two classes has the same test as a rate with these `cells`.
+    - If there are two outcomes and the metric is `of_log_ratios` of rates, a limit applies to the
+      log-ratio of each pair.
+    - `p_of` returns the p-values [Z] of the `test`. `no_test` is the reason why the interval cannot
+      be used as a test of no disparity.
+    - `varies_by_cluster` is true if the variance between clusters is known. `subtracts_label` is
+      true if the value is the number for decisions minus the number for labels, of people with
+      both.
+    - `parity` describes the value of equal groups if it depends on the data; `ideal` then does not
+      apply. With `judges_all_attributes`, an entry without a grouping checks all attributes
+      together.
     """
 
     value_of: Callable[[GroupTable, MetricOptions], TableValue]
@@ -350,12 +358,12 @@ class TableMetric(CatalogueEntry, kw_only=True):
 
     @property
     def is_two_sided(self) -> bool:
-        """Whether it can depart from its ideal on either side, and both are disparities."""
+        """Whether values below and above its ideal are both possible, and both are disparities."""
         low = self.bounds[0]
         return (low is None or low < self.ideal) and not self.subtracts_label
 
     def compute(self, table: GroupTable, terms: MetricOptions) -> TableValue:
-        """The number for a table; if smoothed, also the number without pseudo-counts."""
+        """The value for a table; with pseudo-counts, also the value without them."""
         value = self.value_of(table, terms)
         if "towards" in self.parameters and terms.parameters.per_outcome(1):
             raw = self.value_of(table, replace(terms, parameters=NO_PARAMETERS))
@@ -364,14 +372,14 @@ class TableMetric(CatalogueEntry, kw_only=True):
 
 
 class TableValue(Frozen):
-    """A number of a whole table, [Z]: value, and the pair and outcome that attain it.
+    """A number of a whole table, [Z], with the pair and the outcome that attain it.
 
-    Indices are -1 without such a pair. `takes_part` and `n` (people in the denominator) are
-    [Z, G]; `counts` [Z, Y, G] are the outcomes before smoothing, if the value uses them,
-    `everybody` [Z, Y, 1] those of all known groups together, `overall` [Z, Y, 1] the shares of all
-    groups that take part. `unsmoothed` is the value without pseudo-counts, if it has any. `apart`
-    has two arrays [Z, G] for each outcome: the distance of each group below the highest and above
-    the lowest group; it is empty if they are not known.
+    Indices are -1 if there is no such pair. `takes_part` and `n` (people in the denominator) are
+    [Z, G]. `counts` [Z, Y, G] are the outcomes before smoothing, if the value uses them.
+    `everybody` [Z, Y, 1] are the outcomes of all known groups together, `overall` [Z, Y, 1] the
+    shares of all groups that take part. `unsmoothed` is the value without pseudo-counts; None if
+    there are none. `apart` contains two arrays [Z, G] for each outcome: the distance of each group
+    below the highest group and above the lowest group; it is empty if they are unknown.
     """
 
     value: Floats

@@ -1,6 +1,6 @@
 """Catalogue: row metrics: consistency, Lipschitz, unawareness, redlining; default `k`; samples.
 
-They read rows, not counts; `k`, `t` and `lipschitz` are their parameters.
+These metrics use individual rows, not counts. Their parameters are `k`, `t` and `lipschitz`.
 """
 
 from __future__ import annotations
@@ -37,40 +37,33 @@ from fairaudit.rows.similar_people import (
 from fairaudit.stats import proportions
 
 NEIGHBOURS = 5
-"""Default number of neighbours of a person."""
+"""The default number of neighbours of a person."""
 
 MOST_ASKED = 10_000
-"""Most people whose neighbours are looked up; above it a sample is used, among all people."""
+"""Maximum number of people whose neighbours are searched; if there are more, a sample is used."""
 
 LEAST_ASKED = 1_000
-"""Fewest people of a group in that sample; all people of a smaller group."""
+"""The fewest people of a group in that sample; a smaller group is in the sample as a whole."""
 
 FEATURES = frozenset({Requirement.FEATURES, Requirement.PREDICTION})
 BY_PEOPLE = "jackknife of people"
 
 TOO_FEW = f", or fewer than {LEAST_PROFILES} combinations of features of a sample have such people"
-"""A further reason for undefined values, if not all profiles fit into memory."""
+"""Another reason for undefined values, if not all combinations of features fit into memory."""
 
 Measure = Callable[[RowSides, int, int, Parameters], Mean]
 """Returns the number of one group in one stratum."""
 
 
+@memoize
 def _measure_groups(
     counts: GroupCounts, parameters: Parameters, measure: Measure
 ) -> tuple[Floats, Floats, Ints]:
     """Value, variance and people of every stratum and group, [Z, G]; NaN without rows."""
-    shape = counts.answered.shape
-    if counts.rows is None:
-        nothing = np.full(shape, np.nan)
-        return nothing, nothing, np.zeros(shape, dtype=np.int64)
-    return _measure(counts.rows, measure, parameters, shape)
-
-
-@memoize
-def _measure(
-    sides: RowSides, measure: Measure, parameters: Parameters, shape: tuple[int, ...]
-) -> tuple[Floats, Floats, Ints]:
-    means = [measure(sides, z, g, parameters) for z, g in np.ndindex(shape)]
+    sides, shape = counts.rows, counts.answered.shape
+    means = [
+        NOTHING if sides is None else measure(sides, z, g, parameters) for z, g in np.ndindex(shape)
+    ]
     table = np.array(means, dtype=np.float64).reshape(*shape, 3)
     return table[..., 0], table[..., 1], table[..., 2].astype(np.int64)
 
@@ -81,14 +74,13 @@ def value_by(measure: Measure) -> Callable[[GroupCounts, Parameters], tuple[Floa
 
 
 def _ends_of(measure: Measure) -> Callable[[GroupCounts, Parameters, Alpha], Ends]:
-    """Wilson's interval with the effective size that follows from a variance over people."""
     return lambda counts, parameters, alpha: _by_effective_size(
         *_measure_groups(counts, parameters, measure), alpha
     )
 
 
 def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha: Alpha) -> Ends:
-    """Wilson's interval, with the size at which it is as wide as Student's quantile requires."""
+    """Wilson's interval with an effective size, which takes Student's quantile into account."""
     variance = variance * widen(n, alpha) ** 2
     size = np.where(variance > NO_VARIANCE, value * (1 - value) / variance, np.nan)
     return proportions.wilson(value, size, alpha)
@@ -96,12 +88,12 @@ def _by_effective_size(value: Floats, variance: Floats, n: Floats | Ints, alpha:
 
 @memoize
 def _ranks(table: RowTable) -> Ints:
-    """The people in the order in which they are sampled: by a hash of their places by content."""
+    """The order in which people are sampled: by a hash of their places by content."""
     return np.argsort(hash_rows(table.places, ASKED_SEED), kind="stable")
 
 
 def choose_asked(table: RowTable, z: int, members: Ints) -> Ints:
-    """The members whose neighbours are looked up: all, or the first of them in a fixed order."""
+    """The members whose neighbours are searched: all of them, or the first in a fixed order."""
     people = len(table.in_stratum(z))
     if people <= MOST_ASKED:
         return members
@@ -137,14 +129,14 @@ def _lipschitz(sides: RowSides, z: int, g: int, parameters: Parameters) -> Mean:
 
 
 def score_of(table: RowTable) -> Floats:
-    """The score of each person, or the outcome (1 or 0) without a score."""
+    """The score of each person; without a score, the outcome (1 or 0)."""
     return table.outcome if table.score is None else table.score
 
 
 def _measure_causally(table: GroupTable, minimum: Minimum) -> tuple[Floats, Ints, Marks]:
-    """Value, variance and people in pairs of each stratum, [3, Z], of the groups that take part.
+    """Value, variance and people in pairs, [3, Z], for pairs of two groups that take part.
 
-    Also the size of each group, and marks for those that take part, [Z, G].
+    The function also returns the size of each group, and marks for those that take part, [Z, G].
     """
     rows, shape = table.rows, (len(table.strata), len(table.groups))
     n, means = np.zeros(shape, dtype=np.int64), np.full((3, shape[0]), np.nan)
@@ -155,7 +147,7 @@ def _measure_causally(table: GroupTable, minimum: Minimum) -> tuple[Floats, Ints
     if rows is None:
         return means, n, takes_part
     for z in range(shape[0]):
-        # Pairs of equal people of two groups that are compared.
+        # Only people of groups that are compared form pairs.
         members, group = rows.in_stratum(z), rows.group
         members = members[(group[members] != NOWHERE) & takes_part[z, group[members]]]
         profile, outcome = locate(rows.features).profile[members], rows.outcome[members]
@@ -266,20 +258,17 @@ CAUSAL_DISCRIMINATION = TableMetric(
     "to refute it",
 )
 GROUP_METRICS = (CONSISTENCY, UNAWARENESS_VIOLATIONS, LIPSCHITZ_VIOLATIONS)
-"""The metrics of people one by one with a number for each group."""
-
-TABLE_METRICS = (CAUSAL_DISCRIMINATION,)
-"""The metrics of people one by one with a number for a whole table."""
+"""The metrics of individual people with a number for each group."""
 
 MOST_TOLD_APART = 25_000
-"""Most people of one side; a larger side is sampled."""
+"""Maximum number of people on one side of a prediction; a larger side is sampled."""
 
 _NOTHING = Errors(np.nan, np.nan, 0, 0)
 
 
 @memoize
 def _find_errors(table: RowTable) -> Floats:
-    """The errors of predicting each group against all others in its stratum, [Z, G, 4]."""
+    """The errors of a prediction of each group against all others in its stratum, [Z, G, 4]."""
     table = table.people
     strata, groups = table.shape
     errors = np.full((strata, groups, len(_NOTHING)), np.nan)
@@ -297,14 +286,14 @@ def _find_errors(table: RowTable) -> Floats:
             features = table.features.take(people[rows])
             errors[z, g] = predict_errors(features, member[rows]) or _NOTHING
             if groups == 2 and g == 0:
-                # If there are two groups, the errors of the second are those of the first, swapped.
+                # With two groups, the errors of the second are those of the first, swapped.
                 errors[z, 1] = errors[z, 0, [1, 0, 3, 2]]
                 break
     return errors
 
 
 def _errors(counts: GroupCounts) -> Floats:
-    """The errors of both sides at the place of each group; NaN for pooled groups."""
+    """The errors on both sides for each group; NaN for pooled groups."""
     sides, shape = counts.rows, counts.answered.shape
     if sides is None or sides.role is not None:
         return np.full((*shape, len(_NOTHING)), np.nan)
@@ -321,7 +310,7 @@ def _value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 
 
 def _ends_of_error_rate(counts: GroupCounts, _parameters: Parameters, alpha: Alpha) -> Ends:
-    """The ends of a mean of two shares of different people: Wilson's, at a reduced size."""
+    """The interval of a mean of two shares of different people, by Wilson at a reduced size."""
     rates, sizes = np.moveaxis(_errors(counts), -1, 0).reshape(2, 2, *counts.answered.shape)
     ends = proportions.wilson(rates, sizes / INFLATION, alpha)
     return proportions.mover_total(rates, ends, np.array([0.5, 0.5]))[1:]

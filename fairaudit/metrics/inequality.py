@@ -1,7 +1,8 @@
-"""Catalogue: inequality of benefit: entropy (default `alpha`), Theil, Atkinson; fewest people.
+"""Catalogue: inequality of benefit: entropy (default `alpha`), Theil, Atkinson; expected utility.
 
-The benefit of a row is b = ŷ - y + 1 (Speicher et al. 2018), or y - ŷ + 1 where the positive is a
-burden: 0 for those wronged, 1 for those treated right, 2 for those favoured.
+The benefit of a row is b = ŷ - y + 1 (Speicher et al. 2018), or y - ŷ + 1 if the positive outcome
+is a burden. It is 0 for people with a harmful error, 1 for a correct decision, and 2 for people
+with an error in their favour.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _CAUTION = (
 
 
 def _levels(counts: GroupCounts) -> tuple[Cell, Cell, Cell]:
-    """How much mass has the benefits 0, 1 and 2."""
+    """The mass of people with the benefits 0, 1 and 2."""
     wronged, favoured = counts.weighted.fn, counts.weighted.fp
     if not counts.favourable:
         wronged, favoured = favoured, wronged
@@ -48,7 +49,7 @@ def _levels(counts: GroupCounts) -> tuple[Cell, Cell, Cell]:
 
 
 def _entropy(levels: tuple[Cell, Cell, Cell], alpha: float) -> Floats:
-    """GE(α) of the benefits; 0 · ln 0 is 0, and a benefit of 0 is infinite for α ≤ 0."""
+    """GE(α) of the benefits, where 0 · ln 0 is 0; for α ≤ 0, any benefit of 0 makes it infinite."""
     masses = [np.asarray(level, dtype=np.float64) for level in levels]
     n = np.asarray(sum(masses))
     mean = (masses[1] + 2 * masses[2]) / n
@@ -68,11 +69,12 @@ def _term(ratio: Floats, alpha: float) -> Floats:
 
 
 def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
-    """The ends of GE(α), by MOVER of two shares that only unequal weights correlate.
+    """The interval of GE(α), by MOVER of two shares.
 
-    They are the share without benefit, with which GE rises, and among the others the share with a
-    benefit of 2, with which it rises up to `top` and then falls. An order of 0 or less is infinite
-    as soon as somebody has no benefit: it has the interval of a group in which no person can.
+    The first is the share of people without benefit: GE rises with it. The second is the share with
+    a benefit of 2 among the others: GE rises with it up to `top`, and then falls. Only unequal
+    weights correlate the two shares. If the order is 0 or less, GE is infinite as soon as one
+    person has no benefit; the interval is then that of a group in which this is impossible.
     """
     none, double = ("fn", "fp") if counts.favourable else ("fp", "fn")
     wronged, right, favoured = (np.asarray(level, dtype=np.float64) for level in _levels(counts))
@@ -95,8 +97,8 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     if order > 0:
         size = count_effective_of_share(counts, (none,), _CELLS)
         low, _ = proportions.share_interval(without, size, alpha)
-        # Samples without a benefit have an undefined value, so the upper end has the level of the
-        # others. Their chance is least if the share of benefits is that without one person.
+        # The value of a sample without any benefit is undefined, so the upper end has the level of
+        # the other samples. `chance` is their lowest probability: with one such person less.
         others = np.maximum((1 - without) * size - 1, 0.0) / (size - 1)
         rarest = proportions.share_interval(others, size - 1, alpha)[0]
         chance = np.nan_to_num(1 - (1 - rarest) ** size)
@@ -117,12 +119,8 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
     return np.maximum(value - least, 0.0), value + most
 
 
-def _map_ends(function: Callable[[Floats], Floats], ends: Ends) -> Ends:
-    return function(ends[0]), function(ends[1])
-
-
 def _atkinson(entropy: Floats, aversion: float) -> Floats:
-    """The index by the generalized entropy of the order 1 - aversion."""
+    """The Atkinson index from the generalized entropy of the order 1 - aversion."""
     order = 1 - aversion
     if not order:
         return np.asarray(1 - np.exp(-entropy))
@@ -130,7 +128,6 @@ def _atkinson(entropy: Floats, aversion: float) -> Floats:
 
 
 def _exact_half_square(levels: tuple[int, int, int]) -> Fraction | None:
-    """GE(2), half the squared coefficient of variation."""
     none, usual, double = levels
     n, total = none + usual + double, usual + 2 * double
     return (Fraction((usual + 4 * double) * n, total**2) - 1) / 2 if total else None
@@ -140,14 +137,32 @@ def _alpha(parameters: Parameters, default: int = 2) -> float:
     return float(default if parameters.alpha is None else parameters.alpha)
 
 
-_OF_BENEFIT: dict[str, Any] = {
-    "family": "inequality",
-    "better": Better.LOWER,
-    "requirements": _BOTH,
-    "weighted_n_of": lambda mass: mass.labelled,
-}
+def _define(
+    find_order: Callable[[Parameters], float],
+    change: Callable[[Floats, Parameters], Floats] = lambda entropy, _: entropy,
+) -> dict[str, Any]:
+    """The fields of a record for a function `change` of GE(α), where `find_order` returns α."""
+
+    def value_of(counts: GroupCounts, parameters: Parameters) -> tuple[Floats, Cell]:
+        entropy = _entropy(_levels(counts), find_order(parameters))
+        return change(entropy, parameters), counts.people.labelled
+
+    def ends_of(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
+        low, high = _entropy_ends(counts, find_order(parameters), alpha)
+        return change(low, parameters), change(high, parameters)
+
+    return {
+        "family": "inequality",
+        "better": Better.LOWER,
+        "requirements": _BOTH,
+        "weighted_n_of": lambda mass: mass.labelled,
+        "value_of": value_of,
+        "ends_of": ends_of,
+    }
+
+
 GENERALIZED_ENTROPY = Formula(
-    **_OF_BENEFIT,
+    **_define(_alpha),
     id="generalized_entropy",
     short="GE",
     aliases=("generalized_entropy_index", "generalized_entropy_error"),
@@ -160,13 +175,11 @@ GENERALIZED_ENTROPY = Formula(
     bounds=(0, None),
     parameters=("alpha",),
     formula=f"Σ[(b/μ)^α - 1] / (people · α (α - 1)), {_BENEFIT}; α = 2 by default",
-    value_of=lambda counts, p: (_entropy(_levels(counts), _alpha(p)), counts.people.labelled),
     exact_of=lambda counts, p: _exact_half_square(_levels(counts)) if _alpha(p) == 2 else None,
-    ends_of=lambda counts, p, alpha: _entropy_ends(counts, _alpha(p), alpha),
     method=_METHOD,
 )
 THEIL = Formula(
-    **_OF_BENEFIT,
+    **_define(lambda _: 1.0),
     id="theil",
     title="Theil index",
     short="Theil",
@@ -177,12 +190,10 @@ THEIL = Formula(
     other_tools="The same as AIF360's `theil_index`.",
     bounds=(0, None),
     formula=f"mean of (b/μ) ln(b/μ), {_BENEFIT}",
-    value_of=lambda counts, _: (_entropy(_levels(counts), 1.0), counts.people.labelled),
-    ends_of=lambda counts, _, alpha: _entropy_ends(counts, 1.0, alpha),
     method=_METHOD,
 )
 COEFFICIENT_OF_VARIATION = Formula(
-    **_OF_BENEFIT,
+    **_define(lambda _: 2.0, lambda entropy, _: np.sqrt(2 * entropy)),
     id="coefficient_of_variation",
     title="Coefficient of variation of benefit",
     short="CV",
@@ -193,17 +204,10 @@ COEFFICIENT_OF_VARIATION = Formula(
     "√2 times as large.",
     bounds=(0, None),
     formula=f"standard deviation of b / μ, {_BENEFIT}",
-    value_of=lambda counts, _: (
-        np.sqrt(2 * _entropy(_levels(counts), 2.0)),
-        counts.people.labelled,
-    ),
-    ends_of=lambda counts, _, alpha: _map_ends(
-        lambda entropy: np.sqrt(2 * entropy), _entropy_ends(counts, 2.0, alpha)
-    ),
     method=f"{_METHOD}, mapped",
 )
 ATKINSON = Formula(
-    **_OF_BENEFIT,
+    **_define(lambda p: 1 - _alpha(p, 1), lambda entropy, p: _atkinson(entropy, _alpha(p, 1))),
     id="atkinson",
     title="Atkinson index of benefit",
     short="Atkinson",
@@ -215,14 +219,6 @@ ATKINSON = Formula(
     parameters=("alpha",),
     formula=f"1 - [mean of (b/μ)^(1 - α)]^(1 / (1 - α)), {_BENEFIT}; by default α = 1: 1 - "
     "exp(-generalized entropy at α = 0)",
-    value_of=lambda counts, p: (
-        _atkinson(_entropy(_levels(counts), 1 - _alpha(p, 1)), _alpha(p, 1)),
-        counts.people.labelled,
-    ),
-    ends_of=lambda counts, p, alpha: _map_ends(
-        lambda entropy: _atkinson(entropy, _alpha(p, 1)),
-        _entropy_ends(counts, 1 - _alpha(p, 1), alpha),
-    ),
     method=f"{_METHOD}, mapped",
 )
 
@@ -243,7 +239,6 @@ EXPECTED_UTILITY = mean_of_cells(
 
 
 def _between(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """GE(α) of the groups' mean benefits, each as often as the group has people."""
     counts, alpha = count_groups(table), _alpha(terms.parameters)
     people = counts.people.labelled
     takes_part = admit_groups(table, people, terms.minimum)

@@ -28,15 +28,12 @@ from fairaudit.metrics.group_metrics import (
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 from fairaudit.stats import proportions
 
-_SCORE = frozenset({Requirement.SCORE})
 _SCORE_AND_LABEL = frozenset({Requirement.SCORE, Requirement.LABEL})
-_NUMBER = frozenset({Requirement.NUMBER})
 _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
-_POSITIVES, _NEGATIVES = "score of positives", "score of negatives"
 
 
 def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
-    """A mean over people, by the exact sums of a number; with the fields of the record."""
+    """A mean over people from the exact sums of a number; `words` are other fields."""
 
     def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
         sums = sums_of(counts)
@@ -51,8 +48,8 @@ def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  
     )
 
 
-def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
-    """The mean of a number over the people of a group who have it."""
+def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
+    """The mean of a number over the people of a group who have a value."""
     defaults: dict[str, Any] = {
         "source": citations.KLEINBERG,
         "caution": "A mean does not show how the numbers are spread.",
@@ -63,7 +60,7 @@ def _number_mean(of: str, **words: Any) -> Formula:  # noqa: ANN401  # the same
 
 
 class FirstOf(GroupMetric, kw_only=True):
-    """The first of several group metrics that the data has."""
+    """The first of several group metrics for which the data has the sums."""
 
     options: tuple[GroupMetric, ...]
     formula: str
@@ -82,11 +79,11 @@ class FirstOf(GroupMetric, kw_only=True):
         )
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """The values of the metric that the data has."""
+        """The values of the first metric for which the data has the sums."""
         return self._chosen(counts).compute(counts, parameters)
 
     def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:
-        """Its value in one group as a fraction."""
+        """The value of one group as a fraction."""
         return self._chosen(counts).exact(counts, z, g, parameters)
 
 
@@ -95,35 +92,28 @@ MEAN_SCORE = _number_mean(
     id="mean_score",
     short="mean score",
     description="The mean score of the people in the group.",
-    requirements=_SCORE,
+    requirements=frozenset({Requirement.SCORE}),
     formula="Σ score / people",
 )
-MEAN_SCORE_POSITIVES = _number_mean(
-    _POSITIVES,
-    id="mean_score_positives",
-    title="Mean score of positives",
-    short="mean score (+)",
-    description="The mean score of the people in the group whose label is positive.",
-    requirements=_SCORE_AND_LABEL,
-    formula="Σ score of positives / positives",
-    caution=TRUSTS_THE_LABEL,
-)
-MEAN_SCORE_NEGATIVES = _number_mean(
-    _NEGATIVES,
-    id="mean_score_negatives",
-    title="Mean score of negatives",
-    short="mean score (-)",
-    description="The mean score of the people in the group whose label is negative.",
-    requirements=_SCORE_AND_LABEL,
-    formula="Σ score of negatives / negatives",
-    caution=TRUSTS_THE_LABEL,
+MEAN_SCORE_POSITIVES, MEAN_SCORE_NEGATIVES = (
+    _number_mean(
+        f"score of {label}s",
+        id=f"mean_score_{label}s",
+        title=f"Mean score of {label}s",
+        short=f"mean score ({sign})",
+        description=f"The mean score of the people in the group whose label is {label}.",
+        requirements=_SCORE_AND_LABEL,
+        formula=f"Σ score of {label}s / {label}s",
+        caution=TRUSTS_THE_LABEL,
+    )
+    for label, sign in (("positive", "+"), ("negative", "-"))
 )
 MEAN_PREDICTION = _number_mean(
     "value",
     id="mean_prediction",
     short="mean prediction",
     description="The mean of the predicted numbers of the people in the group.",
-    requirements=_NUMBER,
+    requirements=frozenset({Requirement.NUMBER}),
     formula="Σ prediction / people",
     source=citations.MLHEALTH,
     aliases=("mean_value",),
@@ -136,7 +126,7 @@ MEAN_LABEL = _number_mean(
     requirements=frozenset({Requirement.NUMERIC_LABEL}),
     formula="Σ label / people",
     source=citations.MLHEALTH,
-    caution="Describes the label, not the prediction; history can cause a difference.",
+    caution="The mean describes the label, not the prediction. History can cause a difference.",
 )
 _RESIDUAL = _number_mean(
     "residual",
@@ -222,8 +212,8 @@ R2 = Formula(
 
 
 def sum_misses(counts: GroupCounts) -> Sums:
-    """The sums of y - s over people with a label: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
-    plus, minus = counts.sums[_POSITIVES], counts.sums[_NEGATIVES]
+    """The sums of y - s over people with a label y and a score s: Σ(y - s)² = n₊ - 2Σ₊s + Σs²."""
+    plus, minus = counts.sums["score of positives"], counts.sums["score of negatives"]
     scale, square_scale = plus.scale, plus.square_scale
     hits, of_plus, of_minus, squares, negative_squares = (
         np.asarray(array).astype(object)
@@ -305,11 +295,12 @@ def mean_of_cells(
 
 
 def _reach_from_mean(counts: GroupCounts, values: Sequence[float], alpha: Alpha) -> Ends:
-    """How far the interval of a mean reaches down and up; each of `_CELLS` has one of the values.
+    """The distances of both ends of the interval of a mean from the mean.
 
-    The mean is the lowest value, plus each step to the next one times the share of people at or
-    above that. The reaches of these shares add up by their correlation. A t interval covers .66 if
-    one of 100 people has a utility of -5, and the others of about 0.
+    `values` are the values of `_CELLS`. The mean is the lowest value plus, for each step to the
+    next higher value, the step times the share of people with at least that value. The distances
+    for these shares are combined by their correlation. A t interval would cover only .66 if one of
+    100 people has a utility of -5 and the others have about 0.
     """
     squares = np.stack([getattr(counts.squares or counts.people, cell) for cell in _CELLS])
     steps, shares, apart, ends = [], [], [], []
@@ -326,7 +317,7 @@ def _reach_from_mean(counts: GroupCounts, values: Sequence[float], alpha: Alpha)
         return nothing, nothing
     both = np.einsum("icg...,jcg...,cg...->ijg...", apart, apart, squares)
     spread = np.sqrt(np.einsum("iig...->ig...", both))
-    # Shares of 0 vary together, and so do shares of 1; neither is seen to vary with others.
+    # Two shares of 0, or two shares of 1, vary together; their correlation with others is unknown.
     alike = np.isclose(shares, np.array(shares)[:, None], rtol=0, atol=1e-12)
     r = np.where(spread * spread[:, None] > 0, both / (spread * spread[:, None]), alike)
     step = np.reshape(steps, (-1, *[1] * np.ndim(shares[0])))
@@ -385,8 +376,8 @@ ADJUSTED_MEAN = replace(
     id="adjusted_mean",
     title="Adjusted mean",
     short="adjusted mean",
-    description="The mean outcome of a group at the reference's controls, by least squares; it can "
-    "leave the range of the outcome.",
+    description="The mean outcome that a group would have with the controls of the reference, by "
+    "least squares. It can be outside the range of the outcome.",
 )
 OUTCOME_MEAN_OF_NEGATIVES = FirstOf(
     id="outcome_mean_of_negatives",

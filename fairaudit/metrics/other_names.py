@@ -1,9 +1,10 @@
 """Catalogue: names that are not metrics: presets, fair ranges; unsupported notions, and why.
 
-Some notions need more than a table of counts: a distance between people, a causal model, a
-ranking. Some names mean several measures, or a section of the spec.
+Some notions need more than a table of counts: a distance between people, a causal model, a ranking.
+Some names mean several measures, or a section of the spec.
 
-A preset is printed in every report that uses it. Ranges mark values and never judge them.
+A report names the presets that its spec uses. Fair ranges only mark values: they never fail a
+check.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from fairaudit.metrics.disparities import Disparity
 class UnsupportedMetric(Frozen):
     """A notion, the reason why it is not a metric here, and the ids of the nearest metrics.
 
-    `spelt` holds its names, separated by spaces. `how` says how to ask for the nearest metric if
-    its id is not enough.
+    `spelt` contains its names, separated by spaces. `how` says how to use the nearest metric if its
+    id is not enough.
     """
 
     spelt: str
@@ -74,14 +75,12 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     UnsupportedMetric(
         spelt="fairness_through_unawareness fairness_through_blindness unawareness blindness "
         "anti_classification treatment_parity",
-        why="it is a property of how a model is built, not to read the protected column, and "
-        "decisions do not show it",
+        why="it means that a model is built without the protected column, which decisions do not "
+        "show",
         nearest=("unawareness_violations", "mutual_information"),
-        how=(
-            "the first is what no rule of the declared features explains, the second how much "
-            "the decisions still reveal about the group: unawareness does not always reduce "
-            "disparity"
-        ),
+        how="the first shows decisions that no rule of the declared features explains, the second "
+        "how much the decisions still reveal about the group: unawareness does not always reduce "
+        "disparity",
         source="Corbett-Davies & Goel (2018), The Measure and Mismeasure of Fairness, as "
         "anti-classification",
     ),
@@ -90,7 +89,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         why="it asks whether the protected column or an intent caused the decision, which counts "
         "do not show",
         nearest=("twin_test", "unexplained_difference"),
-        how="name what may move the decision in `columns: {features: …}`, or in `given`",
+        how="name the columns that may influence the decision in `columns: {features: …}`, or in "
+        "`given`",
         source="Barocas & Selbst (2016), Big Data's Disparate Impact, California Law Review 104",
     ),
     UnsupportedMetric(
@@ -115,13 +115,13 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         "rank_parity ndkl",
         why="it weights the positions of a ranking, and counts of decisions have no ranking",
         nearest=("score_parity_gap", "scoring_impact_ratio"),
-        how="or the selection rate of the first places: `prediction: {positive: {top: 10%}}`",
+        how="or use the selection rate of the first places: `prediction: {positive: {top: 10%}}`",
         source="Singh & Joachims (2018), Fairness of Exposure in Rankings, KDD",
     ),
     UnsupportedMetric(
         spelt="recourse actionable_recourse equalized_recourse recourse_fairness",
-        why="it is the effort after which a model would decide differently, which requires the "
-        "model",
+        why="it is the effort that a person needs to change the decision of a model, and requires "
+        "the model",
         nearest=("mean_score_negatives",),
         source="Ustun, Spangher & Liu (2019), Actionable Recourse in Linear Classification, FAT*",
     ),
@@ -136,7 +136,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
         why="it infers each group's threshold by a model of hidden risks, which counts of "
         "decisions do not identify",
         nearest=("positive_predictive_value", "predictive_parity"),
-        how="the outcome test, which infra-marginality can mislead",
+        how="both are the outcome test, which is misleading if groups have different distributions "
+        "of risk",
         source="Simoiu, Corbett-Davies & Goel (2017), The Problem of Infra-marginality in Outcome "
         "Tests for Discrimination, Annals of Applied Statistics 11:1193",
     ),
@@ -174,7 +175,8 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="likelihood_ratio",
-        why="it is the inverse of the impact ratio: the reference's rate over the group's",
+        why="it is the inverse of the impact ratio: the rate of the reference divided by the rate "
+        "of the group",
         nearest=("disparate_impact_ratio",),
         how="the test by a likelihood ratio is `G`",
         source="Feldman, Friedler, Moeller, Scheidegger & Venkatasubramanian (2015), Certifying "
@@ -213,7 +215,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
     ),
     UnsupportedMetric(
         spelt="roc roc_curve abroca slice_analysis",
-        why="it is a curve, which a report has for each group where the spec names a score",
+        why="it is a curve, which a report shows for each group if the spec names a score",
         nearest=("auc", "score_parity_gap"),
         how="name the score in `columns: {score: …}`",
         source="Gardner, Brooks & Baker (2019), Evaluating the fairness of predictive student "
@@ -260,7 +262,7 @@ UNSUPPORTED_METRICS: tuple[UnsupportedMetric, ...] = (
 
 _BY_NAME = {name: notion for notion in UNSUPPORTED_METRICS for name in notion.names}
 _NEAR = 0.85
-"""The smallest similarity of a misspelt name to the name of a notion."""
+"""The smallest similarity at which a misspelt name counts as the name of a notion."""
 
 
 def normalize_name(text: str) -> str:
@@ -269,7 +271,7 @@ def normalize_name(text: str) -> str:
 
 
 def find_notion(name: str, known: Iterable[str]) -> UnsupportedMetric | None:
-    """The notion with a name, misspelt too if no known metric is nearer; else None."""
+    """The notion with this name or, unless a known metric is nearer, a similar name; else None."""
     word = normalize_name(name)
     exact = _BY_NAME.get(word)
     if exact is not None:
@@ -297,8 +299,8 @@ PRESETS = (
             "unexplained_difference",
         ),
         why="differences are easier to read than ratios, and the normalized difference does not "
-        "depend on the number of selected people; within uniform segments, because nothing else "
-        "explains a difference there",
+        "depend on the number of selected people. Use them within uniform segments: there, nothing "
+        "else explains a difference",
         source=citations.ZLIOBAITE,
     ),
     Preset(
@@ -333,24 +335,23 @@ PRESETS = (
             "rmse",
             "r2",
         ),
-        why="its fairness table and its performance table, of classes or of numbers",
+        why="these are the metrics of its fairness table and of its performance table, for classes "
+        "or for numbers",
         source=citations.MLHEALTH,
     ),
 )
 
-_PRESETS = {preset.name: preset for preset in PRESETS}
-
 
 def find_preset(name: str) -> Preset | None:
-    """The preset with a name; None for an unknown name."""
-    return _PRESETS.get(name)
+    """The preset with this name; None for an unknown name."""
+    return next((preset for preset in PRESETS if preset.name == name), None)
 
 
 class FairRanges(Frozen):
-    """Values that a source calls fair: ratios between two bounds, differences up to a limit.
+    """Ranges that a source calls fair: ratios between two bounds, differences up to a limit.
 
-    The limit of differences is a `part` of their range. Fair ranges mark values in a report and
-    never judge them.
+    The limit of a difference is the share `part` of the possible range. Fair ranges mark values in
+    a report; they never fail a check.
     """
 
     name: str
@@ -361,19 +362,16 @@ class FairRanges(Frozen):
     def range_of(self, metric: Disparity) -> tuple[Decimal, Decimal] | None:
         """The bounds between which a metric is called fair; None if the source has none.
 
-        Differences of unbounded numbers have no bounds: the source uses the range in the data.
+        Differences of unbounded numbers have no bounds here: the source uses the range in the data.
         """
         rate, comparison = metric.parts[0]
-        if comparison.id in _RATIOS:
+        if comparison.id in {"ratio", "min_ratio"}:
             return self.ratio
         low, high = rate.bounds
-        if comparison.id not in _DIFFERENCES or low is None or high is None:
+        if comparison.id not in {"difference", "gap"} or low is None or high is None:
             return None
         return -self.part * (high - low), self.part * (high - low)
 
-
-_RATIOS = frozenset({"ratio", "min_ratio"})
-_DIFFERENCES = frozenset({"difference", "gap"})
 
 FAIR_RANGES = (
     FairRanges(
@@ -386,5 +384,5 @@ FAIR_RANGES = (
 
 
 def find_ranges(name: str | None) -> FairRanges | None:
-    """The ranges with a name; None for an unknown name."""
+    """The ranges with this name; None for an unknown name."""
     return next((ranges for ranges in FAIR_RANGES if ranges.name == name), None)

@@ -1,8 +1,9 @@
-"""Chooses the interval of two groups compared; formulas: stats/proportions. Add an interval here.
+"""Chooses the interval of two compared groups; formulas: stats/proportions. Add an interval here.
 
-A difference of two shares gets Newcombe's interval, which is MOVER of Wilson's; a difference of two
-means Welch's; a ratio of shares Koopman's; everything else recovers its variance from the intervals
-of both sides (MOVER, Zou & Donner 2008). With few hits or misses, all of them use exact intervals.
+A difference of two shares has Newcombe's interval (MOVER of Wilson intervals), a difference of two
+means has Welch's, and a ratio of shares has Koopman's. All other intervals are made from the
+intervals of both sides (MOVER, Zou & Donner 2008). With few hits or misses, all of them use exact
+intervals.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from fairaudit.stats.proportions import (
 
 
 class Interval(NamedTuple):
-    """The ends of each interval, arrays of one shape, and the way they were found."""
+    """The ends of intervals, arrays of one shape, and the name of the method."""
 
     low: Floats
     high: Floats
     method: str
 
     def turned(self) -> Interval:
-        """The interval of the opposite number."""
+        """The interval of the number with the opposite sign."""
         return Interval(-self.high, -self.low, self.method)
 
 
@@ -56,7 +57,7 @@ def of_difference(
 ) -> Interval | None:
     """The interval of the first value minus the second; for means, by this kind of t test.
 
-    Two values of the same clusters are correlated by `r`, here and below.
+    Two values of the same clusters are correlated by `r`, also in the functions below.
     """
     if not first.binomial and first.summary and second.summary:
         if t is TTest.STUDENT:
@@ -77,7 +78,7 @@ def of_difference(
 def weigh_shares(
     first: GroupValues, second: GroupValues, factor: float | Floats = 1.0
 ) -> list[tuple[Sample, float | Floats]]:
-    """The shares that a difference is made of, with their weights; empty if a side has none."""
+    """The shares that make up a difference, with their weights; empty if a side has no shares."""
     if not first.means or not second.means:
         return []
     sides = (first.means, factor), (second.means, -factor)
@@ -97,7 +98,7 @@ def of_ratio(
     first_ends, second_ends = sides
     ends = proportions.mover_ratio(first.value, first_ends, second.value, second_ends, r)
     if is_of_shares and r is not None and not r.all():
-        # Only pairs with common clusters have MOVER with the correlation.
+        # MOVER with the correlation is used only for pairs with common clusters.
         pairs = zip(_bound_ratio(first, second, alpha), ends, strict=True)
         low, high = (np.where(r == 0, *pair) for pair in pairs)
         return Interval(low, high, "MOVER" if r.any() else RATIO_INTERVAL)
@@ -107,7 +108,7 @@ def of_ratio(
 
 
 def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[Ends, Ends] | None:
-    """The ends of both sides; a mean of few people uses a part of the other side's variance."""
+    """The intervals of both sides; a mean of few people uses part of the other side's variance."""
     if first.ends is None or second.ends is None:
         return None
     if first.pools_variance is None or first.summary is None or second.summary is None:
@@ -121,15 +122,15 @@ def _find_ends(first: GroupValues, second: GroupValues, alpha: Alpha) -> tuple[E
 
 @memoize
 def _bound_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Ends:
-    """The ends of a ratio of shares; several measures are mapped from them."""
+    """The interval of a ratio of shares; the intervals of several measures are made from it."""
     return proportions.ratio_interval(*first.sample, *second.sample, alpha)
 
 
 def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of a ratio by Katz' logarithms, on request.
+    """The interval of a ratio by Katz' logarithms, if the spec requests it.
 
-    If fewer than five hits or misses are expected the logarithm is not normal, and a single person
-    who is a hit would give it no width: such pairs keep the interval of `of_ratio`.
+    If fewer than five hits or misses are expected, the logarithm is not normal, and the interval of
+    a single person with a hit would have no width. Such pairs have the interval of `of_ratio`.
     """
     interval = of_ratio(first, second, alpha)
     if interval is None or not (first.binomial and second.binomial):
@@ -144,7 +145,7 @@ def of_ratio_by_logs(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 def of_odds_ratio(
     first: GroupValues, second: GroupValues, alpha: Alpha, r: Floats | None = None
 ) -> Interval | None:
-    """The interval of the ratio of the odds; None if a side is not limited to 0 to 1."""
+    """The interval of a ratio of odds; None if a side is not limited to 0 to 1."""
     within = first.metric.bounds == second.metric.bounds == (0, 1)
     sides = _find_ends(first, second, alpha)
     if sides is None or not within:
@@ -154,10 +155,10 @@ def of_odds_ratio(
 
 
 def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of the odds ratio common to all strata, by the variance of its logarithm.
+    """The interval of the common odds ratio of all strata, by the variance of its logarithm.
 
-    None if it is 0 or infinite: such a logarithm has no variance; and under unequal weights,
-    as the variance is that of people who all weigh the same.
+    It is NaN for an odds ratio of 0 or infinity, whose logarithm has no variance. It is None under
+    unequal weights, because the variance is valid only for people of equal weight.
     """
     inner, outer = first.strata, second.strata
     if inner is None or outer is None or not weigh_alike(inner, outer):
@@ -172,7 +173,7 @@ def of_common_odds_ratio(first: GroupValues, second: GroupValues, alpha: Alpha) 
 
 
 def weigh_alike(first: GroupValues, second: GroupValues) -> bool:
-    """Whether all people of both sides weigh the same, in all strata."""
+    """Whether all people on both sides have the same weight, in all strata."""
     weights = np.concatenate([
         side.weighted_trials[1] / np.where(side.trials[1] > 0, side.trials[1], np.nan)
         for side in (first, second)
@@ -200,10 +201,10 @@ def of_arcsines(
 
 
 def pool_variance(first: GroupValues, second: GroupValues) -> Floats:
-    """The pooled sample variance of both sides, who weigh by their weights.
+    """The pooled sample variance of both sides under survey weights.
 
-    Its degrees of freedom are those of the people, so that it does not change with the scale of
-    weights, or with clusters.
+    Its degrees of freedom count people, so it does not change with the scale of the weights, or
+    with clusters.
     """
     n, m, people = first.weighted_n, second.weighted_n, first.n + second.n
     mean = (n * first.variance + m * second.variance) / (n + m)
@@ -211,9 +212,9 @@ def pool_variance(first: GroupValues, second: GroupValues) -> Floats:
 
 
 def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of a difference of shares in pooled deviations, mapped from their correlation.
+    """The interval of a standardized difference of shares, from the interval of their correlation.
 
-    None for means: the variance of a deviation takes third and fourth powers.
+    None for means, because the variance of a standard deviation needs third and fourth powers.
     """
     interval = of_correlation(first, second, alpha)
     if interval is None:
@@ -227,11 +228,11 @@ def of_standardized(first: GroupValues, second: GroupValues, alpha: Alpha) -> In
 
 
 def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of Žliobaitė's δ: the larger of δ by the rates and δ by their complements.
+    """The interval of Žliobaitė's δ, from two ratios: of the rates, and of their complements.
 
-    δ is the difference by the largest that the margins allow, by those selected or by those not:
-    the smaller of both bounds is the larger δ. Either is monotone in its ratio, so the ends of the
-    ratio are mapped.
+    δ is the difference divided by the largest possible difference, which is limited by the people
+    who are selected and by those who are not. The smaller limit gives the larger δ. With each
+    limit, δ is a monotone function of a ratio, so the ends of the ratio are mapped.
     """
     if first.under is None or second.under is None or not (first.binomial and second.binomial):
         return None
@@ -240,7 +241,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     of_hits = _bound_ratio(first, second, alpha)
     misses = (1 - second.value, sizes[1], 1 - first.value, sizes[0])
     of_misses = proportions.ratio_interval(*misses, alpha)
-    # The higher the ratio, the lower δ.
+    # δ falls if the ratio rises.
     lows, highs = (
         (_departure(of_hits[end], n, m), _departure(of_misses[end], m, n)) for end in (1, 0)
     )
@@ -248,7 +249,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
     varies = (plus > 0) & (plus < 1)
     ends = []
     for (first_end, second_end), pick in ((lows, np.minimum), (highs, np.maximum)):
-        # The one farther from 0. If the signs differ, the smaller or the larger one.
+        # The end that is farther from 0; if the signs differ, the lower or the higher end.
         farther = np.where(np.abs(first_end) > np.abs(second_end), first_end, second_end)
         end = np.where(first_end * second_end < 0, pick(first_end, second_end), farther)
         ends.append(np.where(varies, end, np.nan))
@@ -265,8 +266,9 @@ def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
 def of_correlation(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
     """The interval of the correlation of an outcome with membership; None for means.
 
-    φ rises with the first share and falls with the second: the distances of φ at one end of one
-    share, with the other share as it is, are added as squares.
+    φ rises with the first share and falls with the second. At one end of one share, with the other
+    share unchanged, φ has a distance from its value; the distances for both shares are combined as
+    the root of the sum of squares.
     """
     if not (first.binomial and second.binomial) or first.ends is None or second.ends is None:
         return None
@@ -297,12 +299,12 @@ def of_ranked_shares(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
     return Interval((1 + interval.low) / 2, (1 + interval.high) / 2, f"{interval.method}, mapped")
 
 
-def of_itself(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # one side is the answer
+def of_itself(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # uses only one side
     """The interval of the first value alone."""
     return None if first.ends is None else Interval(*first.ends(alpha), first.method)
 
 
-def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit holds both sides
+def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:  # noqa: ARG001  # the fit contains both sides
     """The interval of a coefficient of least squares, by Student's t and the variance HC2."""
     if first.fit is None:
         return None
@@ -311,7 +313,7 @@ def of_coefficient(first: GroupValues, second: GroupValues, alpha: Alpha) -> Int
 
 
 def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> Interval | None:
-    """The interval of the chance that the second side is ranked higher, by DeLong's variance."""
+    """The interval of the probability that the second side is higher, by DeLong's variance."""
     if first.scores is None or second.scores is None:
         return None
     value = ranked(second.scores, first.scores)
@@ -320,10 +322,11 @@ def of_ranked_scores(first: GroupValues, second: GroupValues, alpha: Alpha) -> I
 
 
 def of_rest_to_overall(interval: Interval, share: Floats, scale: Scale) -> Interval:
-    """The interval against everybody, from that against the rest, by the group's share of both.
+    """The interval against all people, from the interval against the rest.
 
-    Everybody contains the group: with w its share, a difference to everybody is (1 - w) times that
-    to the rest, and a ratio ρ to the rest is ρ / (wρ + 1 - w) to everybody.
+    All people include the group, which is the share w = `share` of them. A difference to all people
+    is (1 - w) times the difference to the rest. A ratio ρ to the rest is ρ / (wρ + 1 - w) to all
+    people.
     """
     if scale is Scale.DIFFERENCE:
         low, high = ((1 - share) * end for end in interval[:2])

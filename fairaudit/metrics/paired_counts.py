@@ -24,24 +24,27 @@ _CELLS = {
     frozenset({"fp", "tn"}),
     frozenset({"tp", "fp", "fn", "tn"}),
 }
-"""Denominators that do not depend on what is predicted: the same people for both outcomes."""
+"""Denominators that do not depend on the prediction: they contain the same people for both
+outcomes.
+"""
 
 _SELECTED = frozenset({"selected", "tp", "fp"})
-"""Cells of people who are selected."""
+"""Cells of selected people."""
 
 _EXTREMES = {MAX, MIN, LARGEST_MAGNITUDE, FARTHEST_FROM_1}
 """Combinations that select one of several rates."""
 
 _MOST_PAIRS = 10**6
-"""Most pairs, over all strata and rates, whose changes fit into memory."""
+"""Maximum number of pairs, over all strata and rates, whose changes fit into memory."""
 _FOR_CHANGE, _FOR_MODEL = 0.6, 0.2
-"""The part of α for the changes of all pairs, and the part for the pairs of each outcome."""
+"""The share of α for the changes of all pairs, and the share for the pairs of each outcome."""
 
 
 class PairedCounts(Frozen, eq=False):
-    """The people of a rate's denominator by both outcomes, [Z, G]; under weights effective sizes.
+    """The people in the denominator of a rate by both outcomes, [Z, G].
 
-    `first` are hits of the first outcome alone, `second` of the other alone.
+    Under weights, they are effective sizes. `first` are hits only of the first outcome, `second`
+    only of the second outcome.
     """
 
     both: Floats
@@ -52,7 +55,7 @@ class PairedCounts(Frozen, eq=False):
 
     @property
     def difference(self) -> Floats:
-        """The rate by the first outcome minus that by the second."""
+        """The rate by the first outcome minus the rate by the second."""
         n = self.both + self.first + self.second + self.neither
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray((self.first - self.second) / n)
@@ -67,7 +70,7 @@ class PairedCounts(Frozen, eq=False):
 
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
-    """The people of a rate by both outcomes of a table; None if the rate is of other people."""
+    """The people of a rate by both outcomes of a table; None if denominators differ."""
     joint = _join(metric, table)
     if joint is None or not isinstance(metric, Rate) or frozenset(metric.under) not in _CELLS:
         return None
@@ -88,17 +91,17 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
 
 
 def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] | None:
-    """The people by label and by whether either outcome is positive, [Z, Y, 2, 2, G].
+    """The people by label and by both outcomes (positive or not), [Z, Y, 2, 2, G].
 
-    Also marks for the cells of the numerator and of the denominator by one outcome, [Y, 2]. None
-    if the cells of the rate are not counted by both outcomes.
+    The function also returns marks for the cells in the numerator and in the denominator by one
+    outcome, [Y, 2]. It returns None if the cells of the rate are not counted by both outcomes.
     """
     if table.pairs is None or table.positive is None or not isinstance(rate, Rate):
         return None
     if not rate.is_proportion or not rate.cells <= frozenset().union(*_CELLS):
         return None
     classes, labels_of = len(table.classes), mark_cells(table)
-    # Weights are taken to be 1 on average, so that half a person is half of one.
+    # Weights are divided by their mean, so that half a person is half of the mean weight.
     people, mass = (one[:, :, :classes].sum() for one in (table.people, table.mass))
     mass = table.pairs.mass[:, :, :classes] * (people / max(mass, 1))
     first, second = (
@@ -116,11 +119,11 @@ def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] |
 def correlate_outcomes(
     rate: GroupMetric, table: GroupTable, index: Ints | None = None, *, others: bool = False
 ) -> Floats | None:
-    """The correlation of a rate by one outcome and by the other, [Z, G]; None if it is unknown.
+    """The correlation of a rate by two outcomes, [Z, G]; None if it is unknown.
 
-    It is that of each group, of the group that `index` [Z, 1] names, or of all `others`, by the
-    delta method over the joint counts, so that denominators may differ. A positive correlation is
-    reduced a little, as in Newcombe (1998), Stat Med 17:2635, method 10.
+    The rate is that of each group, of the group `index` [Z, 1], or of all `others`. The correlation
+    is computed by the delta method from the joint counts, so the denominators may differ. A
+    positive correlation is reduced a little, as in Newcombe (1998), Stat Med 17:2635, method 10.
     """
     joint = _join(rate, table)
     if joint is None:
@@ -144,9 +147,10 @@ def correlate_outcomes(
 
 
 def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
-    """The correlation of a rate, or of its comparison with a reference, by two outcomes, [Z, G].
+    """The correlation by two outcomes of a rate, or of its comparison with a reference, [Z, G].
 
-    None if the joint counts do not determine it. For comparisons it follows by the delta method.
+    None if the joint counts do not determine it. For comparisons, it is computed by the delta
+    method.
     """
     metric, table, policy = first.metric, first.table, first.terms.policy
     if isinstance(metric, TableMetric) or first.parts or not _is_plain(first):
@@ -168,7 +172,7 @@ def correlate_values(first: Evaluation, second: Evaluation) -> Floats | None:
 
 
 def _is_plain(evaluation: Evaluation) -> bool:
-    """Whether a value is made of the cells of a table, by the outcome itself."""
+    """Whether a value is computed from the cells of a table by the outcome itself."""
     terms = evaluation.terms
     return evaluation.averaged is None and terms.at is None and terms.of_class is None
 
@@ -176,9 +180,9 @@ def _is_plain(evaluation: Evaluation) -> bool:
 def list_paired_rates(
     evaluation: Evaluation,
 ) -> tuple[Sequence[GroupMetric], Callable[[Floats], Floats] | None]:
-    """The rate of a value, or the rates whose largest gap a spread is; empty for other values.
+    """The rate of a value, or the rates whose largest gap is the spread; empty for other values.
 
-    Also the function that turns a ratio into a gap, None if gaps are differences.
+    The function also returns a function from a ratio to a gap; None if gaps are differences.
     """
     metric, of_ratio = evaluation.metric, None
     if not _is_plain(evaluation):
@@ -203,7 +207,7 @@ def turn_ratio(ratio: Floats) -> Floats:
 
 
 def _combine(first: Sequence[Floats], second: Sequence[Floats], r: Sequence[Floats]) -> Floats:
-    """The correlation of two sums of two sides each, from the errors and correlations of these."""
+    """The correlation of two sums of two terms, from the errors and correlations of the terms."""
     common = first[0] * second[0] * r[0] + first[1] * second[1] * r[1]
     return np.asarray(np.nan_to_num(common / (np.hypot(*first) * np.hypot(*second))))
 
@@ -230,10 +234,11 @@ def find_largest_change(
 ) -> Ends | None:
     """The interval of the largest gap by one outcome minus the largest gap by another, [Z, 1].
 
-    Over all pairs and rates; gaps are differences, or rise with a ratio. The largest gap by the
-    second outcome is that of a pair that may be largest there; by the first outcome the largest gap
-    is at least that of the same pair. So the difference is at least the smallest change of such
-    pairs, and at most the largest change of pairs that may be largest by the first outcome.
+    The largest gap is over all pairs and rates; gaps are differences, or rise with a ratio. Take a
+    pair that may have the largest gap by the second outcome. By the first outcome, the largest gap
+    is at least the gap of the same pair. So the result is at least the smallest change of such
+    pairs, and at most the largest change of the pairs that may have the largest gap by the first
+    outcome.
     """
     if among.size * among.shape[1] * len(rates) > _MOST_PAIRS:
         return None
@@ -279,7 +284,7 @@ def _compare_pairs(
     of_ratio: Callable[[Floats], Floats] | None,
     alpha: Floats,
 ) -> tuple[Floats, Floats, Floats]:
-    """The gap of the first groups to the second ones, [Z, P], with its interval."""
+    """The gaps of the first groups to the second groups, [Z, P], with their intervals."""
     assert values.ends is not None
     low, high = values.ends(alpha)
     if values.binomial:

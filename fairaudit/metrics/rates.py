@@ -9,9 +9,15 @@ import numpy as np
 from fairaudit.base.frozen import replace
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import Cell, GroupCounts
-from fairaudit.metrics.definitions import TRUSTS_THE_LABEL, Better, Bounds, Requirement
+from fairaudit.metrics.definitions import (
+    IGNORES_THE_LABEL,
+    TRUSTS_THE_LABEL,
+    Better,
+    Bounds,
+    Requirement,
+)
 from fairaudit.metrics.formulas import Mean, Rate
-from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind, sum_cells
+from fairaudit.metrics.group_metrics import GroupMetric, GroupValues, ValueKind
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
 
 BASE_RATES = (
@@ -38,8 +44,7 @@ SELECTION_RATE = Rate(
     aliases=("acceptance_rate", "positive_rate", "predicted_positive_rate"),
     family="independence",
     description="The share of the group that the decision selects.",
-    caution="Does not consider who is qualified. Equal rates can hide careless selection in one "
-    "group.",
+    caution=IGNORES_THE_LABEL + " Equal rates can hide careless selection in one group.",
     source=citations.ZLIOBAITE,
     other_tools="The same as Aequitas' `pprev`. Rows with an unknown label count here.",
     better=Better.POLARITY,
@@ -200,8 +205,8 @@ ERROR_TYPE_RATIO = Rate(
     aliases=("treatment_ratio",),
     family="separation",
     description="The number of false negatives for each false positive.",
-    caution="A group without false positives has an infinite ratio of errors; a ratio of few "
-    "errors is unstable.",
+    caution="A group without false positives has an infinite ratio of errors. With few errors, the "
+    "ratio varies a lot by chance.",
     source=citations.VERMA,
     over=("fn",),
     under=("fp",),
@@ -234,7 +239,7 @@ NOT_SELECTED_RATE = replace(
     description="The share of the group that is not selected, where the positive outcome is a "
     "burden.",
 )
-"""The rate that the four-fifths rule compares if the positive is a burden."""
+"""The rate that the four-fifths rule compares if the positive outcome is a burden."""
 
 RATES: tuple[GroupMetric, ...] = (
     BASE_RATE,
@@ -255,8 +260,6 @@ RATES: tuple[GroupMetric, ...] = (
     SELECTED_SHARE,
 )
 
-_ALL_CELLS = ("tp", "fp", "fn", "tn")
-
 
 class PeopleCount(GroupMetric, kw_only=True):
     """The number of people in a group, or in one `cell` of it, without weights."""
@@ -268,7 +271,7 @@ class PeopleCount(GroupMetric, kw_only=True):
 
     @property
     def requirements(self) -> frozenset[Requirement]:
-        """Label and prediction of a cell; nothing of a group's size."""
+        """Label and prediction for a cell; no columns for the size of a group."""
         return frozenset({Requirement.LABEL, Requirement.PREDICTION} if self.cell else ())
 
     @property
@@ -276,14 +279,14 @@ class PeopleCount(GroupMetric, kw_only=True):
         """The cell that is counted."""
         return self.cell or "n"
 
-    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # takes none
-        """Its value in every stratum and group. For a cell, `n` is the number in all four cells."""
+    def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:  # noqa: ARG002  # has no parameters
+        """The value in every stratum and group; for a cell, `n` is the number in all four cells."""
         count = np.asarray(self._count(counts))
-        n = np.asarray(sum_cells(counts.people, _ALL_CELLS)) if self.cell else count
+        n = np.asarray(counts.people.labelled) if self.cell else count
         return GroupValues(self, count.astype(np.float64), n, n.astype(np.float64))
 
-    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # takes none
-        """Its value in one group."""
+    def exact(self, counts: GroupCounts, z: int, g: int, parameters: Parameters) -> Fraction | None:  # noqa: ARG002  # has no parameters
+        """The value of one group."""
         return Fraction(int(self._count(counts)[z, g]))
 
     def _count(self, counts: GroupCounts) -> Cell:
@@ -323,4 +326,4 @@ PEOPLE_COUNTS = (
     _of_cell("fn", "False negatives", "positive", "not selected"),
     _of_cell("tn", "True negatives", "negative", "not selected"),
 )
-"""Group size and the four cells."""
+"""The size of a group, and its four cells."""

@@ -1,4 +1,4 @@
-"""Reasons why a value is undefined, or a group is not compared, in words."""
+"""Reasons why a value is undefined, or why a group is not compared, in words."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fairaudit.metrics.terms import EXTREME_REFERENCES, NO_GROUP, ReferencePolic
 
 
 class Ineligibility(NamedTuple):
-    """The rule that excludes a group from comparisons, in words, and the group's own numbers."""
+    """The rule that excludes a group from comparisons, in words, and the numbers of the group."""
 
     eligibility: Eligibility
     why: str
@@ -68,8 +68,8 @@ def _reason_of_group_or_spread(evaluation: Evaluation, z: int, w: int) -> str:
     if evaluation.exact_at is not None and len(evaluation.parts) == 2:
         first, second = (part.takes_part[z] for part in evaluation.parts)
         if (first != second).any():
-            return f"{what}: not the same groups take part on both sides"
-        return f"{what}: not the same people, or what is subtracted is infinite"
+            return f"{what}: different groups take part on the two sides"
+        return f"{what}: the two sides have different people, or the subtracted value is infinite"
     if isinstance(evaluation.metric, TableMetric):
         return f"{what}: {evaluation.metric.undefined}"
     return f"{what}: 0 against 0"
@@ -113,14 +113,13 @@ def _reason_to_reference(evaluation: Evaluation, z: int, w: int) -> str:
 
 @memoize
 def _count_participants(evaluation: Evaluation) -> list[int]:
-    """How many groups take part in each stratum."""
     counts: list[int] = evaluation.takes_part.sum(axis=1).tolist()
     return counts
 
 
 @memoize
 def _why_unknown(evaluation: Evaluation) -> list[str]:
-    """Why some of those who take part have no value, in each stratum; empty if all have one."""
+    """The reason why groups that take part have no value, in each stratum; empty if all have."""
     values = evaluation.group_values
     if values is None:
         return [""] * len(evaluation.takes_part)
@@ -138,13 +137,13 @@ def explain_unknown(group: Group) -> str:
 def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibility:
     """The rule that excludes a group from comparisons; an eligible group has an empty denominator.
 
-    `evaluation` is of a single metric, in which the group does not take part.
+    `evaluation` is that of a single metric in which the group does not take part.
     """
     table, minimum = evaluation.table, evaluation.terms.minimum
     if evaluation.table_value is not None:
         n = int(evaluation.table_value.n[z, g])
     else:
-        # Where averaged, the people on both sides decide whether a group is large enough.
+        # For an average, both sides need enough people.
         others = evaluation.reference_values if evaluation.averaged else None
         sides = (evaluation.group_values, others)
         n = min(int(side.n[z, g]) for side in sides if side is not None)
@@ -163,7 +162,7 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             if evaluation.table_value is not None:
                 everybody = evaluation.table_value.everybody
             elif evaluation.group_values is not None:
-                # An average has no cells: the minimum applies to the crude rate.
+                # An average has no counts, so the minimum applies to the rate without strata.
                 metric = evaluation.group_values.metric
                 crude = compute(metric, counts_for(metric, table), evaluation.terms.parameters)
                 everybody = pool_outcomes(table, crude)
@@ -171,7 +170,7 @@ def explain_ineligibility(evaluation: Evaluation, z: int, g: int) -> Ineligibili
             if everybody is None or not everybody[z].sum():
                 return Ineligibility(eligibility, why, people)
             rarest = Fraction(n * int(everybody[z].min()), int(everybody[z].sum()))
-            # Rounded down, so that what is printed is below the rule's number too.
+            # Rounded down, so that the printed number is also below the minimum.
             expected = f"{math.floor(100 * rarest) / 100:g} expected of {people}"
             return Ineligibility(eligibility, why, expected)
         case _:
@@ -198,7 +197,7 @@ def describe_people(n: int) -> str:
 
 
 def undefined_reason(values: GroupValues | None) -> str:
-    """Why a metric may have no value in a group."""
+    """The reason why a metric may have no value in a group."""
     metric = None if values is None else values.metric
     return metric.undefined if isinstance(metric, Formula) else "no people to count"
 
@@ -211,7 +210,7 @@ _MOST_NAMED = 5
 
 
 def describe_groups(groups: Sequence[Group]) -> str:
-    """Some groups in words, at most five of them by name."""
+    """The names of groups; after the first five, only the number of others."""
     text = "; ".join(map(describe_group, groups[:_MOST_NAMED]))
     more = len(groups) - _MOST_NAMED
     return f"{text}; and {more} more" if more > 0 else text

@@ -1,8 +1,8 @@
-"""`regression_slope` computed: groups against the reference; bound of columns, collinear controls.
+"""`regression_slope`: groups against the reference; maximum of columns, collinear controls.
 
-The fit is of the outcome on a dummy of every group that takes part and of every level of every
-control. The groups are swept out first (Frisch & Waugh 1933), so what is left to solve has a column
-for each level of a control, however many groups or people there are.
+The regression of the outcome has a dummy variable (1 or 0) for every group that takes part and for
+every level of every control. The groups are eliminated first (Frisch & Waugh 1933), so the
+remaining system has one column for each level of a control, for any number of groups or people.
 """
 
 from __future__ import annotations
@@ -32,28 +32,28 @@ from fairaudit.metrics.terms import MetricOptions
 from fairaudit.stats import means
 
 MOST_COLUMNS = 500
-"""Most columns of controls in a fit."""
+"""Maximum number of columns of controls in a fit."""
 
 _ALONE = 1e-9
-"""Distance of a leverage from 1 up to which a residual is 0 for any outcome of the person."""
+"""If a leverage is this close to 1, the residual of the person is 0 for any outcome."""
 _AT_A_TIME = 500_000
-"""Most cells times groups in one computation."""
+"""Maximum number of cells times groups in one computation."""
 _ROUNDING = 1e-12
-"""A smaller share of a sum of squares is rounding."""
+"""A smaller share of a sum of squares is a rounding error."""
 
 _COLLINEAR = 1e-12
-"""Share of its square below which the rest of a column makes it a combination of earlier ones."""
+"""A column is a combination of earlier columns if less than this share of its square remains."""
 
 _OPEN = 1e-6
-"""Share of the largest factor below which the rest of a factor is rounding."""
+"""A remaining factor below this share of the largest factor is a rounding error."""
 
 
 def regress_on_reference(
     disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
-    """Each group's coefficient against the reference; the strata of the table are the controls.
+    """The coefficient of each group against the reference; the strata of the table are controls.
 
-    People whose level of a control is not known are left out: complete cases.
+    People with an unknown level of a control are left out (complete cases).
     """
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
@@ -81,7 +81,7 @@ def regress_on_reference(
 
     adjusted_values = replace(crude, fit=fit)
     if table.given:
-        # The reference's own mean, and what the group's would be with the same controls.
+        # The mean that each group would have with the controls of the reference.
         adjusted = crude.value[:, base : base + 1] + fit.value
         adjusted_values = GroupValues(ADJUSTED_MEAN, adjusted, crude.n, crude.effective_n, fit=fit)
     value, place, sides = fit.value, (index, usable), (adjusted_values, adjusted_values)
@@ -92,9 +92,9 @@ def regress_on_reference(
 
 
 class Fit(Frozen, eq=False):
-    """Coefficients, [P], and the residual variance.
+    """The coefficients [P], and the residual variance.
 
-    `products` is X'X and `inverse` a generalized inverse of it, 0 for missing coefficients.
+    `products` is X'X, and `inverse` is a generalized inverse of it: 0 for missing coefficients.
     """
 
     coefficients: Floats
@@ -104,16 +104,16 @@ class Fit(Frozen, eq=False):
     inverse: Floats
 
     def combined(self, rows: Floats) -> Floats:
-        """Each of K sums of coefficients with the factors `rows` [K, P], [K].
+        """K sums of coefficients with the factors `rows` [K, P], [K].
 
-        NaN if the data does not determine the sum (see `left_open`), so that it does not depend on
-        the order of the columns.
+        A sum is NaN if the data does not determine it (see `left_open`), so the sums do not depend
+        on the order of the columns.
         """
         unknown = self.left_open(rows).any(axis=1)
         return np.where(unknown, np.nan, rows @ np.nan_to_num(self.coefficients))
 
     def left_open(self, rows: Floats) -> Marks:
-        """The columns [K, P] whose factors are not a combination of the rows of the data.
+        """Marks columns [K, P] whose factors are not a combination of the rows of the data.
 
         A sum of coefficients without such columns is estimable: Searle (1971), Linear Models, ch.
         5.4.
@@ -126,10 +126,11 @@ class Fit(Frozen, eq=False):
 def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     """The fit of y by P columns of X in `n` rows, from X'X [P, P], X'y [P] and y'y.
 
-    The intercept is a column like others. A column that is a combination of earlier ones has no
-    coefficient (NaN), as in R's `lm`, and takes no degree of freedom. Without freedom the residual
-    variance is NaN. Centre what lies far from 0: sums of products hold the square of its digits.
-    Draper & Smith (1998), Applied Regression Analysis, 3rd ed., ch. 5.
+    The intercept is one of the columns. A column that is a combination of earlier columns has no
+    coefficient (NaN), as in R's `lm`, and does not reduce the degrees of freedom. Without degrees
+    of freedom, the residual variance is NaN. Centre values that are far from 0, because sums of
+    products need twice as many digits. Draper & Smith (1998), Applied Regression Analysis, 3rd ed.,
+    ch. 5.
 
     >>> x = np.array([[1.0, 0], [1, 1], [1, 2], [1, 3]])
     >>> y = np.array([1.0, 2, 2, 4])
@@ -145,7 +146,7 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
     scale = np.sqrt(np.diagonal(xx))
     with np.errstate(all="ignore"):
         scaled = xx / np.outer(scale, scale)
-    # The columns that earlier ones do not give, from products of columns of length 1.
+    # Keep the columns that are not a combination of earlier columns. All columns have length 1.
     kept: list[int] = []
     remainder = np.nan_to_num(scaled)
     for j in range(len(remainder)):
@@ -166,10 +167,10 @@ def least_squares(xx: Floats, xy: Floats, yy: float, n: float) -> Fit:
 
 
 class _Controls(Frozen, eq=False):
-    """The L levels of all controls, and dummies of all but the commonest level of each control.
+    """The L levels of all controls, with dummies for all but the most common level of each control.
 
-    `people` [L, G] has every level and group. `kept` are the K levels with `dummies` [Z, K]; the
-    other levels follow from these and the groups.
+    `people` [L, G] are the people with each level in each group. `kept` are the K levels that have
+    `dummies` [Z, K]; the other levels follow from these and the groups.
     """
 
     names: tuple[tuple[str, str], ...]
@@ -196,9 +197,9 @@ class _Controls(Frozen, eq=False):
     def explain_collinear(
         self, size: Floats, groups: Sequence[Group], pair: tuple[int, int], open_: Marks
     ) -> str:
-        """Why the controls do not separate a group from the reference.
+        """The reason why the controls do not separate a group from the reference.
 
-        `size` [G] are the people of the groups, `open_` marks the columns that are collinear.
+        `size` [G] are the people of the groups; `open_` marks the collinear columns.
         """
         everybody = self.people.sum(axis=1)
         for g in pair:
@@ -213,11 +214,11 @@ class _Controls(Frozen, eq=False):
 def _fitted(
     table: GroupTable, crude: GroupValues, cells: GroupValues, among: Ints, reference_index: int
 ) -> RegressionFit:
-    """The fit of the groups `among`, against the group at `reference_index`."""
+    """The fit of the groups `among` against the group at `reference_index`."""
     nothing = RegressionFit.nothing(crude.value.shape)
     if crude.deviation is None or cells.deviation is None or table.squares is not None:
         return replace(nothing, why=dict.fromkeys(among.tolist(), "it is fitted to people alone"))
-    # The levels of each control, and which of them each known stratum has.
+    # The levels of each control, and the level of each known stratum.
     codes: list[tuple[list[str], Ints]] = []
     strata = [table.strata[z] for z in np.flatnonzero(table.known_strata).tolist()]
     for axis in range(len(table.given)):
@@ -235,7 +236,7 @@ def _fitted(
     within = float(deviation.sum() + (n * apart**2).sum())
     controls = _Controls.of(table.given, codes, n)
     people, dummies = controls.people[controls.kept], controls.dummies
-    # A level that makes up whole groups leaves exactly 0: its shares are 0 and 1.
+    # For a level that contains only whole groups, the remainder is exactly 0.
     remainder = (dummies.T * n.sum(axis=1)) @ dummies - (people / size) @ people.T
     deviations = dummies.T @ (n * apart).sum(axis=1)
     fit = least_squares(remainder, deviations, within, float(size.sum()) - len(size))
@@ -243,7 +244,7 @@ def _fitted(
     base = int(np.flatnonzero(among == reference_index)[0])
     rows = mix - mix[base]
     gap = mean - mean[base]
-    # Without any spread about the fit its error is unknown.
+    # Without any variance about the fit, its error is unknown.
     spreads = fit.residual_variance * fit.df > _ROUNDING * (within + float(size @ gap**2))
     value, error, df = (np.full(crude.value.shape, np.nan) for _ in range(3))
     value[0, among] = gap - fit.combined(rows)
@@ -271,18 +272,20 @@ def _robust_errors(
 ) -> tuple[Floats, Floats]:
     """The standard error of every group's coefficient, and its degrees of freedom, [G].
 
-    `moments` [Z, G] are people, their mean less the group's, and the squared deviations from it;
-    `dummies` [Z, L] those of a stratum, `mix` [G, L] their means in a group, `rows` [G, L] those
-    less the reference's.
+    - `moments` [Z, G] are the people, their mean minus that of the group, and the squared
+      deviations.
+    - `dummies` [Z, L] are those of each stratum, `mix` [G, L] their means in each group, `rows` [G,
+      L] these means minus those of the reference.
 
-    The variance is HC2, Σ c² e² / (1 - h) with the weight c of a person in the coefficient and the
-    leverage h (MacKinnon & White 1985, Journal of Econometrics 29:305). Each group is one component
-    of it, with n - 1 degrees of freedom (Satterthwaite 1946), where n = (Σ c²)² / Σ c⁴ people
-    decide: of two groups without controls it is Welch's test. A group in which few people decide
-    has at least a part of the pooled variance, as in `means`. A yes/no outcome has at least the
-    variance of `pseudo` hits and misses more, since few hits are skewed (Agresti & Coull 1998, Am
-    Stat 52:119); of fewer next to a group of similar size, which is as skewed. The variance is NaN
-    if it depends on a person whose residual is 0 for any outcome.
+    The variance is HC2, Σ c² e² / (1 - h), where c is the weight of a person in the coefficient and
+    h the leverage (MacKinnon & White 1985, Journal of Econometrics 29:305). Each group is one
+    component with n - 1 degrees of freedom (Satterthwaite 1946), where n = (Σ c²)² / Σ c⁴ is the
+    effective number of people. For two groups without controls, this is Welch's test. A group with
+    few effective people has at least a share of the pooled variance, as in `means`. A yes/no
+    outcome has at least the variance with `pseudo` more hits and misses, because few hits have a
+    skewed distribution (Agresti & Coull 1998, Am Stat 52:119). Fewer are added if the other side
+    has a similar size, because it is then equally skewed. The variance is NaN if it depends on a
+    person whose residual is 0 for any outcome.
     """
     n, apart, deviation = moments
     group, z = np.nonzero(n.T)
@@ -305,7 +308,8 @@ def _robust_errors(
         parts = np.add.reduceat(weight**2 * moved, starts, axis=1)
         weights = np.add.reduceat(people * weight**2, starts, axis=1)
         quartic = np.add.reduceat(people * weight**4, starts, axis=1)
-        # The people who decide: about 3 of 103 if 100 share their stratum with no reference.
+        # The effective number of people, for example about 3 of 103 if 100 of them are in a
+        # stratum without people of the reference.
         deciding = np.minimum(np.round(np.divide(weights**2, quartic), 9), size)
         variance = parts / weights
         others = fit.residual_variance * fit.df - variance * (size - 1), size.sum() - size

@@ -8,13 +8,13 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends
-from fairaudit.base.frozen import Frozen, memoize
+from fairaudit.base.frozen import Frozen, memoize, replace
 from fairaudit.cube import Floats, GroupTable, Ints, Marks
 from fairaudit.metrics import citations
 from fairaudit.metrics.confusion_counts import GroupCounts, ScoreCounts, count_groups
-from fairaudit.metrics.definitions import IS_TEST
+from fairaudit.metrics.definitions import IGNORES_THE_LABEL, IS_TEST
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
-from fairaudit.metrics.group_metrics import GroupMetric, OwnTest, TableMetric, TableValue
+from fairaudit.metrics.group_metrics import OwnTest, TableMetric, TableValue
 from fairaudit.metrics.scores import (
     DISTRIBUTION,
     DISTRIBUTION_AND_LABEL,
@@ -23,13 +23,14 @@ from fairaudit.metrics.scores import (
     calibration_bins,
     fill_calibration_bins,
     find_tenth,
+    require_scores,
 )
 from fairaudit.metrics.terms import MetricOptions, Minimum, Parameters
 from fairaudit.stats import contingency, distributions, multiplicity, proportions, score_statistics
 
 
 def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
-    """The scores of a table, the people with one, and who takes part; both [Z, G]."""
+    """The scores of a table, the people with a score, and who takes part; both [Z, G]."""
     scores = count_groups(table).scores
     if scores is None:
         raise ValueError("a metric of scores without a histogram")
@@ -39,7 +40,7 @@ def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints,
 
 @memoize
 def _above(scores: ScoreCounts) -> tuple[Floats, Floats]:
-    """P(s ≥ lowest of the bin | g) for each bin, [Z, B, G], and everybody's, [Z, B, 1]."""
+    """P(s ≥ lowest score of the bin), by bin: of each group, [Z, B, G], and of all, [Z, B, 1]."""
     people = scores.people.sum(axis=1)
     at_least = people[:, ::-1].cumsum(axis=1)[:, ::-1]
     everybody = at_least.sum(axis=2, keepdims=True)
@@ -57,7 +58,7 @@ def _hidden(scores: ScoreCounts, takes_part: Marks) -> Floats:
 
 
 def _parity(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|: a lower bound where bins hold several values."""
+    """Max over g, t of |P(s ≥ t | g) - P(s ≥ t)|; a lower bound if bins contain several values."""
     scores, n, takes_part = read_scores(table, terms.minimum)
     group, everybody = _above(scores)
     ahead = np.where(takes_part[:, None], group - everybody, 0.0)
@@ -72,7 +73,6 @@ def _parity(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _parity_gap(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """Max over t of the highest minus the lowest P(s ≥ t | g)."""
     scores, n, takes_part = read_scores(table, terms.minimum)
     group = _above(scores)[0]
     hidden = _hidden(scores, takes_part)
@@ -82,10 +82,11 @@ def _parity_gap(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 class _BinGaps(Frozen, eq=False):
-    """Shares of positives that are compared in calibration bins, [Z, K, G], and who is `there`.
+    """The shares of positives in calibration bins, [Z, K, G], which are compared between groups.
 
-    `n` [Z, G] are the people with a known label; `error` [Z] bounds what the bins of the histogram
-    hide; `has_all` is whether every score is in one of the calibration bins.
+    `there` marks the groups that are compared in a bin. `n` [Z, G] are the people with a known
+    label. `error` [Z] is a bound of the error from the bins of the histogram. `has_all` is true if
+    every score is in a calibration bin.
     """
 
     bins: CalibrationBins
@@ -97,19 +98,19 @@ class _BinGaps(Frozen, eq=False):
     has_all: bool
 
     def bound_shares(self, alpha: Alpha) -> Ends:
-        """Exact intervals of all shares that are there, which hold together in a stratum."""
+        """Exact intervals of all compared shares, which hold together in a stratum."""
         level = multiplicity.sidak_level(alpha, self.there.sum(axis=(1, 2)))[:, None, None]
         return proportions.clopper_pearson(self.share, self.bins.people.astype(np.float64), level)
 
 
 @memoize
 def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
-    """The groups in each bin of the score, those large enough there."""
+    """The groups in each bin of the score that have enough people in the bin."""
     scores, _n, takes_part = read_scores(table, minimum)
     bins, number = fill_calibration_bins(scores), calibration_bins(scores)
     there = takes_part[:, None] & (bins.people > 0) & minimum.admits(bins.people)
     share, n = bins.positives / bins.people, np.asarray(bins.people.sum(axis=1))
-    # The part of a gap that depends on histogram bins across the border of two tenths, [Z].
+    # The part of a gap that depends on histogram bins that extend over two tenths, [Z].
     tenth, people = find_tenth(scores.high), scores.people[:, :2].sum(axis=1)
     across = ~scores.single & (number >= 0) & (tenth != number)
     doubt = np.zeros(len(takes_part))
@@ -124,17 +125,16 @@ def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
 
 
 def _test_fairness(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """The largest gap over score bins of P(y = + | bin, g), among groups with people in the bin."""
     gaps = _compare_bins(table, terms.minimum)
     compared = gaps.there & (gaps.there.sum(axis=2, keepdims=True) >= 2)
     top, bottom = (np.where(compared, gaps.share, end) for end in (-np.inf, np.inf))
-    if not gaps.has_all:  # ten equal bins are of [0, 1] alone
+    if not gaps.has_all:  # the ten equal bins exist only in [0, 1]
         return TableValue.of(np.full(len(gaps.n), np.nan), gaps.takes_part, gaps.n)
     return _widest(top, bottom, gaps.takes_part, gaps.n, gaps.error)
 
 
 def _bound_test_fairness(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The bounds of the largest gap of any bin, from the intervals of all groups' shares."""
+    """The interval of the largest gap in any bin, from the intervals of all shares."""
     gaps = _compare_bins(table, terms.minimum)
     low, high = gaps.bound_shares(alpha)
     several = gaps.there.sum(axis=2) >= 2
@@ -144,12 +144,11 @@ def _bound_test_fairness(table: GroupTable, terms: MetricOptions, alpha: Alpha) 
 
 
 def _spread(top: Floats, bottom: Floats) -> Floats:
-    """The highest less the lowest of all groups, [Z, K]."""
     return np.asarray(top.max(axis=2, initial=-np.inf) - bottom.min(axis=2, initial=np.inf))
 
 
 def _widen(least: Floats, most: Floats, error: Floats) -> Ends:
-    """The ends of the largest of some gaps, [Z], with room for what bins of the score hide."""
+    """The interval of the largest of several gaps, [Z], widened by the error from bins."""
     low, high = least.max(axis=1, initial=0.0) - error, most.max(axis=1, initial=0.0) + error
     return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
 
@@ -182,7 +181,7 @@ def _multicalibration(table: GroupTable, terms: MetricOptions) -> TableValue:
     defined = are_comparable(takes_part, n) & np.isfinite(value)
     error = np.minimum(inside + gaps.error, 1.0)
     worst = apart.argmax(axis=1) % n.shape[1]
-    # Too few positives for the score, or too many.
+    # Fewer positives than the scores predict are below, more are above.
     is_below = gaps.share < gaps.bins.expected / gaps.bins.people
     of_bins = np.maximum(apart, 0.0).reshape(is_below.shape)
     below, above = (np.where(side, of_bins, 0.0).max(axis=1) for side in (is_below, ~is_below))
@@ -192,7 +191,7 @@ def _multicalibration(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _bound_multicalibration(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The bounds of the largest departure, from the intervals of all shares."""
+    """The interval of the largest departure, from the intervals of all shares."""
     gaps = _compare_bins(table, terms.minimum)
     low, high = gaps.bound_shares(alpha)
     score = gaps.bins.expected / gaps.bins.people
@@ -204,7 +203,7 @@ def _bound_multicalibration(table: GroupTable, terms: MetricOptions, alpha: Alph
 
 
 def _p_of_multicalibration(table: GroupTable, terms: MetricOptions) -> Floats:
-    """The p-values [Z] of the least departure within the error, over all groups and bins."""
+    """The p-values [Z] of the smallest departure within the error, over all groups and bins."""
     gaps, whole = _compare_bins(table, terms.minimum), _multicalibration(table, terms)
     assert whole.error is not None
     shape = (len(gaps.there), -1)
@@ -214,7 +213,7 @@ def _p_of_multicalibration(table: GroupTable, terms: MetricOptions) -> Floats:
 
 
 def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floats) -> TableValue:
-    """The largest difference [Z, B] of the highest and the lowest, with both groups."""
+    """The largest difference over bins [Z, B] of the highest and the lowest group, and both."""
     defined = are_comparable(takes_part, n)
     if not top.shape[1] or not top.shape[2]:
         return TableValue.of(np.full(len(n), np.nan), takes_part, n)
@@ -231,11 +230,6 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     )
 
 
-_PICKED = (
-    "the threshold with the largest value is chosen from the same data, and no interval here "
-    "takes that into account"
-)
-
 SCORE_PARITY = TableMetric(
     id="score_parity",
     short="score parity",
@@ -243,9 +237,9 @@ SCORE_PARITY = TableMetric(
     description="At a threshold, the distance between the share of the group and the share of all "
     "people who score at or above it. The value is the largest distance over all groups and "
     "thresholds.",
-    caution="Does not consider who is qualified. With many thresholds, chance alone makes the "
-    "value larger.",
-    no_interval=_PICKED,
+    caution=IGNORES_THE_LABEL + " With many thresholds, chance alone makes the value larger.",
+    no_interval="the threshold with the largest value is chosen from the same data, and no "
+    "interval here takes that into account",
     source=citations.AGARWAL,
     other_tools="Agarwal, Dudík & Wu use this measure as the demographic parity of a regression "
     "(SP in their paper and in Fairlearn's documentation). Beutel et al. draw the same curves.",
@@ -255,22 +249,18 @@ SCORE_PARITY = TableMetric(
     value_of=_parity,
 )
 
-SCORE_PARITY_GAP = TableMetric(
+SCORE_PARITY_GAP = replace(
+    SCORE_PARITY,
     id="score_parity_gap",
+    title="Score parity gap",
     short="score gap",
     aliases=("kolmogorov_smirnov",),
-    family="score",
     description="At a threshold, the gap between groups in the share of people who score at or "
     "above it. The value is the largest gap over all thresholds.",
-    caution="Does not consider who is qualified. With many thresholds, chance alone makes the "
-    "value larger.",
-    no_interval=_PICKED,
     source=citations.BEUTEL,
     other_tools="For two groups, the value is the Kolmogorov–Smirnov statistic (`ks_2samp` in "
     "SciPy).",
     formula="max over thresholds t of (highest - lowest share of a group with score ≥ t)",
-    requirements=DISTRIBUTION,
-    bounds=(0, 1),
     value_of=_parity_gap,
 )
 
@@ -333,66 +323,55 @@ _EXACT = (
 )
 
 
-class _Fitted(Frozen, eq=False):
-    """A number of every stratum and group, [Z, G]: value, its spread, what bins hide, people."""
-
-    value: Floats
-    spread: Floats
-    doubt: Floats
-    n: Ints
-
-
 _Fit: TypeAlias = Callable[[score_statistics.ScoreBins], score_statistics.Fitted]
 
 
 @memoize
-def _fit_groups(counts: GroupCounts, fit: _Fit) -> _Fitted:
-    assert counts.scores is not None
-    scores = counts.scores
-    n = scores.people[:, :2].sum(axis=(1, 2))
-    fits = np.full((3, *n.shape), np.nan)
-    for z, g in np.ndindex(*n.shape):
+def _fit_groups(counts: GroupCounts, fit: _Fit) -> Floats:
+    """The fit of every group, [3, Z, G]: value, spread, and a bound of the error from the bins."""
+    scores = require_scores(counts)
+    strata, _, _, groups = scores.people.shape
+    fits = np.full((3, strata, groups), np.nan)
+    for z, g in np.ndindex(strata, groups):
         negative, positive = scores.people[z, :2, :, g]
         fits[:, z, g] = fit(
             score_statistics.ScoreBins.of(positive, negative, scores.low, scores.high)
         )
-    return _Fitted(fits[0], fits[1], fits[2], np.asarray(n))
+    return fits
 
 
-def _read(fit: _Fit) -> Callable[..., tuple[Floats, Ints]]:
-    return lambda counts, _: (_fit_groups(counts, fit).value, _fit_groups(counts, fit).n)
+def _read(fit: _Fit) -> dict[str, Any]:
 
+    def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
+        n = require_scores(counts).people[:, :2].sum(axis=(1, 2))
+        return _fit_groups(counts, fit)[0], np.asarray(n)
 
-def _doubt(fit: _Fit) -> Callable[[GroupCounts], Floats]:
-    return lambda counts: _fit_groups(counts, fit).doubt
+    return {"value_of": value_of, "errors_of": lambda counts: _fit_groups(counts, fit)[2]}
 
 
 def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
-    """The functions of a coefficient: its value, Wald's interval, and Wald's test of the best."""
+    """The functions of a coefficient: value, Wald's interval, and the test of the value `best`."""
 
     def ends_of(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-        fitted = _fit_groups(counts, fit)
-        reach = distributions.normal_critical(alpha) * fitted.spread
-        return fitted.value - reach, fitted.value + reach
+        value, error, _ = _fit_groups(counts, fit)
+        reach = distributions.normal_critical(alpha) * error
+        return value - reach, value + reach
 
     def tests_of(counts: GroupCounts) -> OwnTest:
-        fitted = _fit_groups(counts, fit)
-        apart = fitted.value - best
-        z = np.sign(apart) * np.maximum(np.abs(apart) - fitted.doubt, 0.0) / fitted.spread
+        value, error, doubt = _fit_groups(counts, fit)
+        apart = value - best
+        z = np.sign(apart) * np.maximum(np.abs(apart) - doubt, 0.0) / error
         return OwnTest(distributions.normal_two_sided(z), "z", z)
 
-    return {
-        "value_of": _read(fit), "errors_of": _doubt(fit), "ends_of": ends_of, "method": "Wald",
-        "test": "Wald", "tests_of": tests_of,
-    }  # fmt: skip
+    fields = {"ends_of": ends_of, "method": "Wald", "test": "Wald", "tests_of": tests_of}
+    return _read(fit) | fields
 
 
 def _test_fit(counts: GroupCounts) -> OwnTest:
-    """The test of Hosmer and Lemeshow: p is that of the least χ² that the bins leave open."""
-    fitted = _fit_groups(counts, score_statistics.hosmer_lemeshow)
-    least = np.maximum(fitted.value - fitted.doubt, 0.0)
-    p = distributions.chi_square_tail(least, fitted.spread)
-    return OwnTest(p, "χ²", fitted.value, (fitted.spread,))
+    """The test of Hosmer and Lemeshow, with the smallest χ² that is possible given the bins."""
+    value, df, doubt = _fit_groups(counts, score_statistics.hosmer_lemeshow)
+    p = distributions.chi_square_tail(np.maximum(value - doubt, 0.0), df)
+    return OwnTest(p, "χ²", value, (df,))
 
 
 CALIBRATION_SLOPE = Ranked(
@@ -403,10 +382,11 @@ CALIBRATION_SLOPE = Ranked(
     description="The slope of a logistic regression of the label on the logit (log odds) of the "
     "score: 1 for a calibrated score, below 1 if the scores are too extreme (too close to 0 and "
     "1).",
-    caution="Relies on the label. The slope does not show what the people concerned experience: "
-    "they receive decisions, not scores. With a slope of 1, all scores can still be too low or too "
-    "high: see `calibration_intercept`. The slope is undefined if a score is 0 or 1, if all labels "
-    "are equal, or if a threshold separates all positive from all negative labels.",
+    caution="The measure relies on the label. The slope does not show what the people concerned "
+    "experience: they receive decisions, not scores. With a slope of 1, all scores can still be "
+    "too low or too high: look also at `calibration_intercept`. The slope is undefined if a score "
+    "is 0 or 1, if all labels are equal, or if a threshold separates all positive from all "
+    "negative labels.",
     source=citations.COX,
     other_tools="The same as `val.prob` of R's rms, and as any logistic regression of the label on "
     f"the logit of the score. {_EXACT}",
@@ -429,8 +409,8 @@ CALIBRATION_INTERCEPT = Ranked(
     "is 0 for a calibrated score, and above 0 if there are more positives than the scores predict. "
     "It is the intercept of a logistic regression of the label on the logit of the score, with the "
     "slope fixed at 1.",
-    caution="Relies on the label. Scores that are too high and scores that are too low cancel each "
-    "other: see `calibration_slope`.",
+    caution="The measure relies on the label. Scores that are too high and scores that are too low "
+    "cancel each other: look also at `calibration_slope`.",
     source=citations.COX,
     other_tools="The logit of the score is the offset of the regression. The value is also called "
     f"calibration in the large on the scale of odds. {_EXACT}",
@@ -451,9 +431,9 @@ HOSMER_LEMESHOW = Ranked(
     description="A test statistic. The group is divided into ten parts, from the lowest to the "
     "highest scores. The value shows how far the numbers of positives in the parts are from the "
     "numbers that the scores predict.",
-    caution="Relies on the label. The value grows with the number of people: in a large group, "
-    "small departures are significant; in a small group, even large departures are not. Write a "
-    "limit as `fail: {above: 0, significant: true}`.",
+    caution="The measure relies on the label. The value grows with the number of people: in a "
+    "large group, small departures are significant; in a small group, even large departures are "
+    "not. Write a limit as `fail: {above: 0, significant: true}`.",
     no_interval="the value is a test statistic, not an estimate",
     hypothesis="perfect calibration",
     source=citations.HOSMER,
@@ -466,15 +446,10 @@ HOSMER_LEMESHOW = Ranked(
     undefined="fewer than two parts with five expected positives and negatives each, or a score "
     "outside [0, 1]",
     requirements=DISTRIBUTION_AND_LABEL,
-    value_of=_read(score_statistics.hosmer_lemeshow),
-    errors_of=_doubt(score_statistics.hosmer_lemeshow),
+    **_read(score_statistics.hosmer_lemeshow),
     test=IS_TEST,
     tests_of=_test_fit,
     instead="calibration_slope, calibration_intercept or calibration_error",
 )
 
-CALIBRATION: tuple[GroupMetric, ...] = (
-    CALIBRATION_SLOPE,
-    CALIBRATION_INTERCEPT,
-    HOSMER_LEMESHOW,
-)
+CALIBRATION = (CALIBRATION_SLOPE, CALIBRATION_INTERCEPT, HOSMER_LEMESHOW)

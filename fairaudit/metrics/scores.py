@@ -44,10 +44,10 @@ _FEW_VALUES = 20
 
 
 class Ranked(Formula, kw_only=True):
-    """A number from the histogram of a score; `errors_of` bounds its error from the bins.
+    """A number from the histogram of a score; `errors_of` returns a bound of its error from bins.
 
-    For a share of people `counts_of` returns hits and people. `tests_of` returns the test that
-    `test` names: its p is that of the value within the error that is nearest to the best value.
+    For a share of people, `counts_of` returns hits and people. `tests_of` returns the test named
+    `test`: its p-value is that of the value, within the error, that is nearest to the best value.
     """
 
     errors_of: Callable[[GroupCounts], Floats]
@@ -55,7 +55,7 @@ class Ranked(Formula, kw_only=True):
     tests_of: Callable[[GroupCounts], OwnTest] | None = None
 
     def compute(self, counts: GroupCounts, parameters: Parameters = NO_PARAMETERS) -> GroupValues:
-        """Its value in every stratum and group, with the bound of its error."""
+        """The value in every stratum and group, with the bound of its error."""
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.nan_to_num(self.errors_of(counts))
         values = Formula.compute(self, counts, parameters)
@@ -76,15 +76,16 @@ class Ranked(Formula, kw_only=True):
         )
 
 
-def _scores(counts: GroupCounts) -> ScoreCounts:
+def require_scores(counts: GroupCounts) -> ScoreCounts:
+    """The histogram of the score; raises `ValueError` without a histogram."""
     if counts.scores is None:
-        raise ValueError("a metric of ranks without a histogram")
+        raise ValueError("a metric of scores needs a histogram")
     return counts.scores
 
 
 def _brier(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
     misses = sum_misses(counts)
-    is_probability = _is_within_one(_scores(counts))
+    is_probability = _is_within_one(require_scores(counts))
     return np.where(is_probability, misses.mean_square, np.nan), np.asarray(misses.n)
 
 
@@ -101,7 +102,7 @@ BRIER = Formula(
     source=citations.BRIER,
     other_tools="The same as scikit-learn's `brier_score_loss`.",
     better=Better.LOWER,
-    bounds=(0, None),
+    bounds=(0, 1),
     formula="Σ (label - score)² / people, with 1 and 0 as labels",
     undefined="a score outside [0, 1], or no people",
     requirements=DISTRIBUTION_AND_LABEL,
@@ -110,8 +111,8 @@ BRIER = Formula(
 
 
 def _by_label(counts: GroupCounts) -> tuple[Ints, Ints]:
-    """Histograms [Z, B, G] of positives and of negatives."""
-    people = _scores(counts).people
+    """Histograms [Z, B, G] of the people with a positive and with a negative label."""
+    people = require_scores(counts).people
     return people[:, 1], people[:, 0]
 
 
@@ -126,8 +127,9 @@ AUC = Ranked(
     short="AUC",
     aliases=("roc_auc", "roc_auc_score"),
     family="accuracy",
-    description="Of two people of the group, one with a positive and one with a negative label: "
-    "the probability that the first has the higher score. Equal scores count half.",
+    description="Take a random person of the group with a positive label and another with a "
+    "negative label. The value is the probability that the first person has the higher score. "
+    "Equal scores count half.",
     caution="People are compared within the group only, not with people of other groups.",
     source=citations.HANLEY,
     other_tools="The same as scikit-learn's `roc_auc_score` for the group alone.",
@@ -135,23 +137,18 @@ AUC = Ranked(
     formula="P(s₊ > s₋) + ½ P(s₊ = s₋) for the scores s₊ of a positive and s₋ of a negative",
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_auc,
-    errors_of=lambda counts: rank_error(*_by_label(counts), _scores(counts).single),
+    errors_of=lambda counts: rank_error(*_by_label(counts), require_scores(counts).single),
     ends_of=lambda counts, parameters, alpha: score_statistics.delong(
-        _auc(counts, parameters)[0], *_float_sides(counts), alpha, moderated=True
+        _auc(counts, parameters)[0], *_by_label(counts), alpha, moderated=True
     ),
     method="DeLong, moderated",
 )
 
 
-def _float_sides(counts: GroupCounts) -> tuple[Floats, Floats]:
-    positive, negative = _by_label(counts)
-    return positive.astype(np.float64), negative.astype(np.float64)
-
-
 def _average_precision(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    positive, negative = _float_sides(counts)
-    n = sum(side.sum(axis=1) for side in _by_label(counts))
-    return score_statistics.average_precision(positive, negative), np.asarray(n)
+    positive, negative = _by_label(counts)
+    n = np.asarray((positive + negative).sum(axis=1))
+    return score_statistics.average_precision(positive, negative), n
 
 
 AVERAGE_PRECISION = Ranked(
@@ -175,17 +172,17 @@ AVERAGE_PRECISION = Ranked(
     requirements=DISTRIBUTION_AND_LABEL,
     value_of=_average_precision,
     errors_of=lambda counts: score_statistics.average_precision_error(
-        *_float_sides(counts), ~_scores(counts).single
+        *_by_label(counts), ~require_scores(counts).single
     ),
     ends_of=lambda counts, parameters, alpha: score_statistics.average_precision_interval(
-        _average_precision(counts, parameters)[0], *_float_sides(counts), alpha
+        _average_precision(counts, parameters)[0], *_by_label(counts), alpha
     ),
     method="Wilson, jackknife",
 )
 
 
 def rank_between(sides: Sides) -> Floats:
-    """P(a score of the reference is higher than one of the group) + ½ P(equal)."""
+    """P(a score of the reference is higher than a score of the group) + ½ P(equal)."""
     group, reference = sides.group.scores, sides.reference.scores
     if group is None or reference is None:
         return np.full_like(sides.group.value, np.nan)
@@ -193,7 +190,7 @@ def rank_between(sides: Sides) -> Floats:
 
 
 def rank_error_between(sides: Sides) -> Floats:
-    """The error of that chance from ranks within bins."""
+    """A bound of the error of this probability from ranks within bins."""
     group, reference, single = sides.group.scores, sides.reference.scores, sides.group.single
     if group is None or reference is None or single is None:
         return np.zeros_like(sides.group.value)
@@ -201,7 +198,7 @@ def rank_error_between(sides: Sides) -> Floats:
 
 
 def _score_people(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    n = _sum_repeats(_scores(counts).people, (1, 2))
+    n = _sum_repeats(require_scores(counts).people, (1, 2))
     return np.where(n > 0, 1.0, np.nan), n
 
 
@@ -224,15 +221,15 @@ SCORE_DISTRIBUTION = Formula(
     kind=ValueKind.RANKS,
     value_of=_score_people,
     arrays_of=lambda counts, _: {
-        "scores": _sum_repeats(_scores(counts).people, (1,)),
-        "single": _scores(counts).single,
+        "scores": _sum_repeats(require_scores(counts).people, (1,)),
+        "single": require_scores(counts).single,
     },
 )
 
 
 def _around_the_median(counts: GroupCounts) -> tuple[Ints, Ints, Ints]:
-    """People [Z, G] above the median of everybody, in its bin, and with a score."""
-    scores = _scores(counts)
+    """People [Z, G] above the bin with the median of all people, in that bin, and with a score."""
+    scores = require_scores(counts)
     median, people = median_bin(scores.everybody), scores.people.sum(axis=1)
     return (
         people[:, median + 1 :].sum(axis=1),
@@ -248,7 +245,7 @@ def _scoring_rate(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
 
 def _scoring_error(counts: GroupCounts) -> Floats:
     _above, inside, n = _around_the_median(counts)
-    scores = _scores(counts)
+    scores = require_scores(counts)
     exact = not len(scores.low) or bool(scores.single[median_bin(scores.everybody)])
     return np.asarray(np.where(exact, 0.0, inside / n))
 
@@ -275,7 +272,8 @@ SCORING_RATE = Ranked(
 def calibration_bins(scores: ScoreCounts) -> Ints:
     """The number of the calibration bin of each bin of a histogram; -1 outside [0, 1].
 
-    Ten equal bins of [0, 1], the last one closed; at most twenty distinct values are a bin each.
+    If there are at most twenty distinct values, each value is a bin; otherwise, [0, 1] is divided
+    into ten equal bins, and the last bin includes 1.
     """
     if len(scores.low) <= _FEW_VALUES and scores.single.all():
         return np.arange(len(scores.low))
@@ -289,12 +287,11 @@ def find_tenth(score: Floats) -> Floats:
 
 
 def _is_within_one(scores: ScoreCounts) -> bool:
-    """Whether every score is a probability."""
     return not len(scores.low) or bool(scores.low[0] >= 0 and scores.high[-1] <= 1)
 
 
 class CalibrationBins(Frozen, eq=False):
-    """People, positives and Σ scores in each calibration bin, [Z, K, G]; and the error of Σ."""
+    """People, positives and Σ scores in each calibration bin, [Z, K, G], and the error of Σ."""
 
     people: Ints
     positives: Ints
@@ -303,13 +300,13 @@ class CalibrationBins(Frozen, eq=False):
 
     @property
     def apart(self) -> Floats:
-        """The absolute difference of the numbers of positives and of expected positives."""
+        """The absolute difference between the numbers of positives and of expected positives."""
         return np.abs(self.positives - self.expected)
 
 
 @memoize
 def fill_calibration_bins(scores: ScoreCounts) -> CalibrationBins:
-    """The people with a known label, by calibration bin; those outside [0, 1] are in none."""
+    """The people with a known label by calibration bin; people outside [0, 1] are in no bin."""
     number = calibration_bins(scores)
     bins = range(int(number.max(initial=0)) + 1)
     middle, half = ((scores.high + sign * scores.low)[:, None] / 2 for sign in (1, -1))
@@ -320,14 +317,14 @@ def fill_calibration_bins(scores: ScoreCounts) -> CalibrationBins:
 
 
 def _calibration_error(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
-    scores = _scores(counts)
+    scores = require_scores(counts)
     bins = fill_calibration_bins(scores)
     n = scores.people[:, :2].sum(axis=(1, 2))
     return np.where(_is_within_one(scores), bins.apart.sum(axis=1) / n, np.nan), n
 
 
 def _calibration_doubt(counts: GroupCounts) -> Floats:
-    scores = _scores(counts)
+    scores = require_scores(counts)
     bins = fill_calibration_bins(scores)
     straddles = ~scores.single & (find_tenth(scores.high) != find_tenth(scores.low))
     labelled = scores.people[:, 0] + scores.people[:, 1]
@@ -336,14 +333,20 @@ def _calibration_doubt(counts: GroupCounts) -> Floats:
 
 
 def _ends_of_calibration_error(counts: GroupCounts, parameters: Parameters, alpha: Alpha) -> Ends:
-    bins, value = fill_calibration_bins(_scores(counts)), _calibration_error(counts, parameters)[0]
+    bins, value = (
+        fill_calibration_bins(require_scores(counts)),
+        _calibration_error(counts, parameters)[0],
+    )
     reach = score_statistics.calibration_error_reach(bins.people, bins.positives, alpha)
     reach = reach + _calibration_doubt(counts)
     return np.maximum(value - reach, 0.0), np.minimum(value + reach, 1.0)
 
 
 def _test_calibration_error(counts: GroupCounts) -> OwnTest:
-    bins, value = fill_calibration_bins(_scores(counts)), CALIBRATION_ERROR.compute(counts).value
+    bins, value = (
+        fill_calibration_bins(require_scores(counts)),
+        CALIBRATION_ERROR.compute(counts).value,
+    )
     least = value - _calibration_doubt(counts)
     p = np.full_like(value, np.nan)
     for z, g in np.argwhere(~np.isnan(value)).tolist():
@@ -407,4 +410,4 @@ RANKED_SCORES = replace(
     interval=of_ranked_scores,
     worked="",
 )
-"""`RANKED` of two histograms."""
+"""The comparison `RANKED` for two histograms."""

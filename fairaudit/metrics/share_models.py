@@ -1,13 +1,14 @@
 """Catalogue: ε and selection rate under a `model:` (`pooled`, `credible`, `draws`).
 
-Partial pooling shrinks each group towards the effects of its attributes. ε over Θ is the largest
-over a set of distributions: a credible region with the audit's confidence, or posterior draws.
+Partial pooling moves each group towards the effects of its attributes. ε over Θ is the largest ε of
+a set of distributions: a credible region at the confidence of the audit, or posterior draws.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,7 @@ from fairaudit.stats.pooling import PooledShares, pool_shares
 
 
 def _pool(table: GroupTable, hits: Floats, trials: Floats) -> PooledShares | None:
-    """The shares of the groups that may be compared, [G]; None if the outcome never varies."""
+    """The pooled shares of all eligible groups, [G]; None if the outcome never varies."""
     fitted = table.eligible & (trials > 0)
     if not 0 < hits[fitted].sum() < trials[fitted].sum():
         return None
@@ -57,7 +58,7 @@ def _pool(table: GroupTable, hits: Floats, trials: Floats) -> PooledShares | Non
 
 @memoize
 def _pool_classes(table: GroupTable) -> list[list[PooledShares | None]]:
-    """The shares of each class against the rest, by stratum: [Z][K]."""
+    """The pooled shares of each class against the rest, by stratum: [Z][K]."""
     plain = count_classes(table, NO_MINIMUM)
     trials = plain.counts.sum(axis=1)
     return [
@@ -66,7 +67,6 @@ def _pool_classes(table: GroupTable) -> list[list[PooledShares | None]]:
 
 
 def _pooled_epsilon(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """ε of the posterior means of the shares."""
     plain = count_classes(table, terms.minimum)
     means = np.zeros_like(plain.counts)
     pooled = _pool_classes(table)
@@ -84,7 +84,7 @@ def _pooled_epsilon(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The ends of all groups' shares together: of two classes each is what the other leaves."""
+    """The interval from the ends of all groups' shares together."""
     plain = count_classes(table, terms.minimum)
     strata, classes, _groups = plain.counts.shape
     levels = np.broadcast_to(alpha, (strata,))
@@ -93,6 +93,7 @@ def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -
         known = [shares for shares in _pool_classes(table)[z] if shares is not None]
         if among.sum() < 2 or not known:
             continue
+        # With two classes, the ends of one determine those of the other.
         count = max(int(among.sum()), 1) * (1 if classes == 2 else classes)
         ends = [shares.ends(float(levels[z]) / count) for shares in known]
         low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
@@ -102,7 +103,7 @@ def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -
 
 @memoize
 def pooled_counts(table: GroupTable) -> GroupCounts:
-    """The cells of a table with the pooled share of those selected, of the groups themselves."""
+    """The counts of a table with the pooled shares of selected people of each group."""
     counts = count_groups(table)
     selected = counts.weighted.selected / counts.scale
     trials = selected + counts.weighted.rejected / counts.scale
@@ -188,7 +189,7 @@ DIFFERENTIAL_FAIRNESS_POOLED = TableMetric(
 
 
 def _credible(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """ε(Θ), Θ the product of the groups' equal-tailed marginal Beta intervals, in closed form."""
+    """ε(Θ), in closed form, where Θ is the product of the Beta intervals of all groups."""
     plain = DIFFERENTIAL_FAIRNESS.value_of(table, replace(terms, parameters=NO_PARAMETERS))
     classes, alpha = len(table.classes), terms.inference.alpha
     prior = terms.parameters.per_outcome(classes) or JEFFREYS
@@ -198,7 +199,7 @@ def _credible(table: GroupTable, terms: MetricOptions) -> TableValue:
     best = np.full(len(strata_index), np.nan)
     outcome = np.full(len(strata_index), -1, dtype=np.int64)
     high, low = outcome.copy(), outcome.copy()
-    # As for ε itself: groups without anybody in the denominator leave it undefined.
+    # As for ε: a group without people in the denominator makes the value undefined.
     enough = are_comparable(plain.takes_part, plain.counts.sum(axis=1))
     groups, apart = np.arange(lower.shape[2]), dict[str, tuple[Floats, Floats]]()
     for y, name in enumerate(plain.outcomes):
@@ -246,7 +247,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
 
 
 def _spreads(table: GroupTable, terms: MetricOptions) -> tuple[TableValue, Floats, Floats]:
-    """Who takes part, the log-probabilities [D, K, G], and their widest differences [D, K]."""
+    """The groups that take part, the log-probabilities [D, K, G], and their spreads [D, K]."""
     plain = count_classes(table, terms.minimum)
     among = plain.takes_part[0]
     nothing = np.full((1, len(table.classes), len(table.groups)), np.nan)
@@ -255,12 +256,12 @@ def _spreads(table: GroupTable, terms: MetricOptions) -> tuple[TableValue, Float
     if among.sum() < 2 or len(plain.value) != 1:
         return plain, logs, np.full(draws.shape[:2], np.nan)
     high, low = logs[..., among].max(axis=-1), logs[..., among].min(axis=-1)
-    # An outcome that no group has is not in the range.
+    # An outcome that no group has is ignored.
     return plain, logs, np.where(np.isneginf(high), 0.0, high - low)
 
 
 def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """ε of Θ: the largest over all draws, with the pair and outcome that attain it."""
+    """ε of Θ: the largest ε of all draws, with the pair and the outcome that attain it."""
     plain, logs, spreads = _spreads(table, terms)
     if np.isnan(spreads).any():
         return replace(plain, value=np.full(len(plain.value), np.nan))
@@ -284,20 +285,23 @@ def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _mean_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
-    """The mean over draws of each draw's ε."""
     plain, _, spreads = _spreads(table, terms)
     value = np.full(len(plain.value), spreads.max(axis=1).mean())
     return TableValue.of(value, plain.takes_part, plain.n)
 
 
 def _interval_of_draws(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The equal-tailed interval of the draws' ε."""
     epsilons = _spreads(table, terms)[2].max(axis=1)
     level = float(np.asarray(alpha).reshape(-1)[0])
     low, high = np.quantile(epsilons, [level / 2, 1 - level / 2])
     return np.array([low]), np.array([high])
 
 
+_OF_DRAWS: dict[str, Any] = {
+    "undefined": "draws for other columns, or fewer than two groups",
+    "judges_all_attributes": True,
+    "requirements": frozenset({Requirement.CLASSES, Requirement.DRAWS}),
+}
 _DRAWS = (
     "For a combination s of columns, the probabilities are means over the groups e of all "
     "columns of the draws, weighted by the people in the data: P(y | s, θ) = Σ P(y | e, s, θ) "
@@ -320,10 +324,8 @@ DIFFERENTIAL_FAIRNESS_DRAWS = TableMetric(
     other_tools=f"`{{metric: differential_fairness, model: draws}}` is the same. {_DRAWS}",
     value_of=_largest_of_draws,
     formula="max over draws θ, outcomes y, groups g, h of |ln P(y|g, θ) - ln P(y|h, θ)|",
-    undefined="draws for other columns, or fewer than two groups",
     no_interval="the value is already the largest of all draws",
-    judges_all_attributes=True,
-    requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
+    **_OF_DRAWS,
 )
 
 DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
@@ -340,12 +342,10 @@ DIFFERENTIAL_FAIRNESS_POSTERIOR_MEAN = TableMetric(
     other_tools=_DRAWS,
     value_of=_mean_of_draws,
     formula="mean over draws θ of `differential_fairness` in θ",
-    undefined="draws for other columns, or fewer than two groups",
     interval=_interval_of_draws,
     method="credible, of the draws",
     no_test="ε of a draw is never 0, even for equal groups",
-    judges_all_attributes=True,
-    requirements=frozenset({Requirement.CLASSES, Requirement.DRAWS}),
+    **_OF_DRAWS,
 )
 
 MODELS: Mapping[str, Mapping[str, GroupMetric | TableMetric]] = MappingProxyType(
@@ -358,7 +358,7 @@ MODELS: Mapping[str, Mapping[str, GroupMetric | TableMetric]] = MappingProxyType
         "credible": {DIFFERENTIAL_FAIRNESS.id: DIFFERENTIAL_FAIRNESS_CREDIBLE},
     }
 )
-"""The metric in place of another under a model of the shares, by the name in `model:`."""
+"""The metric that replaces another metric under a model of the shares, by the name in `model:`."""
 
 
 def is_pooled(metric: object) -> bool:

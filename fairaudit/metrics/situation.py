@@ -43,7 +43,7 @@ from fairaudit.rows.similar_people import (
 from fairaudit.stats.distributions import normal_critical
 
 THRESHOLD = 0.2
-"""Default of the smallest gap between neighbours' rates that counts."""
+"""The default of `t`: the smallest gap between the rates of neighbours that counts."""
 
 
 def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
@@ -56,10 +56,10 @@ def _rate(sides: RowSides, z: int, g: int, _: Parameters) -> Mean:
 
 _RATE = Formula(
     id="selection_rate_of_rows",
-    title="Selection rate of those with every feature",
+    title="Selection rate of people with all features",
     family="individual",
     description="The share of people with a positive outcome, among people with all features.",
-    caution="Only used in comparisons.",
+    caution="The rate is only used in comparisons.",
     source=citations.LUONG,
     better=Better.POLARITY,
     formula="mean ŷ",
@@ -88,7 +88,7 @@ Measure = Callable[[RowSides, RowSides, int, int], Mean]
 def _compare(
     group: GroupValues, reference: GroupValues, measure: Measure
 ) -> tuple[Floats, Floats, Floats]:
-    """Value, variance and people of each group against its reference; none against itself."""
+    """Value, variance and people of each group; all are NaN for the reference itself."""
     value, variance, people = np.full((3, *group.value.shape), np.nan)
     rows, others = group.rows, reference.rows
     if rows is None or others is None:
@@ -101,14 +101,14 @@ def _compare(
 
 
 def find_gaps(sides: RowSides, others: RowSides, z: int, g: int) -> Floats:
-    """The outcome rate of neighbours in the reference minus that of neighbours in the group."""
+    """The rate of the neighbours in the reference minus the rate of the neighbours in the group."""
     sides, others = sides.one_by_one, others.one_by_one
     table, members = sides.table, sides.members(z, g)
     sample = choose_asked(table, z, members)
     k = sides.parameters.k or NEIGHBOURS
     people = (sample, members, others.members(z, g))
     gaps = neighbour_gaps(table.features, table.outcome, *people, k)
-    # Where the positive is a burden, more of it is worse.
+    # If the positive outcome is a burden, a higher rate is worse.
     return gaps if sides.favourable else -gaps
 
 
@@ -136,7 +136,7 @@ _OF_ROWS = "none: it belongs to a number with its own interval or a reason why i
 
 
 def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
-    """The number of the group's examined people who are beyond the threshold."""
+    """A function that returns the number of examined people of the group beyond the threshold."""
 
     def sides(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
         assert group.rows is not None
@@ -154,7 +154,7 @@ def _count_beyond(measure: Measure) -> Callable[..., SideEstimates]:
 
 
 def _rate_twins(group: GroupValues, reference: GroupValues, z: int, g: int) -> SideEstimates:
-    """The rate of the group's people who have a twin in the reference, and that of their twins."""
+    """The rate of the group's people with a twin in the reference, and the rate of their twins."""
     assert group.rows is not None
     assert reference.rows is not None
     own, twins, _ = _compare_twins(group.rows, reference.rows, z, g)
@@ -220,7 +220,7 @@ _TWINS = Comparison(
     title="Difference of twins",
     description="The rate of the twins in the reference minus the group's own rate, over people "
     "with a twin.",
-    caution="Covers only people with a twin.",
+    caution="The difference covers only people with a twin.",
     source=citations.ZLIOBAITE,
     formula="mean over people of (mean outcome of the twins - own outcome)",
     apply=lambda group, reference: reference - group,
@@ -267,7 +267,7 @@ DISPARITIES = (
         short="situation",
         aliases=("situation_test",),
         description="The share of people in the group for whom similar people in the reference "
-        f"fare better, by a gap of at least `t` ({THRESHOLD} by default). {_GAP}",
+        f"have better outcomes, by a gap of at least `t` ({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Žliobaitė (§3.4.1) prints the same share, but compares one protected group "
@@ -280,7 +280,8 @@ DISPARITIES = (
         title="Situation testing, better off",
         short="situation, rev.",
         description="The share of people in the group for whom similar people in the reference "
-        f"fare worse, by a gap of at least `t` in this direction ({THRESHOLD} by default). {_GAP}",
+        "have worse outcomes, by a gap of at least `t` in this direction "
+        f"({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Žliobaitė (§3.4.1) also counts the people who are better off separately from "
@@ -295,10 +296,11 @@ _OF_PAIRS = {UNAWARENESS_VIOLATIONS.id, CAUSAL_DISCRIMINATION.id}
 
 
 def find_unmatched(evaluation: Evaluation) -> Floats | None:
-    """The share of each group's people, [Z, G], without an equal person to compare them with.
+    """The share of each group's people, [Z, G], without an equal person for a comparison.
 
-    An equal person of the same group for `unawareness_violations`, of another group that takes
-    part for `causal_discrimination`, and of the reference for the twin test; None for all others.
+    For `unawareness_violations`, this is an equal person of the same group; for
+    `causal_discrimination`, of another group that takes part; for the twin test, of the reference.
+    None for all other metrics.
     """
     rows, metric = evaluation.table.rows, evaluation.metric
     parts = metric.parts if isinstance(metric, Disparity) else ()

@@ -1,4 +1,4 @@
-"""`MetricOptions`: `Minimum` (key: spec/schema.py), reference, averaging; `inference:`."""
+"""`MetricOptions`: `Minimum` (key: spec/schema.py), reference, averages; `inference:`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fairaudit.stats import multiplicity
 
 
 class Correction(StrEnum):
-    """The correction of p-values for their number."""
+    """The correction of p-values for the number of tests."""
 
     HOLM = "holm"
     BENJAMINI_HOCHBERG = "benjamini_hochberg"
@@ -24,15 +24,15 @@ class Correction(StrEnum):
 
     @property
     def words(self) -> str:
-        """Its name as it is printed."""
+        """The name as reports print it."""
         return _CORRECTIONS[self][0]
 
     def adjust(self, p: Floats) -> Floats:
-        """The p-values of one family, adjusted; NaN stays NaN and does not count."""
+        """The adjusted p-values of one family of tests; NaN stays NaN and does not count."""
         return np.asarray(_CORRECTIONS[self][1](p))
 
     def bound(self, p: Floats, family: int) -> Floats:
-        """The largest adjusted p-values in a family of that size (Bonferroni)."""
+        """Upper bounds of the adjusted p-values in a family of this size (Bonferroni)."""
         return np.asarray(p if self is Correction.NONE else np.minimum(p * family, 1.0))
 
 
@@ -41,14 +41,14 @@ _CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
     Correction.BENJAMINI_HOCHBERG: ("Benjamini–Hochberg", multiplicity.benjamini_hochberg),
     Correction.NONE: ("none", np.asarray),
 }
-"""To add a correction, add it to `Correction`, and its name and function here.
+"""The name and the function of each correction. Add a correction here and in `Correction`.
 
-A correction must not exceed Bonferroni's, on which `Correction.bound` relies.
+`Correction.bound` requires that no adjusted p-value is above Bonferroni's.
 """
 
 
 class Family(StrEnum):
-    """The tests that are corrected together: of the spec, of one outcome and model, or a check."""
+    """The tests that are corrected together: those of the spec, of an outcome, or of a check."""
 
     SPEC = "spec"
     OUTCOME = "outcome"
@@ -67,23 +67,24 @@ class Family(StrEnum):
 
 
 class RatioInterval(StrEnum):
-    """How the interval of a ratio of two rates is found."""
+    """The method of the interval for a ratio of two rates."""
 
     KOOPMAN = "koopman"
     KATZ = "katz"
 
 
 class ZTest(StrEnum):
-    """Whose variance a z test takes: that of both groups together, or each group's own."""
+    """The variance in a z test: that of both groups together, or that of each group."""
 
     POOLED = "pooled"
     UNPOOLED = "unpooled"
 
 
 class FisherTest(StrEnum):
-    """Whether tables as likely as the observed one count half in Fisher's test, or whole.
+    """Whether Fisher's test counts tables that are as likely as the observed table in full or half.
 
-    Half agrees with the intervals of shares more often; whole is never above the level.
+    Half agrees more often with the intervals of shares; in full, the error rate is never above the
+    level.
     """
 
     EXACT = "exact"
@@ -91,14 +92,14 @@ class FisherTest(StrEnum):
 
 
 class TTest(StrEnum):
-    """Whether a t test lets the groups' variances differ, or takes them to be equal."""
+    """Whether a t test allows different variances of the groups (Welch) or not (Student)."""
 
     WELCH = "welch"
     STUDENT = "student"
 
 
 class Inference(Frozen):
-    """The confidence of intervals and tests, the correction of p-values, and the methods in use.
+    """The confidence of intervals and tests, the correction of p-values, and the methods.
 
     The texts below the fields describe the keys of `inference` in a spec. Fingerprints leave out
     values that equal a default here, in `MetricOptions`, `Check` or `Missing`: a changed default
@@ -146,19 +147,21 @@ DEFAULT_INFERENCE = Inference()
 
 
 class Towards(StrEnum):
-    """Whose outcomes pseudo-counts are spread as."""
+    """The shares in whose proportion pseudo-counts are added to the outcomes."""
 
     OVERALL = "overall"
 
 
 class Parameters(Frozen):
-    """The parameters of metrics, as a spec writes them; None or empty if missing.
+    """The parameters of metrics, as a spec writes them; None or empty if not set.
 
-    `smoothing` and `concentration` are pseudo-counts per outcome, or over all of them; `towards`
-    says how they are spread over the outcomes, equally or as those of everybody; `alpha` is the
-    order of a generalized entropy; `utilities` are those of tp, fp, fn and tn; `controls` the
-    columns that a regression holds fixed; `k` how many neighbours a person is compared with, `t`
-    how large a gap between their rates counts, `lipschitz` how fast a score may change.
+    - `smoothing` is the pseudo-count of each outcome, `concentration` the sum of all pseudo-counts.
+      With `towards`, pseudo-counts are proportional to the shares of all groups together;
+      otherwise, they are equal.
+    - `alpha` is the order of a generalized entropy. `utilities` are those of tp, fp, fn and tn.
+    - `controls` are the columns that a regression holds fixed.
+    - `k` is the number of neighbours of a person, `t` the smallest gap between their rates that
+      counts, `lipschitz` the largest change of a score per unit of distance.
     """
 
     smoothing: Annotated[Decimal | None, RARE] = None
@@ -178,7 +181,10 @@ class Parameters(Frozen):
         return float(self.smoothing or 0)
 
     def pseudo_counts(self, overall: Floats) -> Floats:
-        """The pseudo-count of each outcome, [..., Y, 1], by the shares of all groups together."""
+        """The pseudo-count of each outcome, [..., Y, 1].
+
+        `overall` [..., Y, 1] is the share of each outcome in all groups together.
+        """
         each = self.per_outcome(overall.shape[-2])
         shares = 1.0 if self.towards is None else overall.shape[-2] * overall
         return np.asarray(each * shares * np.ones_like(overall))
@@ -211,16 +217,16 @@ class Parameters(Frozen):
 
 
 def format_decimal(value: Decimal) -> str:
-    """A decimal without zeros that say nothing: equal numbers are equal texts."""
+    """A decimal without superfluous zeros, so that equal numbers have equal texts."""
     plain = format(value.normalize(), "f")
     return plain if len(plain) <= _MOST_LETTERS else format(value.normalize(), "e")
 
 
 _MOST_LETTERS = 20
-"""Most letters of a number without an exponent."""
+"""Maximum number of characters of a number without an exponent."""
 
 _SINGLE = ("smoothing", "concentration", "alpha", "t", "lipschitz", "towards", "k")
-"""The parameters with one value."""
+"""The parameters that are a single value."""
 
 NO_PARAMETERS = Parameters()
 
@@ -228,8 +234,8 @@ NO_PARAMETERS = Parameters()
 class Minimum(Frozen):
     """The minimum numbers of people for a group to be compared.
 
-    `size` people in the denominator; and for shares of people, `events` people expected to have
-    each outcome, and as many expected not to have it.
+    The group must have `size` people in the denominator. For shares of people, at least `events`
+    people must be expected to have each outcome, and at least `events` people not to have it.
     """
 
     size: int | None = field(default=None, name="min_size")
@@ -238,7 +244,7 @@ class Minimum(Frozen):
     def admits(self, n: Ints | Floats, outcomes: Ints | None = None) -> Marks:
         """Marks groups that are large enough; `n` (of any shape) are the people in the denominator.
 
-        `outcomes` [Z, K, 1] are everybody's outcomes, with `n` [Z, G].
+        `outcomes` [Z, K, 1] are the outcomes of all people; `n` is then [Z, G].
         """
         enough = np.ones(n.shape, np.bool_) if self.size is None else np.asarray(n >= self.size)
         if self.events is None or outcomes is None:
@@ -251,10 +257,10 @@ class Minimum(Frozen):
 
 
 NO_MINIMUM = Minimum()
-"""No minimum: all groups take part."""
+"""Without a minimum, all groups are compared."""
 
 NO_GROUP = -1
-"""The index of no single group: pooled groups (rest, overall), or no witness."""
+"""The index that means no single group: pooled groups (rest, overall), or no group at all."""
 
 
 class ReferencePolicy(StrEnum):
@@ -273,13 +279,13 @@ class ReferencePolicy(StrEnum):
 POOLED_REFERENCES = frozenset(
     {ReferencePolicy.REST, ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY}
 )
-"""References that are many groups together."""
+"""References that are several groups together."""
 
 INCLUDING_GROUP = frozenset({ReferencePolicy.OVERALL, ReferencePolicy.EVERYBODY})
-"""Pooled groups that the group compared is a part of."""
+"""Pooled references that include the compared group."""
 
 EXTREME_REFERENCES = frozenset({ReferencePolicy.HIGHEST, ReferencePolicy.LOWEST})
-"""References that are chosen from the same data as they are compared on."""
+"""References that are chosen by the same values that are then compared."""
 
 SINGLE_REFERENCES = frozenset(
     {ReferencePolicy.DECLARED, ReferencePolicy.LEVEL, ReferencePolicy.LARGEST}
@@ -288,21 +294,25 @@ SINGLE_REFERENCES = frozenset(
 
 
 class Reference(Frozen):
-    """The reference that groups are compared with: a policy, and the group that it names."""
+    """The reference that groups are compared with: its kind, and the group that it names."""
 
     policy: ReferencePolicy
     group: Group = ()
 
 
 class Weights(StrEnum):
-    """The weights of the strata: the people of a side, or equal weights.
+    """The weights of the strata in an average.
 
-    `group` and `reference` are people in the rate's denominator (negatives, of a false positive
-    rate), `group_people` and `reference_people` all people of that side, with any label. `overlap`
-    weighs by n m / (n + m) of both sides' people, most in strata with equal sides (Li, Morgan &
-    Zaslavsky 2018, Balancing covariates via propensity score weighting, JASA 113:390). `middle`
-    weighs by the mean of both sides' shares, `own` each side by its own: that does not standardise
-    but gives the crude rate on the strata where both sides occur.
+    - `pooled`, `group` and `reference` count the people of both sides, or of one side, in the
+      denominator of the rate (for a false positive rate: people with a negative label).
+    - `group_people` and `reference_people` count all people of one side, with any label.
+    - `overlap` is n m / (n + m) for the people of both sides; it is large in strata with equal
+      sides (Li, Morgan & Zaslavsky 2018, Balancing covariates via propensity score weighting, JASA
+      113:390).
+    - `middle` is the mean of both sides' shares of people.
+    - `own` weighs each side by its own people. This does not standardise: it gives the crude rate
+      over the strata with both sides.
+    - `uniform` weights are equal; `levels` are set in the spec.
     """
 
     POOLED = "pooled"
@@ -318,12 +328,12 @@ class Weights(StrEnum):
 
 
 def name_stratum(stratum: Group) -> str:
-    """A stratum as the weights of a spec name it: its levels, in the order of the columns."""
+    """The name of a stratum in the weights of a spec: its levels, in the order of the columns."""
     return ", ".join(level for _, level in stratum)
 
 
 class Average(Frozen):
-    """How rates are averaged over strata; `levels` are the weights of `Weights.LEVELS`."""
+    """How rates are averaged over strata; `levels` are the weights for `Weights.LEVELS`."""
 
     weights: Weights
     levels: Mapping[str, Decimal] = field(default_factory=dict)
@@ -337,7 +347,7 @@ class Average(Frozen):
         return ", ".join(f"{level} {weight}" for level, weight in self.levels.items())
 
     def of_strata(self, strata: Sequence[Group]) -> list[Fraction]:
-        """The weight of each stratum; 0 if the spec gives none."""
+        """The weight of each stratum; 0 if the spec does not set one."""
         return [Fraction(self.levels.get(name_stratum(stratum), 0)) for stratum in strata]
 
 
@@ -345,18 +355,18 @@ OF_TWO_SIDES = frozenset(
     {Weights.REFERENCE, Weights.GROUP, Weights.REFERENCE_PEOPLE, Weights.GROUP_PEOPLE}
     | {Weights.OVERLAP}
 )
-"""Weights that need two sides."""
+"""Weights that exist only for a comparison of two sides."""
 
 POOLED, UNIFORM = Average(Weights.POOLED), Average(Weights.UNIFORM)
 MIDDLE, OWN = Average(Weights.MIDDLE), Average(Weights.OWN)
 
 
 class MetricOptions(Frozen):
-    """The options of a metric in a spec: the reference, the minimum sizes, its parameters.
+    """The options of a metric in a spec: the reference, the minimum sizes, the parameters.
 
-    `average` says how rates are averaged over the strata before they are compared; `of_class` is
-    the class that counts as positive against all others, `at` the score from which on people are
-    selected; `inference` holds the confidence and the methods.
+    `average` is the average over strata that replaces rates before they are compared. `of_class` is
+    the class that counts as positive; all other classes count as negative. People with a score of
+    at least `at` are selected. `inference` contains the confidence and the methods.
     """
 
     reference: Reference | None = None
@@ -369,5 +379,5 @@ class MetricOptions(Frozen):
 
     @property
     def policy(self) -> ReferencePolicy | None:
-        """The policy of the reference; None without a reference."""
+        """The kind of the reference; None without a reference."""
         return None if self.reference is None else self.reference.policy

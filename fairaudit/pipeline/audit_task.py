@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import numpy as np
 
 from fairaudit import spec as specs
-from fairaudit.base.errors import FairauditError, SpecError, UsageError, check_type, suggest_known
+from fairaudit.base.errors import (
+    FailOn,
+    FairauditError,
+    SpecError,
+    UsageError,
+    check_type,
+    suggest_known,
+)
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import quoted
 from fairaudit.base.processes import Progress
@@ -31,7 +38,6 @@ from fairaudit.pipeline import baseline as baselines
 from fairaudit.pipeline.baseline import NO_TOLERANCE, Baseline, BaselineSource
 from fairaudit.pipeline.plan_builder import plan, plan_to_fit
 from fairaudit.pipeline.recode import Cubes, recode
-from fairaudit.result import FailOn
 from fairaudit.rows.fitted_models import fit_clusters, fit_propensity
 from fairaudit.spec import (
     PropensityStrata,

@@ -19,7 +19,7 @@ from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
 from fairaudit.judge.judging import worst_status
 from fairaudit.judge.left_out import Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Evaluation, Requirement, find_metric
+from fairaudit.metrics import Evaluation, Metric, Requirement, find_metric
 from fairaudit.metrics.reasons import describe_groups
 from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check
 
@@ -269,12 +269,11 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles whose columns a check does not need.
 
-    The roles `prediction` and `score` stand for the columns of all `models` together. If there are
-    several models, no check needs all of them, so these roles are always idle.
+    The roles `prediction` and `score` stand for the columns of all `models` together. Of several
+    models, only a check `against` the other one of two needs all: otherwise these roles are idle.
     """
-    metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
-    assert metric is not None
-    needs, is_alone = metric.requirements, [check.of] == [*models]
+    against = check.against if isinstance(check, Check) else None
+    needs, is_alone = find_measure(check).requirements, {check.of, against}.issuperset(models)
     needs_score = isinstance(check, Check) and _needs_score(check)
     is_cut = isinstance(check, Check) and check.terms.at is not None
     needed = {
@@ -283,6 +282,13 @@ def find_idle_roles(
         "score": is_alone and needs_score,
     }
     return frozenset(role for role in roles if not needed.get(role))
+
+
+def find_measure(check: AnyCheck) -> Metric:
+    """The metric of a check, or the rate of a search."""
+    metric = check.metric if isinstance(check, Check) else find_metric(check.rate)
+    assert metric is not None
+    return metric
 
 
 def _needs_score(check: Check) -> bool:
@@ -309,8 +315,8 @@ def downgrade_if_worse(
         return finding
     dropping = ", ".join(f"{rule}: drop" for rule in rules)
     reason = (
-        f"it would {_WORSE[kept.status]} if it counted the rows that `missing: {{{dropping}}}` "
-        "leaves out: it needs nothing that they lack; write `aside` in place of `drop`"
+        f"it would {_WORSE[kept.status]} if it counted those rows that `missing: {{{dropping}}}` "
+        "leaves out and that have everything it needs; write `aside` in place of `drop`"
     )
     is_open = kept.status in {Status.INCONCLUSIVE, *failing} and finding.status not in failing
     return replace(

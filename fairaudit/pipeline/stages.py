@@ -55,7 +55,7 @@ from fairaudit.judge.entries import (
 from fairaudit.judge.judging import doubt_left_out, doubt_unknown_sizes, judge
 from fairaudit.judge.left_out import MISSING, LeftOutPeople, count_left_out
 from fairaudit.judge.waivers import NO_EXCLUSION, Exclusion, Waiver
-from fairaudit.metrics import Evaluation, GroupMetric, Metric, Requirement, find_metric
+from fairaudit.metrics import Evaluation, GroupMetric, Requirement
 from fairaudit.metrics.terms import NO_MINIMUM, POOLED, MetricOptions
 from fairaudit.pipeline import audit_task
 from fairaudit.pipeline import baseline as baselines
@@ -70,6 +70,7 @@ from fairaudit.pipeline.excluded_rows import (
     MayCross,
     downgrade_if_worse,
     find_idle_roles,
+    find_measure,
     may_cross_limit,
 )
 from fairaudit.pipeline.plan_builder import watch_sentinels
@@ -139,7 +140,10 @@ class Judge:
         if finding.spread:
             exclusion = Exclusion(groups=tuple(row.group for row in finding.waived))
         list_worse = partial(baselines.list_possibly_worse, finding=finding, baseline=baseline)
-        may_cross: MayCross = lambda evaluation: list_worse(evaluation) != []  # noqa: E731
+
+        def may_cross(evaluation: Evaluation) -> bool:
+            return list_worse(evaluation) != []
+
         doubts = self._list_outside(check, finding.status, exclusion, may_cross)
         # The finding of a failure has no doubts about the other values, so these are judged again.
         accepted = replace(exclusion, values=(*exclusion.values, *finding.crossed))
@@ -289,9 +293,8 @@ class Judge:
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
     ) -> list[NotEvaluated]:
         """The reasons to leave a check open: rows and people outside the cube."""
-        doubts = list[NotEvaluated]()
-        if self._left_out is not None:
-            doubts += self._left_out.list_doubts(check, status, exclusion, may_cross)
+        rows = self._left_out
+        doubts = [] if rows is None else [*rows.list_doubts(check, status, exclusion, may_cross)]
         if self._hidden and self._hidden.could_worsen(check, status, exclusion, may_cross):
             doubts.append(HIDDEN_DOUBT)
         return doubts
@@ -338,9 +341,8 @@ class Judge:
         if not isinstance(check, Check):
             gone = [group for group in gone if group.blocks]
             for by in (by for by, _ in places if len(by) == 1):
-                evaluation = self._tables.evaluate(
-                    _rate_of(check), (by, (), check.of), MetricOptions()
-                )
+                place = by, (), check.of
+                evaluation = self._tables.evaluate(find_measure(check), place, MetricOptions())
                 gone += list_without_outcome(evaluation, minimum)
         return gone
 
@@ -352,14 +354,19 @@ class Judge:
             evaluation = evaluate_check(check, self._tables)
             evaluations.append((evaluation, find_passed_over(check, evaluation)))
         else:
-            for by, given in self._list_places(check):
+            places = [(self._tables, *place) for place in self._list_places(check)]
+            names = {one.name for one in self._spec.features}
+            for cube in self._audit.cubes.tables if isinstance(check, SubgroupCheck) else ():
+                features = tuple(key.name for key in cube.keys if key.name in names)
+                places += [(self._tables.of_cube(cube), (), features)] if features else []
+            for tables, by, given in places:
                 terms, compared = MetricOptions(), None
                 if by and isinstance(check, ReversalCheck):
                     terms = MetricOptions(minimum=self._spec.minimum)
                     compared = self._audit.reversals.compared.get((check.rate, by[0], given))
                     if compared is None:
                         continue  # too many groups, or cells
-                evaluation = self._tables.evaluate(_rate_of(check), (by, given, check.of), terms)
+                evaluation = tables.evaluate(find_measure(check), (by, given, check.of), terms)
                 passed_over = ~evaluation.table.known_strata[:, None]
                 if compared is not None:
                     takes_part = np.broadcast_to(compared.large, evaluation.takes_part.shape)
@@ -393,12 +400,6 @@ class Judge:
                 people.groups or 0,
             ),
         )
-
-
-def _rate_of(check: ReversalCheck | SubgroupCheck) -> Metric:
-    rate = find_metric(check.rate)
-    assert rate is not None
-    return rate
 
 
 Value = TypeVar("Value")

@@ -32,7 +32,8 @@ from fairaudit.report.blocks import (
     tabulate,
     text_column,
 )
-from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, LatticeEntry, RateRow
 
 Compared: TypeAlias = Mapping[tuple[object, ...], Sequence[ComparisonRow]]
 """Comparisons by the rate that they compare; see `compared_groups`."""

@@ -100,8 +100,7 @@ def document(changes: Changes, *, all_rows: bool = False) -> Document:
         "is not significant may still exist: with few people, even large changes are not "
         "significant."
     )
-    heading = Heading("How changes are tested")
-    return (*blocks, heading, Paragraph(text, Tone.MUTED))
+    return (*blocks, Heading("How changes are tested"), Paragraph(text, Tone.MUTED))
 
 
 def _verdict(changes: Changes) -> Iterator[Block]:
@@ -157,12 +156,13 @@ def summary(changes: Changes) -> str:
     worse, better = len(changes.worse), len(changes.better)
     checks = numbers.counted(len(changes.checks), "check")
     text = f"{checks} in both: {worse} worse, {better} better"
-    untested = sum(not (change.is_tested or change.is_certain) for change in changes.checks)
-    text += f", {untested} not tested" if untested else ""
-    hidden = len(changes.hidden)
-    text += f", {hidden} failing with hidden values" if hidden else ""
-    unjudged = len(changes.unjudged)
-    text += f", {unjudged} with people who were judged before and are not now" if unjudged else ""
+    unsure = {
+        "not tested": sum(not (row.is_tested or row.is_certain) for row in changes.checks),
+        "failing with hidden values": len(changes.hidden),
+        "with people who were judged before and are not now": len(changes.unjudged),
+        "worse only by new groups": len(changes.worse_by_new),
+    }
+    text += "".join(f", {number} {what}" for what, number in unsure.items() if number)
     alone = len(changes.only_before) + len(changes.only_after) + len(changes.otherwise)
     text += f"; {alone} not compared" if alone else ""
     counts = changes.rate_counts
@@ -192,7 +192,7 @@ def _origin(compared: ComparedResult) -> str:
 def _is_shown_first(check: CheckChange) -> bool:
     """Whether a check is better or worse, changed significantly, or judges fewer people."""
     is_moved = check.is_significant or check.is_worse or check.is_better
-    return is_moved or bool(check.unjudged) or check.leaves_out_more
+    return is_moved or bool(check.unjudged or check.new) or check.leaves_out_more
 
 
 def _word(check: CheckChange) -> Cell:
@@ -256,9 +256,10 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
         text += f"; newly or farther over its limit: {numbers.first_few(behind, _FEW_GROUPS, '; ')}"
         if isinstance(check.check, Check) and isinstance(check.check.metric, TableMetric):
             text += " (tested only if both results list a rate of the group)"
-    if check.unjudged:
-        unjudged = [*map(names.describe_group, check.unjudged)]
-        text += f"; no longer judged: {numbers.first_few(unjudged, _FEW_GROUPS, '; ')}"
+    fresh = "worse by a group that was not judged before", check.new
+    for what, groups in (("no longer judged", check.unjudged), fresh):
+        listed = numbers.first_few([*map(names.describe_group, groups)], _FEW_GROUPS, "; ")
+        text += f"; {what}: {listed}" if groups else ""
     if check.leaves_out_more:
         shares = (f"{float(share):.1%}" for share in check.shares_left_out)
         text += f"; people left out: {' → '.join(shares)}"
@@ -281,8 +282,7 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
     if change.way is Direction.SAME:
         return f"no change{turned}"
     is_ratio = change.scale is Scale.RATIO
-    text = numbers.number(change.value) if is_ratio else f"{change.value:+.4f}"
-    text = f"by a factor of {text}" if is_ratio else text
+    text = f"by a factor of {numbers.number(change.value)}" if is_ratio else f"{change.value:+.4f}"
     if change.low is not None and change.high is not None:
         text += f" {numbers.bounds(change.low, change.high)}"
         text += f" {UNPAIRED}" if change.method == UNPAIRED else ""

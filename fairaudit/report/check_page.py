@@ -56,7 +56,8 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.diagnostics import diagnose_by_id
 from fairaudit.report.subgroups import whose_rate
-from fairaudit.result import AuditResult, GroupRow, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import GroupRow, RateRow
 
 _OF_SUBGROUP = "|rate of the subgroup - rate of everybody|"
 _OF_STRATA = (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from fairaudit.base import names
-from fairaudit.base.errors import Place
+from fairaudit.base.errors import FailOn, Place
 from fairaudit.base.frozen import Frozen, replace
 from fairaudit.cube import Group
 from fairaudit.evidence.records import ComparisonPart
@@ -15,7 +15,8 @@ from fairaudit.judge import Check, Finding, ReversalCheck, Status, SubgroupCheck
 from fairaudit.metrics import Comparison, Disparity, find_comparison, find_metric, is_over_classes
 from fairaudit.report import metric_titles, numbers
 from fairaudit.report.blocks import Cell, Entries, Paragraph, Tone
-from fairaudit.result import AuditResult, ComparisonRow, FailOn, LatticeEntry, Verdict
+from fairaudit.result import AuditResult, Verdict
+from fairaudit.result.rows import ComparisonRow, LatticeEntry
 
 _TONES = {
     Status.PASS: Tone.GOOD,
@@ -131,7 +132,7 @@ def title(finding: Finding) -> str:
         policy = POOLED_GROUPS.get(str(declared.policy), declared.policy)
         group = names.describe_group(declared.group) if declared.group else policy
         reference = f"to {group}"
-    elif isinstance(metric, Disparity) and metric.reference and metric.has_other_side:
+    elif isinstance(metric, Disparity) and metric.reference and not metric.comparison.one_sided:
         reference = f"to the {metric.reference} group"
     heading, how = heading_of(check)
     reference = f"{how} {reference}".strip()

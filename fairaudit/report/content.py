@@ -48,7 +48,8 @@ from fairaudit.report.blocks import (
 from fairaudit.report.diagnostics import Diagnostic, diagnose_by_id
 from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.report.remarks import describe_worst
-from fairaudit.result import AuditResult, Curve, FeatureRow, LatticeEntry, LatticeRow, ScoreRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import Curve, FeatureRow, LatticeEntry, LatticeRow, ScoreRow
 
 _LIMITS_OF_A_PASS = (
     "A pass means that these numbers, for these people, did not cross these limits. It does not "

@@ -25,7 +25,8 @@ from fairaudit.report.finding_facts import labelled
 from fairaudit.report.pictures import MOST_CHECKED, Intervals, Mark, without_middle
 from fairaudit.report.rate_figures import digits_of, explain_marks, limit_rules, rate_interval
 from fairaudit.report.text_layout import padded, side_by_side
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, RateRow
 
 
 class Level(StrEnum):
@@ -252,7 +253,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("who", _who(result, finding))
         yield from labelled("value", [finding_facts.derivation(finding)])
         yield from labelled("sure", _sure(result, finding))
-        yield from labelled("people", _people(finding))
+        yield from labelled("people", finding_facts.people_to_limit(finding))
         # Who else is beyond the limit.
         others = [
             breach
@@ -528,29 +529,6 @@ def _missing(finding: Finding) -> str:
     compared = " for the compared groups" * bool(is_open)
     turn = "could change" if bounds.turns else f"is the same{compared}"
     return f"{value}, and the verdict {turn}"
-
-
-def _people(finding: Finding) -> list[str]:
-    """How many people it takes to reach the limit, and the rate of the other side."""
-    affected = finding.practice
-    if affected is None or not (finding.not_enough_evidence or finding.status is not Status.PASS):
-        return []
-    way = "fewer" if affected.burden else "more"
-    worse, better = map(headlines.side, finding_facts.sides_of_gap(finding))
-
-    def who(count: int) -> str:
-        return f"{numbers.whole(count)} {way} {finding_facts.people_of_gap(finding, count)}"
-
-    texts = []
-    if affected.to_limit:
-        texts.append(f"with {who(affected.to_limit)}, {worse} would be within the limit")
-    if affected.to_parity:
-        more = f"with {numbers.whole(affected.to_parity)} {way},"
-        alone = f"with {who(affected.to_parity)}, {worse} would be"
-        texts.append(f"{more if texts else alone} at the same rate as {better}")
-    if affected.flips:
-        texts.append("one different decision reverses the gap")
-    return ["; ".join(texts)]
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:

@@ -27,7 +27,7 @@ from fairaudit.report.blocks import (
     text_column,
 )
 from fairaudit.report.latex import escape
-from fairaudit.result import Definition
+from fairaudit.result.rows import Definition
 
 _WITHOUT_REASON = re.compile(r"none: [^;]*")
 """Texts without an interval or a test: they are reasons, not names of methods."""

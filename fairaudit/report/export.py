@@ -34,18 +34,8 @@ from fairaudit.judge.subgroups import SearchedRate, Subgroup
 from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, Significance, State, state_of
 from fairaudit.report import asked_comparisons, diagnostics, metric_titles, numbers, summary
 from fairaudit.report.checks import named_pair
-from fairaudit.result import (
-    SCHEMA_VERSION,
-    Answer,
-    AuditResult,
-    ComparisonRow,
-    GroupRow,
-    LatticeEntry,
-    LatticeRow,
-    RateRow,
-    exit_code,
-    list_notices,
-)
+from fairaudit.result import SCHEMA_VERSION, Answer, AuditResult, exit_code, list_notices
+from fairaudit.result.rows import ComparisonRow, GroupRow, LatticeEntry, LatticeRow, RateRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -389,7 +379,7 @@ _TYPED: tuple[Field[Any], ...] = (*_LATTICE, *_REVERSALS, *_SUBGROUPS)
 _HOLDS = {
     **{field.name: field.holds for field in _TYPED},
     "people": int,
-    "not_enough_evidence": bool,
+    **dict.fromkeys(("not_enough_evidence", "could_change"), bool),
     **dict.fromkeys(("warn_below", "warn_above", "fail_below", "fail_above"), float),
     **dict.fromkeys(("share_of_known", "confidence", "ratio"), float),
 }
@@ -415,12 +405,12 @@ def render_parquet(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
 _SUMMARY = (
     *("spec", "data", "title", "verdict", "exit_code", "rows", "people"),
     *map(str, reversed(Status)),
-    *("not_enough_evidence", "headline", "error", "hint", "report"),
+    *("not_enough_evidence", "could_change", "headline", "error", "hint", "report"),
 )
 _CHECK = (
-    *("check", "status", *_VALUE, "limit", "not_enough_evidence", "metric", "of", "by", "given"),
-    *("group", "other", "stratum", "worse_off", "state", "test", "tests", "correction"),
-    *("warn_below", "warn_above", "fail_below", "fail_above", "headline", "sentence"),
+    *("check", "status", *_VALUE, "limit", "not_enough_evidence", "could_change", "metric", "of"),
+    *("by", "given", "group", "other", "stratum", "worse_off", "state", "test", "tests"),
+    *("correction", "warn_below", "warn_above", "fail_below", "fail_above", "headline", "sentence"),
 )
 
 
@@ -494,6 +484,7 @@ def _summary_row(audit: Listed) -> dict[str, Value]:
         "people": result.ledger.people,
         **{str(status): count for status, count in result.tally.items()},
         "not_enough_evidence": result.not_enough_evidence,
+        "could_change": sum(finding.could_change for finding in result.findings),
         "headline": summary.headline(result),
     }
 
@@ -515,6 +506,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
             "check": check.id,
             "status": str(finding.status),
             "not_enough_evidence": finding.not_enough_evidence,
+            "could_change": finding.could_change,
             "metric": check.metric_id,
             "of": check.of,
             "by": numbers.subset(check.by) or None,

@@ -243,6 +243,29 @@ def sides_of_gap(finding: Finding) -> tuple[Side, Side]:
     return (high, low) if affected.burden else (low, high)
 
 
+def people_to_limit(finding: Finding) -> list[str]:
+    """How many people it takes to reach the limit, and the rate of the other side."""
+    affected = finding.practice
+    if affected is None or not (finding.not_enough_evidence or finding.status is not Status.PASS):
+        return []
+    way = "fewer" if affected.burden else "more"
+    worse, better = map(headlines.side, sides_of_gap(finding))
+
+    def who(count: int) -> str:
+        return f"{numbers.whole(count)} {way} {people_of_gap(finding, count)}"
+
+    texts = []
+    if affected.to_limit:
+        texts.append(f"with {who(affected.to_limit)}, {worse} would be within the limit")
+    if affected.to_parity:
+        more = f"with {numbers.whole(affected.to_parity)} {way},"
+        alone = f"with {who(affected.to_parity)}, {worse} would be"
+        texts.append(f"{more if texts else alone} at the same rate as {better}")
+    if affected.flips:
+        texts.append("one different decision reverses the gap")
+    return ["; ".join(texts)]
+
+
 def few_people(finding: Finding) -> str:
     """Which gaps a pass on few people may have missed; empty if there are enough."""
     gap = finding.detectable

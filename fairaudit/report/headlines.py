@@ -97,11 +97,11 @@ def left_out(finding: Finding) -> str:
         whom = f"{describe_people(group.of_people)} of {names.describe_group(group.group)}"
         texts.append(_count_of(group.people, whom, group))
     text = f"{', '.join(texts[:-1])} and {texts[-1]}" if len(texts) > 1 else texts[0]
-    check, of_outcome = finding.check, _LEFT_OUT[LeftOutReason.UNKNOWN_OUTCOME]
+    check, words, reasons = finding.check, {**_LEFT_OUT}, list[str]()
     if isinstance(check, Check) and Requirement.FEATURES in check.metric.requirements:
-        of_outcome = "without an outcome or a feature"
-    words = _LEFT_OUT | {LeftOutReason.UNKNOWN_OUTCOME: of_outcome}
-    reasons = []
+        words[LeftOutReason.UNKNOWN_OUTCOME] = "without an outcome or a feature"
+    if isinstance(check, SubgroupCheck):  # it has no strata
+        words[LeftOutReason.UNKNOWN_STRATUM] = "without a feature"
     for part in people.reasons:
         number = f"{part.people:,} " if part.people and len(people.reasons) > 1 else ""
         between = "; " if any(group[1:] for group in part.groups) else ", "
@@ -134,15 +134,13 @@ def most_left_out(findings: Iterable[Finding]) -> str:
     ]
     if not notable:
         return ""
-    more = len(notable) - 1
-    _, text = max(notable, key=lambda pair: pair[0])
+    more, text = len(notable) - 1, max(notable, key=lambda pair: pair[0])[1]
     return text + (f", and some in {numbers.counted(more, 'more check')}" if more else "")
 
 
 def turning(findings: Iterable[Finding]) -> str:
     """The checks that do not fail, and whose verdict missing values could change; empty if none."""
-    passed = {Status.PASS, Status.WARN, Status.WAIVED}
-    turns = [one.check.id for one in findings if one.may_turn and one.status in passed]
+    turns = [finding.check.id for finding in findings if finding.could_change]
     ids = [*map(names.line, dict.fromkeys(turns))]
     what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"
     return f"{what}: {numbers.first_few(ids, _FEW_GROUPS)}" if ids else ""

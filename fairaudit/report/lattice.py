@@ -27,7 +27,8 @@ from fairaudit.report.blocks import (
 )
 from fairaudit.report.pictures import Node
 from fairaudit.report.remarks import describe_set_aside
-from fairaudit.result import AuditResult, EpsilonReading, LatticeEntry, LatticeRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import EpsilonReading, LatticeEntry, LatticeRow
 
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5

@@ -13,7 +13,8 @@ from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
 from fairaudit.metrics.rates import BASE_RATE, NOT_SELECTED_RATE, SELECTION_RATE
 from fairaudit.report import numbers
-from fairaudit.result import AuditResult, LatticeEntry
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import LatticeEntry
 
 _LABEL = "label"
 UNNAMED = frozenset({_LABEL, "prediction", "decision", "score"})

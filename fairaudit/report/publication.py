@@ -21,7 +21,8 @@ from fairaudit.report import Format, metric_titles, numbers
 from fairaudit.report.asked_comparisons import digits_of_rates, is_ratio
 from fairaudit.report.blocks import Block, Cell, Document, Facts, Heading, Paragraph, Table, Tone
 from fairaudit.report.export import Export
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, RateRow
 
 _HIGHEST = "highest"
 _STANDINGS = {

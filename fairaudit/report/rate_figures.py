@@ -18,7 +18,8 @@ from fairaudit.metrics.reasons import explain_unknown
 from fairaudit.report import asked_comparisons, metric_titles, numbers, pictures
 from fairaudit.report.blocks import Block, Figure, Paragraph, Tone
 from fairaudit.report.pictures import Interval, Intervals, Line, Lines, Mark, Point, Rule
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import RateRow
 
 _Tables = Mapping[Grouping, Sequence[RateRow]]
 _LITTLE = 0.05
@@ -189,14 +190,13 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
     if check.strata or terms.average or terms.of_class or terms.at is not None or check.against:
         return  # the rates that it compares are not those of the plain table
     write = numbers.percent if metric_titles.is_share(metric) else numbers.number
-    rate = find_metric(metric)
-    low, high = (None, None) if rate is None else rate.bounds
+    low, high = (None, None) if (rate := find_metric(metric)) is None else rate.bounds
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
         if limit is None:
             continue
         for value, side, base in _places(finding, check, metric, limit):
-            is_past = high is not None and side == "above" and value > high - _NUDGE
-            if is_past or (low is not None and side == "below" and value < low + _NUDGE):
+            end, sign = (high, 1) if side == "above" else (low, -1)
+            if end is not None and sign * (value - float(end)) > -_NUDGE:
                 continue  # no rate can be there
             label, bounds = f"{name} {side} {write(value, digits)}", ""
             if isinstance(check.metric, Disparity):

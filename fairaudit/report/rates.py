@@ -29,7 +29,8 @@ from fairaudit.report.blocks import (
     text_column,
 )
 from fairaudit.report.pictures import Line, Lines, Point
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import RateRow
 
 _Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
 _MOST_STAGES = 3

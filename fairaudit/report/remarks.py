@@ -22,7 +22,8 @@ from fairaudit.report import (
 )
 from fairaudit.report.diagnostics import Diagnostic, Level, diagnose
 from fairaudit.report.provenance import name_spec
-from fairaudit.result import AuditResult, ComparisonRow, LatticeEntry, LatticeRow, RateRow, Verdict
+from fairaudit.result import AuditResult, Verdict
+from fairaudit.result.rows import ComparisonRow, LatticeEntry, LatticeRow, RateRow
 
 
 def distance(diagnostic: Diagnostic) -> float:

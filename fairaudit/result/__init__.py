@@ -22,22 +22,17 @@ from fairaudit.judge.subgroups import Subgroups
 from fairaudit.judge.waivers import WaiverOutcome
 from fairaudit.metrics.terms import Inference, Minimum
 from fairaudit.result.rows import (
-    Calibration,
     ComparisonRow,
     Curve,
     Definition,
     EpsilonReading,
     FeatureRow,
     GroupRow,
-    LatticeEntry,
     LatticeRow,
-    LocalRate,
     LocalRates,
     ModelChange,
     RateRow,
     ScoreRow,
-    Threshold,
-    definition,
 )
 
 SCHEMA_VERSION = "3.0"
@@ -158,7 +153,7 @@ class ColumnReading(Frozen):
 
 @declare_subjects(
     nobody="definitions fail_on earlier burdens stages reversals_off positives",
-    anybody="compared scanned",  # reveal which groups are large enough
+    anybody="compared scanned",  # both show which groups are large enough
     never="subgroups model_changes features local_rates balance readings",
     nested="provenance ledger groups rates comparisons lattice epsilons findings reversals notices "
     "scores curves waivers",
@@ -477,46 +472,3 @@ class Verification(Frozen):
     def exit_code(self) -> int:
         """1 if there are faults, otherwise 0."""
         return int(bool(self.faults))
-
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "Answer",
-    "AuditResult",
-    "Calibration",
-    "CheckPreview",
-    "ColumnPreview",
-    "ColumnReading",
-    "ComparisonRow",
-    "Cost",
-    "Curve",
-    "DataFile",
-    "Definition",
-    "DryRun",
-    "EpsilonReading",
-    "FailOn",
-    "FeatureRow",
-    "GroupRow",
-    "GroupingPreview",
-    "LatticeEntry",
-    "LatticeRow",
-    "LevelPreview",
-    "LocalRate",
-    "LocalRates",
-    "ModelChange",
-    "Profile",
-    "Provenance",
-    "RateRow",
-    "ResultOrError",
-    "ScoreRow",
-    "Summary",
-    "TableFault",
-    "Threshold",
-    "UnreadCell",
-    "Verdict",
-    "Verification",
-    "definition",
-    "exit_code",
-    "is_open",
-    "list_notices",
-]

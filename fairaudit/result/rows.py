@@ -188,7 +188,7 @@ class LatticeEntry(Frozen):
 @declare_subjects(
     nobody="by groups",
     row="smallest",
-    anybody="tested",  # reveals who takes part, and who makes up a larger group
+    anybody="tested",  # shows which groups are compared
     nested="entries appears",
     hidden={"entries": (), "appears": ()},
 )

@@ -129,7 +129,6 @@ class _Step(NamedTuple):
     differing: Ints
 
     def split(self, marks: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> tuple[_Step, _Step]:
-        """The marked combinations, and the others."""
         return (
             _Step(self.combinations[marks], self.differing[marks]),
             _Step(self.combinations[~marks], self.differing[~marks]),

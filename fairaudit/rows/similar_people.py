@@ -79,7 +79,7 @@ def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
 
 
 SAME = 1e-9
-"""Tolerance of rounding errors when a gap is compared with a threshold: 3/5 - 1/5 is 2/5."""
+"""Tolerance of rounding errors when gaps or distances are compared: 3/5 - 1/5 is 2/5."""
 
 
 def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
@@ -198,7 +198,6 @@ def compare_twins(
 MOST_IN_PAIRS = 2_000
 """Maximum number of people of whom all pairs are compared; of more people, a sample is used."""
 
-_SAME = 1e-9
 _CHUNK = 200
 
 
@@ -279,7 +278,7 @@ def steep_pairs(features: Features, score: Floats, people: Ints, slope: float) -
         return NOTHING
     steep = np.zeros(len(people))
     for start, gap, distance in _pairs(features, score, people):
-        allowed = slope * distance * (1 + _SAME) + _SAME
+        allowed = slope * distance * (1 + SAME) + SAME
         steep[start : start + len(gap)] = (gap > allowed).sum(axis=1)
     among = len(people) - 1
     share = float(steep.sum()) / (len(people) * among)
@@ -299,7 +298,7 @@ def find_steepest_pair(features: Features, score: Floats, people: Ints) -> Steep
     best: SteepestPair | None = None
     for start, gap, distance in _pairs(features, score, people):
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = np.where(gap > 0, gap / np.where(distance > _SAME, distance, 0.0), 0.0)
+            ratio = np.where(gap > 0, gap / np.where(distance > SAME, distance, 0.0), 0.0)
         largest = float(ratio.max())
         widest = np.where(ratio == largest, gap, -1.0)
         first, other = np.unravel_index(int(np.argmax(widest)), widest.shape)

@@ -14,6 +14,7 @@ from fairaudit.evidence.methods import explain_no_interval, explain_no_test
 from fairaudit.judge import Check, Limit
 from fairaudit.judge.checks import About, find_bounds
 from fairaudit.metrics import Disparity, GroupMetric, Metric, Requirement, TableMetric, find_metric
+from fairaudit.metrics.definitions import Bounds
 from fairaudit.metrics.differential_fairness import PSEUDO_COUNTS
 from fairaudit.metrics.other_names import Preset, find_preset
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -191,12 +192,13 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
     if below is not None and above is not None and below > above:
         entry.fault(side, "the lower bound must not be above the upper bound")
         return None
-    low, high = find_bounds(metric, entry.reference_policy, entry.shape.against)
+    low, high = _find_bounds(entry)
     never_below = below is None or (low is not None and below <= low)
     never_above = above is None or (high is not None and above >= high)
     if never_below and never_above:
         span = f"{'-∞' if low is None else low} to {'∞' if high is None else high}"
-        what = f"this limit can never be crossed: {metric.id} is always from {span}"
+        name = f"{entry.shape.compare} of {metric.id}" if entry.shape.compare else metric.id
+        what = f"this limit can never be crossed: {name} is always from {span}"
         entry.fault(side, f"{what}; choose a limit in this range")
     limit = _limit_of(bound)
     ideal = None if isinstance(metric, GroupMetric) or _parity(metric) else metric.ideal
@@ -209,6 +211,19 @@ def _read_limit(entry: Entry, side: str) -> Limit | None:
             hint = f"{below} % is written {below / 100}"
         entry.fault(side, f"perfect equality ({ideal}) would cross this limit: {hint}")
     return limit
+
+
+def _find_bounds(entry: Entry) -> Bounds:
+    """The lowest and the highest possible value; a mean utility is between its utilities."""
+    metric, utilities = entry.metric, (entry.shape.utilities or {}).values()
+    if utilities and "utilities" in metric.parameters:
+        bounds = min(utilities), max(utilities)
+        if isinstance(metric, GroupMetric):
+            metric = replace(metric, bounds=bounds)
+        elif isinstance(metric, Disparity):
+            parts = tuple((replace(rate, bounds=bounds), how) for rate, how in metric.parts)
+            metric = replace(metric, parts=parts)
+    return find_bounds(metric, entry.reference_policy, entry.shape.against)
 
 
 def _limit_of(bound: key_schema.Bound) -> Limit:
@@ -309,7 +324,7 @@ def _warnings(entry: Entry, request: MetricRequest) -> list[str]:
 def _idle_limits(entry: Entry) -> Iterator[str]:
     """Warnings of a bound that no value can cross, and of a `warn` that `fail` always hides."""
     name = entry.metric.id
-    low, high = find_bounds(entry.metric, entry.reference_policy, entry.shape.against)
+    low, high = _find_bounds(entry)
     for side, bound in entry.shape.limits.items():
         if bound.below is None or bound.above is None:
             continue

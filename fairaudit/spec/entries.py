@@ -13,6 +13,7 @@ from fairaudit.metrics import (
     Disparity,
     GroupMetric,
     Metric,
+    Rate,
     Requirement,
     average_classes,
     build_disparity,
@@ -191,7 +192,7 @@ def _read_disparity(
     if not isinstance(metric, GroupMetric) or comparison is None:
         reader.fault(("compare",), f"{metric.id} is already a comparison: remove `compare`")
         return None
-    if metric.is_odds and comparison.scale is Scale.ODDS:
+    if isinstance(metric, Rate) and metric.is_odds and comparison.scale is Scale.ODDS:
         what = f"{metric.id} gives odds, but {shape.compare} needs shares: write `ratio`"
         reader.fault(("compare",), what)
         return None

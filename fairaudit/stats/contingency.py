@@ -1,7 +1,7 @@
-"""Tests of tables: z, Fisher, χ², G, McNemar, permutations; `LEAST_EXPECTED` (5).
+"""Tests of contingency tables: z, Fisher, χ², G, McNemar, permutations; `LEAST_EXPECTED` (5).
 
-As in `proportions`, shares come with the sizes they were seen in, and an undefined share has no
-p-value: it is NaN.
+A share comes with its size: the number of people that it is a share of. If a share is undefined
+(NaN), its p-value is NaN too.
 """
 
 from __future__ import annotations
@@ -16,49 +16,53 @@ from fairaudit.stats.distributions import chi_square_tail, normal_two_sided
 from fairaudit.stats.proportions import is_known
 
 LEAST_EXPECTED = 5
-"""With a smaller expected count in a cell, a test that counts tables replaces z."""
+"""If a cell has a smaller expected count, an exact test or a permutation test replaces z."""
 
 DRAWS = 9999
-"""The number of tables that are drawn; by draws alone, p is at least 1 / (DRAWS + 1)."""
+"""The number of random tables of a permutation test; from draws alone, p is at least 1 / (DRAWS +
+1).
+"""
 
 LEAST_P = 1e-307
-"""The smallest p-value, which is never 0."""
+"""The smallest p-value that is returned: p is never 0."""
 
 MOST_DEALT = 10**9
-"""Tables of this number of people, and of more, are not permuted: NumPy cannot draw them."""
+"""A table of this number of people or more is not permuted, because NumPy cannot draw it."""
 
 _TIE = 1e-7
-"""Tables are equally likely when their probabilities differ by less, relatively; as in R."""
+"""Two tables are equally likely if their probabilities differ by at most this share, as in R."""
 
 _ROUNDING = 1e-12
-"""A drawn statistic that is less than this below the observed one is equal to it."""
+"""A drawn statistic counts as equal to the observed one if it is lower by at most this."""
 
 _PROBABILITIES = 2**18
-"""Most probabilities of tables in memory."""
+"""Maximum number of probabilities of tables in memory."""
 
 _DRAWN = 2**20
-"""Most counts drawn at once: 8 MB, and as much for each array that a statistic computes."""
+"""Maximum number of counts drawn at once: 8 MB, and 8 MB for each array that a statistic computes.
+"""
 
 _MOST_COUNTED = 20_000
-"""Maximum number of partial tables when a group is added; with more, tables are drawn."""
+"""Maximum number of partial tables that are counted; if there are more, tables are drawn."""
 
 _BOUNDED = 2**17
-"""Most counts of hits for which a bound is computed."""
+"""Maximum product of groups and hits for which a bound of p is computed."""
 
 _EXACT_BELOW = 25
-"""With fewer discordant pairs McNemar's test is exact."""
+"""With fewer discordant pairs, McNemar's test is exact."""
 
 FAR = 2.24
-"""The z with a p of .025, the level of each of two tests; below it errors of both tails cancel."""
+"""The z with a two-sided p of .025. At a smaller z, the errors of the two tails cancel each other.
+"""
 
 _FARTHEST = 8.0
 """The z with a p of 1e-15, smaller than any level in use."""
 
 _OFF = math.log(1.1)
-"""Largest error of a normal p-value, as a logarithm: a tenth."""
+"""The largest accepted error of a normal p-value: a tenth, as a logarithm."""
 
 _WIDE, _WIDER = 14, 60
-"""Tables that are farther from the observed table (standard deviations + counts) are ignored."""
+"""Tables farther than `_WIDE` standard deviations plus `_WIDER` counts are ignored."""
 
 
 def find_z(
@@ -71,14 +75,15 @@ def find_z(
     yates: bool = False,
     r: Floats | float = 0.0,
 ) -> Floats:
-    """The z of `p - q`.
+    """The z statistic of the difference `p - q` of two shares with the sizes `n` and `m`.
 
-    With the pooled variance, as in the test of equal proportions; or, not `pooled`, with the sum of
-    the variances of both sides if it is not 0. `yates` reduces the difference by half a person on
-    either side, as Yates (1934), JRSS Suppl 1:217, corrects χ² for continuity; not beyond 0. If no
-    one or everyone has the outcome on both sides: 0. Fleiss, Levin & Paik (2003), Statistical
-    Methods for Rates and Proportions, 3rd ed., §3.2. Shares that are correlated by `r` use the
-    pooled variance; for matched pairs it is McNemar's test except for terms of order 1 / n.
+    If `pooled`, the variance is that of the test of equal proportions; otherwise, it is the sum of
+    the variances of both sides, unless that sum is 0. With `yates`, the difference is moved towards
+    0 by half a person on each side, but not beyond 0; Yates (1934), JRSS Suppl 1:217, corrects χ²
+    for continuity in this way. If no one or everyone has the outcome on both sides, z is 0. Fleiss,
+    Levin & Paik (2003), Statistical Methods for Rates and Proportions, 3rd ed., §3.2. If the shares
+    are correlated by `r`, the pooled variance takes this into account; for matched pairs, the test
+    is then McNemar's test except for terms of order 1 / n.
 
     >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
@@ -100,12 +105,12 @@ def find_z(
 
 
 def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
-    """The saddle-point z of tables whose z gives a p-value with an error above a tenth.
+    """The saddle-point z of tables for which the p-value of `z` is wrong by more than a tenth.
 
-    Such tables are far out in the tail of a rare share, or of a small sample. NaN for others. The
-    error is relative to the p-value, as the level it is compared with may be as small. The
-    modified root of G is close to normal far out, too: Barndorff-Nielsen (1986), Biometrika 73:307;
-    for tables with given margins Davison (1988), JRSS B 50:445.
+    Such tables are far out in the tail of a rare share or of a small sample; other tables have NaN.
+    The error is relative to the p-value, because levels can also be very small. The modified root
+    of G is close to normal even far out: Barndorff-Nielsen (1986), Biometrika 73:307; for tables
+    with given margins Davison (1988), JRSS B 50:445.
 
     >>> sides = [np.array(x) for x in (20 / 500, 500.0, 900 / 90_000, 90_000.0)]
     >>> z = find_z(*sides)
@@ -120,9 +125,9 @@ def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Flo
         root = np.sqrt(2 * (n * _diverge(p, share) + m * _diverge(q, share)))
         spread = p * (1 - p) * n * q * (1 - q) * m / (share * (1 - share) * (n + m))
         wald = np.abs(np.log(p / (1 - p)) - np.log(q / (1 - q))) * np.sqrt(spread)
-        # The correction exists only for tables without a zero.
+        # The correction exists only for tables in which no cell is 0.
         root = np.where(spread > 0, root + np.log(wald / root) / root, root)
-        # By Mills' ratio the tail beyond z is its density over z.
+        # By Mills' ratio, the tail above z is about the density at z, divided by z.
         off = np.abs((np.square(root) - np.square(z)) / 2 + np.log(root / z)) > _OFF
         far = off & (np.maximum(root, z) > FAR) & (np.minimum(root, z) < _FARTHEST)
     roots[near] = np.where(far, root, np.nan)
@@ -130,13 +135,13 @@ def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Flo
 
 
 def _diverge(share: Floats, other: Floats) -> Floats:
-    """Kullback and Leibler's divergence of two shares, in nats."""
+    """The Kullback–Leibler divergence of two shares, in nats."""
     sides = ((share, other), (1 - share, 1 - other))
     return np.asarray(sum(np.where(x > 0, x * np.log(x / y), 0.0) for x, y in sides))
 
 
 def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
-    """The smallest count that is expected in the four cells if both proportions are equal.
+    """The smallest expected count of the four cells if both proportions are equal.
 
     If it is below 5, the exact test is used. Cochran (1954), Biometrics 10:417.
 
@@ -150,24 +155,25 @@ def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
 
 
 def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
-    """The p-value of Fisher's exact test of `a` of `n` against `c` of `m`, two-sided.
+    """The two-sided p-value of Fisher's exact test of `a` of `n` against `c` of `m`.
 
-    The probability of all tables of these margins that are at most as likely as the observed one;
-    ties within 1e-7. Fisher (1935), The logic of inductive inference, JRSS 98:39.
+    It is the probability of all tables with these margins that are at most as likely as the
+    observed table; probabilities within 1e-7 count as equal. Fisher (1935), The logic of inductive
+    inference, JRSS 98:39.
 
     >>> float(fisher(np.array(12), np.array(40), np.array(48), np.array(80))).__round__(8)
     0.00340922
     """
     less, tied = _exact(a, n, c, m)
-    # A sum of all probabilities may pass 1 in its last digit.
+    # The sum of all probabilities may exceed 1 in the last digit.
     return np.minimum(less + tied, 1.0)
 
 
 def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
-    """The mid-p-value of Fisher's test: tables as likely as the observed one count half.
+    """The mid-p-value of Fisher's test: tables that are as likely as the observed one count half.
 
-    1 if no other table has these margins, because all are hits or all are misses. Lancaster
-    (1961), Significance tests in discrete distributions, JASA 56:223.
+    It is 1 if no other table has these margins, because all people are hits or all are misses.
+    Lancaster (1961), Significance tests in discrete distributions, JASA 56:223.
 
     >>> float(fisher_mid_p(np.array(1), np.array(10), np.array(3), np.array(10))).__round__(6)
     0.334365
@@ -178,25 +184,25 @@ def fisher_mid_p(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
 
 
 def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
-    """The probabilities of the tables less likely than the observed one, and as likely."""
+    """The probability of all tables less likely than the observed one, and of those as likely."""
     arrays = np.broadcast_arrays(*(np.asarray(array, dtype=np.int64) for array in (a, n, c, m)))
     a, n, c, m = (array.ravel() for array in arrays)
     probabilities = np.full((2, a.size), np.nan)
-    # The least and the largest number of hits of tables that are likely enough to matter.
+    # The smallest and the largest number of hits of tables that are likely enough to matter.
     hits, people = a + c, np.maximum((n + m).astype(np.float64), 1.0)
     mean = n * (hits / people)
     deviation = np.sqrt(mean * (1 - hits / people) * (m / people))
     reach = 1.25 * np.abs(a - mean) + _WIDE * deviation + _WIDER
     least = np.maximum(np.maximum(hits - m, 0), np.floor(mean - reach)).astype(np.int64)
     most = np.minimum(np.minimum(n, hits), np.ceil(mean + reach)).astype(np.int64)
-    # Floats of counts above 2^53 may miss the table itself.
+    # Counts above 2^53 are rounded as floats: the range must contain the observed table.
     least, most = np.minimum(least, a), np.maximum(most, a)
     length = most - least + 1
     order = np.argsort(length, kind="stable")
     order = order[(n[order] > 0) & (m[order] > 0)]
     start = 0
     while start < order.size:
-        # A block has tables of similar lengths, so that it needs little padding.
+        # A block contains tables of similar lengths, so it needs little padding.
         limit = 16 + 2 * int(length[order[start]])
         stop = start + max(_PROBABILITIES // limit, 1)
         stop = start + int(np.searchsorted(length[order[start:stop]], limit, side="right"))
@@ -211,14 +217,14 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
 
 
 def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
-    """The result of `_exact` for tables on one axis, from the `least`, with up to `longest` counts.
+    """The result of `_exact` for tables on one axis, for `longest` counts from `least` on.
 
-    Each probability follows from the previous one by their ratio: sums of logarithms of ratios
-    keep digits that differences of logarithms of large factorials lose.
+    Each probability follows from the previous one by their ratio. Sums of logarithms of ratios keep
+    digits that differences of logarithms of large factorials lose.
     """
     hits, least = (a + c)[:, None], least[:, None]
     k = least + np.arange(longest - 1)
-    # In floats: products of counts may pass 64 bits.
+    # As floats, because products of counts may exceed 64 bits.
     above = (hits - k).astype(np.float64) * (n[:, None] - k)
     below = (k + 1).astype(np.float64) * (m[:, None] - hits + k + 1)
     inside = above > 0
@@ -240,72 +246,70 @@ def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tup
 def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """Pearson's χ² of tables [..., K, G], its degrees of freedom, and its p-value.
 
-    Rows and columns of zeros do not count. Without degrees of freedom, the results are 0, 0 and 1.
-    Pearson (1900), On the criterion that a given system of deviations..., Phil Mag 50:157; no
-    continuity correction, which is for two by two (`z_test`).
+    Rows and columns of zeros are ignored. Without degrees of freedom, the results are 0, 0 and 1.
+    There is no continuity correction: that is for two by two tables (`find_z`). Pearson (1900), On
+    the criterion that a given system of deviations..., Phil Mag 50:157.
 
     >>> result = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))
     >>> [round(float(number), 6) for number in result]
     [2.631925, 3.0, 0.45192]
     """
-    counts = np.asarray(counts, dtype=np.float64)
-    expected, df = _expected(counts)
-    with np.errstate(all="ignore"):
-        parts = np.square(counts - expected) / expected
-    return _chi_square(np.where(expected == 0, 0.0, parts).sum(axis=(-2, -1)), df)
+    return _test_independence(counts, lambda n, expected: np.square(n - expected) / expected)
 
 
 def g_test(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """The likelihood-ratio statistic G of tables [..., K, G], its freedom, and its p-value.
+    """The likelihood ratio G of tables [..., K, G], its degrees of freedom, and its p-value.
 
-    It is 2n times the mutual information in nats. Zeros as in `chi_square`. Wilks (1938), The
-    large-sample distribution of the likelihood ratio, Ann Math Stat 9:60.
+    G is 2n times the mutual information in nats. Zeros are treated as in `chi_square`. Wilks
+    (1938), The large-sample distribution of the likelihood ratio, Ann Math Stat 9:60.
 
     >>> [round(float(number), 6) for number in g_test(np.array([[12.0, 48], [28, 32]]))]
     [9.804312, 1.0, 0.001741]
     """
+    return _test_independence(
+        counts, lambda n, expected: np.where(n == 0, 0.0, 2 * n * np.log(n / expected))
+    )
+
+
+def _test_independence(
+    counts: Floats, compare: Callable[[Floats, Floats], Floats]
+) -> tuple[Floats, Floats, Floats]:
+    """The sum over cells of `compare(count, expected)`, its degrees of freedom, and its p-value."""
     counts = np.asarray(counts, dtype=np.float64)
-    expected, df = _expected(counts)
+    expected = expected_counts(counts)
+    rows, columns = (
+        np.maximum((counts.sum(axis=axis) != 0).sum(axis=-1) - 1, 0) for axis in (-1, -2)
+    )
+    df = np.asarray(rows * columns, dtype=np.float64)
     with np.errstate(all="ignore"):
-        parts = np.where(counts == 0, 0.0, counts * np.log(counts / expected))
-    return _chi_square(np.maximum(2 * parts.sum(axis=(-2, -1)), 0.0), df)
-
-
-def _expected(counts: Floats) -> tuple[Floats, Floats]:
-    """The expected count of each cell by the margins, and the degrees of freedom."""
-    margins = counts.sum(axis=-1), counts.sum(axis=-2)
-    free = [np.maximum((margin != 0).sum(axis=-1) - 1, 0) for margin in margins]
-    return expected_counts(counts), np.asarray(free[0] * free[1], dtype=np.float64)
+        cells = np.where(expected == 0, 0.0, compare(counts, expected))
+    statistic = np.maximum(cells.sum(axis=(-2, -1)), 0.0)
+    statistic = np.where((df == 0) & ~np.isnan(statistic), 0.0, statistic)
+    return statistic, df, chi_square_tail(statistic, np.where(df > 0, df, 1.0))
 
 
 def expected_counts(counts: Floats) -> Floats:
-    """The expected counts of tables [..., K, G] by their margins; 0 for an empty margin."""
+    """The counts of tables [..., K, G] that their margins predict; 0 for an empty margin."""
     rows, columns = counts.sum(axis=-1, keepdims=True), counts.sum(axis=-2, keepdims=True)
     with np.errstate(all="ignore"):
         expected = rows * columns / counts.sum(axis=(-2, -1), keepdims=True)
     return np.where((rows == 0) | (columns == 0), 0.0, expected)
 
 
-def _chi_square(statistic: Floats, df: Floats) -> tuple[Floats, Floats, Floats]:
-    """A statistic with its freedom and upper tail; 0 and 1 without freedom."""
-    statistic = np.where((df == 0) & ~np.isnan(statistic), 0.0, statistic)
-    return statistic, df, chi_square_tail(statistic, np.where(df > 0, df, 1.0))
-
-
 _THROWS = range(_EXACT_BELOW)
 _AT_MOST = np.cumsum([[math.comb(n, k) / 2**n for k in _THROWS] for n in _THROWS], axis=1)
-"""The chance of at most k heads (columns) in n throws (rows), without rounding.
+"""The probability of at most k heads (columns) in n throws (rows), without rounding.
 
-SciPy takes longer to import than most audits take.
+It is not from SciPy, whose import takes longer than most audits.
 """
 
 
 def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
-    """McNemar's χ², its p-value, and whether that is exact, from the two discordant counts.
+    """McNemar's χ², its p-value, and whether p is exact, from the counts of discordant pairs.
 
-    Below 25 discordant pairs the p-value is the binomial's, two-sided; otherwise the statistic's,
-    without continuity correction. No discordant pair: 0 and 1. McNemar (1947), Psychometrika
-    12:153.
+    With fewer than 25 discordant pairs, p is the two-sided binomial p-value; otherwise, it is that
+    of the statistic, without continuity correction. Without discordant pairs, the results are 0 and
+    1. McNemar (1947), Psychometrika 12:153.
 
     >>> statistic, p, exact = mcnemar(np.array([12, 30]), np.array([2, 10]))
     >>> [round(float(number), 6) for number in (*statistic, *p)], exact.tolist()
@@ -327,12 +331,13 @@ def permutation_test(
 ) -> float:
     """The p-value of a statistic of a table [K, G] of people by class and group.
 
-    The null hypothesis is that all groups are equal. The statistic takes tables [D, K, G] and
-    returns a number for each, larger if groups differ more. Each draw permutes all people among
-    the groups, whose sizes stay the same. The p-value is (b + 1) / (draws + 1), b the draws not
-    below the observed statistic, so it is never 0. NaN if the observed statistic is NaN. Tables
-    must have fewer than 10⁹ people: NumPy raises ValueError, or does not end. Phipson & Smyth
-    (2010), Permutation p-values should never be zero, doi:10.2202/1544-6115.1585.
+    The null hypothesis is that all groups are equal. `statistic` takes tables [D, K, G] and returns
+    one number for each table, larger if groups differ more. Each draw permutes all people among the
+    groups, whose sizes stay the same. The p-value is (b + 1) / (draws + 1), where b is the number
+    of draws that reach the observed statistic, so p is never 0. It is NaN if the observed statistic
+    is NaN. A table must have fewer than 10⁹ people; otherwise, NumPy raises ValueError or does not
+    end. Phipson & Smyth (2010), Permutation p-values should never be zero,
+    doi:10.2202/1544-6115.1585.
 
     >>> def gap(tables):
     ...     shares = tables[:, 0] / tables.sum(axis=1)
@@ -346,7 +351,7 @@ def permutation_test(
         if np.isnan(observed):
             return float("nan")
         least = observed - _ROUNDING * max(abs(observed), 1)
-        # A draw with an undefined statistic counts as at least the observed one.
+        # A draw with an undefined statistic counts as reaching the observed statistic.
         reached = sum(
             int((~(statistic(tables.astype(np.float64)) < least)).sum())
             for tables in _dealt(counts, draws, seed)
@@ -355,12 +360,13 @@ def permutation_test(
 
 
 def permute_chi_square(counts: Ints) -> float:
-    """The p-value of chi-square of a table [2, G] over all tables of its margins.
+    """The p-value of χ² of a table [2, G], among all tables with the same margins.
 
-    It is exact for few tables: tables of the same sum of x² / n are counted together, group by
-    group. Many tables are drawn. If no draw reaches the observed value, p is a bound if that is
-    smaller: hits of groups are independent binomial numbers with a known total, so the chance is at
-    most that without a known total, divided by the chance of the total.
+    For few tables, the p-value is exact: group by group, tables with the same sum of x² / n are
+    counted together. If there are many tables, some are drawn. If no draw reaches the observed
+    value, p is also limited by a bound: the hits of groups are independent binomial numbers with a
+    known total, so the probability is at most that without a known total, divided by the
+    probability of the total.
 
     >>> round(permute_chi_square(np.array([[7, 1, 1], [1, 6, 3]])), 4)
     0.0079
@@ -388,7 +394,7 @@ def permute_chi_square(counts: Ints) -> float:
 
 
 def _bound_chi_square(counts: Ints) -> float:
-    """Chernoff's bound of the chance of such a chi-square of a table [2, G]; 1 of huge tables."""
+    """Chernoff's bound of the probability of such a χ² of a table [2, G]; 1 for a huge table."""
     from scipy.special import logsumexp
     from scipy.stats import binom
 
@@ -408,11 +414,12 @@ def _bound_chi_square(counts: Ints) -> float:
 
 
 def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
-    """The p-value of the widest gap of shares in several tables [2, G] whose groups are equal.
+    """The p-value of the widest gap of shares in several tables [2, G] if all groups are equal.
 
-    Each draw permutes the people of every table among its groups, and the widest gap of all tables
-    counts. p as in `permutation_test`; NaN if a table has 10⁹ people. If no draw is as wide, p is
-    at most a bound of the chance that a group differs by half the gap from its table's share.
+    Each draw permutes the people of every table among its groups and takes the widest gap of all
+    tables. p is computed as in `permutation_test`; it is NaN if a table has 10⁹ people. If no draw
+    has a gap as wide, p is also limited by a bound: the probability that a group differs from the
+    share of its table by half the gap.
 
     >>> tables = [np.array([[12, 48], [28, 32]]), np.array([[5, 5], [5, 5]])]
     >>> round(permute_widest_gap(tables, 0.3), 2)
@@ -431,7 +438,7 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
 
 
 def _bound_distance(counts: Ints, reach: float) -> float:
-    """A bound of the chance that any group of a table [2, G] is `reach` off the share of all."""
+    """A bound of the probability that a group of a table [2, G] is `reach` off the share of all."""
     from scipy.stats import hypergeom
 
     n, (hits, _) = counts.sum(axis=0), counts.sum(axis=1)
@@ -442,7 +449,7 @@ def _bound_distance(counts: Ints, reach: float) -> float:
 
 
 def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
-    """Drawn tables [D, K, G] with the margins of `counts`, in blocks."""
+    """Random tables [D, K, G] with the margins of `counts`, in blocks."""
     of_class, of_group = counts.sum(axis=1), counts.sum(axis=0)
     generator = np.random.default_rng(seed)
     block = max(_DRAWN // max(counts.size, 1), 1)
@@ -454,7 +461,7 @@ def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
             )
             yield np.stack([drawn, of_group - drawn], axis=1)
         return
-    from scipy.stats import random_table  # slow to import, and two classes do without it
+    from scipy.stats import random_table  # slow to import, and not needed for two classes
 
     tables = random_table(of_class, of_group)
     for size in sizes:
@@ -462,14 +469,13 @@ def _dealt(counts: Ints, draws: int, seed: int) -> Iterator[Ints]:
 
 
 def moment_test(counts: Ints) -> float:
-    """The p-value of chi-square on a sparse table [K, G], from its moments over all such tables.
+    """The p-value of χ² of a sparse table [K, G], from its moments over tables with these margins.
 
-    Mean and variance are those over every table with the same margins; the scaled chi-square with
-    both gives p. It is for many groups: with few groups and a rare class, χ² has only a few values.
-    p is at least 1 / (DRAWS + 1), because two moments do not describe the far tail. Haldane (1940),
-    Biometrika 31:346; Dawson (1954), A simplified expression for the variance of the χ²-function on
-    a contingency table, Biometrika 41:280. Rows and columns without people are ignored; 1 if the
-    table cannot vary.
+    The scaled χ² distribution with the same mean and variance gives p. The test is for many groups:
+    with few groups and a rare class, χ² has only a few values. p is at least 1 / (DRAWS + 1),
+    because two moments do not describe the far tail. Rows and columns without people are ignored; p
+    is 1 if the table cannot vary. Haldane (1940), Biometrika 31:346; Dawson (1954), A simplified
+    expression for the variance of the χ²-function on a contingency table, Biometrika 41:280.
     """
     whole = counts[counts.sum(axis=1) > 0][:, counts.sum(axis=0) > 0].astype(np.float64)
     n, (rows, columns) = whole.sum(), whole.shape

@@ -1,6 +1,6 @@
 """Quantiles and tails of the normal, Student's t, χ² and binomial distributions.
 
-Inverse binomial tails come from a series and a continued fraction of the smaller count, with full
+Binomial tails are inverted by a series and a continued fraction of the smaller count, with full
 precision and without SciPy, whose import takes longer than most audits.
 """
 
@@ -14,31 +14,31 @@ import numpy as np
 from fairaudit.base.arrays import Alpha, Ends, Floats
 
 _FEW = 100
-"""Most degrees of freedom for which tails are summed."""
+"""With more degrees of freedom, SciPy computes the tail."""
 _VERY_MANY = 2_000_000
 """Number of tails above which SciPy is faster, including its import."""
 _FAR = 10_000.0
-"""Statistic above which the tail of few degrees of freedom is 0."""
+"""With a larger statistic, the tail for few degrees of freedom is 0."""
 _erfc = np.frompyfunc(math.erfc, 1, 1)
 """SciPy has this function, but its import takes longer than most audits."""
 
 
 def expit(log_odds: Floats) -> Floats:
-    """The probabilities of log-odds."""
+    """The probabilities that have these log-odds."""
     return np.asarray(np.exp(-np.logaddexp(0, -log_odds)))
 
 
 def normal_critical(alpha: Alpha) -> float | Floats:
-    """The z with P(|Z| > z) = `alpha`, for each; infinite if alpha is 0.
+    """The z with P(|Z| > z) = `alpha` for each alpha; infinite if alpha is 0.
 
-    Taken from the lower tail, so that an alpha of 1e-300 has its z too.
+    z is computed from the lower tail, so that it is accurate for an alpha such as 1e-300.
 
     >>> round(float(normal_critical(0.05)), 6), round(float(normal_critical(1e-300)), 4)
     (1.959964, 37.0658)
     """
     if np.ndim(alpha) == 0:
         return _critical(float(alpha))
-    # Levels repeat, one for each number of groups.
+    # Most levels are equal, so each distinct level is computed once.
     levels = np.ravel(alpha).tolist()
     known = {level: _critical(level) for level in set(levels)}
     critical = np.array([known[level] for level in levels], dtype=np.float64)
@@ -46,14 +46,13 @@ def normal_critical(alpha: Alpha) -> float | Floats:
 
 
 def _critical(alpha: float) -> float:
-    """The two-sided critical value of one level."""
     if math.isnan(alpha):
         return math.nan
     return 0.0 - NormalDist().inv_cdf(alpha / 2) if alpha > 0 else math.inf
 
 
 def normal_below(z: Floats) -> Floats:
-    """P(Z <= z) for each z, accurate in the lower tail; NaN stays NaN.
+    """P(Z <= z) for each z, accurate in the lower tail; NaN for NaN.
 
     >>> float(normal_below(np.array(1.644853626951472))).__round__(12)
     0.95
@@ -62,7 +61,7 @@ def normal_below(z: Floats) -> Floats:
 
 
 def normal_two_sided(z: Floats) -> Floats:
-    """P(|Z| >= |z|) for each z, accurate in the far tail; NaN stays NaN.
+    """P(|Z| >= |z|) for each z, accurate in the far tail; NaN for NaN.
 
     >>> float(normal_two_sided(np.array(1.959963984540054))).__round__(12)
     0.05
@@ -71,7 +70,6 @@ def normal_two_sided(z: Floats) -> Floats:
 
 
 def _complement(x: Floats) -> Floats:
-    """The complementary error function of each number."""
     if np.size(x) <= _VERY_MANY:
         return np.asarray(_erfc(x), dtype=np.float64)
     from scipy.special import erfc
@@ -80,7 +78,7 @@ def _complement(x: Floats) -> Floats:
 
 
 def t_critical(df: Floats, alpha: Alpha) -> Floats:
-    """The t with P(|T| > t) = alpha; NaN without freedom."""
+    """The t with P(|T| > t) = `alpha`; NaN without degrees of freedom."""
     from scipy.special import stdtrit
 
     tail = np.divide(alpha, 2)
@@ -89,7 +87,7 @@ def t_critical(df: Floats, alpha: Alpha) -> Floats:
 
 
 def t_two_sided(t: Floats, df: Floats) -> Floats:
-    """P(|T| >= |t|), accurate in the far tail."""
+    """P(|T| >= |t|), accurate in the far tail; NaN without degrees of freedom."""
     from scipy.special import stdtr
 
     with np.errstate(all="ignore"):
@@ -98,11 +96,12 @@ def t_two_sided(t: Floats, df: Floats) -> Floats:
 
 
 def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
-    """P(χ² >= statistic) with that many degrees of freedom.
+    """P(χ² >= `statistic`) with `df` degrees of freedom.
 
-    For few and whole degrees of freedom it is a sum: the import of SciPy takes longer than most
-    audits. The regularized upper incomplete gamma function Q(df/2, h), h half the statistic, is
-    Q(a + 1, h) = Q(a, h) + h^a e^-h / Γ(a + 1), from Q(1/2, h) = erfc √h, or Q(1, h) = e^-h.
+    For few whole degrees of freedom, the tail is computed as a sum, because the import of SciPy
+    takes longer than most audits. The tail is the regularized upper incomplete gamma function
+    Q(df/2, h), where h is half the statistic. Q(a + 1, h) = Q(a, h) + h^a e^-h / Γ(a + 1); the sum
+    starts with Q(1/2, h) = erfc √h or Q(1, h) = e^-h.
 
     >>> float(chi_square_tail(3.841458820694124, 1)).__round__(12)
     0.05
@@ -125,21 +124,21 @@ def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
 
 
 MOST_HITS = 100
-"""Most hits for the series, which becomes long."""
+"""Maximum number of hits for the series, because the series is long for more hits."""
 
 _SMALL_STEP = 1e-6
-"""After a smaller step of Halley's method the next one is below the last digit."""
+"""After a smaller step of Halley's method, the next step would change no digit."""
 _STEPS = 60
 _SHIFT = 20
-"""From here on Stirling's series has all digits."""
+"""From this number on, Stirling's series has all digits."""
 _log_gamma = np.frompyfunc(math.lgamma, 1, 1)
 
 
 def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """The shares at which at least `hits`, and at most `hits`, have the probability `tail`.
+    """The shares at which at least, and at which at most, `hits` have the probability `tail`.
 
-    Both counts are above 0, the smaller at most `MOST_HITS`; the tail is ½ or less, and may be
-    tiny.
+    Both counts are above 0, and the smaller count is at most `MOST_HITS`. The tail is at most ½ and
+    may be tiny.
 
     >>> low, high = invert_tails(np.array([1.0]), np.array([9.0]), np.array([0.025]))
     >>> round(float(low[0]), 6), round(float(high[0]), 6)
@@ -156,10 +155,10 @@ def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
 
 
 def _find_log_ways(h: Floats, m: Floats) -> Floats:
-    """The logarithm of the binomial coefficient `h + m` over `h`.
+    """The logarithm of the binomial coefficient `h + m` over `h`, where `h` may be fractional.
 
-    Multiplies a factor for each whole hit, and uses Stirling's series for the fraction that is
-    left. The difference of two large logarithms of Γ would lose digits.
+    It multiplies one factor for each whole hit and uses Stirling's series for the fractional part.
+    The difference of two large logarithms of Γ would lose digits.
     """
     part = h - np.floor(h)
     steps = np.arange(1, int(h.max()) + 1)[:, None]
@@ -175,15 +174,16 @@ def _sum_stirling(z: Floats) -> Floats:
 
 
 def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
-    """The logarithm of x at which at least `h` hits have the probability of the target.
+    """The logarithm of x, where at least `h` hits have the target probability at the share x.
 
-    It is that of `h` times a series of positive ratios, DLMF 8.17.8; by the logarithm of x its
-    derivative is `h` over that sum. The target has the binomial coefficient taken out.
+    The probability is that of exactly `h` hits times a series of positive ratios (DLMF 8.17.8); its
+    derivative by log x is `h` divided by this series. The target does not contain the binomial
+    coefficient.
     """
     log_x = target / h
     for _ in range(_STEPS):
         x, rest = np.exp(log_x), -np.expm1(log_x)
-        # x is at most ½, and the ratios approach x.
+        # x is at most ½, and the factors of the series approach x.
         length = 20 + 9 * math.sqrt(h.max()) - 36 / np.log(min(x.max(), 0.5))
         terms = np.arange(int(length))[:, None]
         ratios = (h + m + 1 + terms) / (h + 1 + terms)
@@ -198,11 +198,12 @@ def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
 
 
 def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
-    """The logarithm of 1 - x at which at most `h` hits have the probability of the target.
+    """The logarithm of 1 - x, where at most `h` hits have the target probability at the share x.
 
-    It is that of `h` times F(-h, 1; m + 1; -r), r = (1 - x)/x: the even part of Gauss's continued
-    fraction, DLMF 15.7.5. It ends after `h` if that is whole, and is short where -m log(1 - x) is
-    large; `least` is a bound of that, the logarithm of 1 by the largest tail.
+    The probability is that of exactly `h` hits times F(-h, 1; m + 1; -r), where r = (1 - x)/x. F is
+    the even part of Gauss's continued fraction (DLMF 15.7.5). It ends after `h` terms if `h` is
+    whole, and is short if -m log(1 - x) is large. `least` is a lower bound of -m log(1 - x): the
+    negative logarithm of the largest tail.
     """
     terms = np.arange(1, int(10 + 60 / least + 3 * math.sqrt(h.max())))[:, None]
     even = terms * (h + m + terms) / ((m + 2 * terms - 1) * (m + 2 * terms))
@@ -227,5 +228,5 @@ def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
 
 
 def _find_step(step: Floats, curve: Floats) -> Floats:
-    """Halley's step from Newton's, by the second derivative over the first."""
+    """The step of Halley's method, by Newton's `step` and the ratio of the second derivative."""
     return np.asarray(step / np.maximum(1 - step * curve / 2, 0.5))

@@ -1,13 +1,13 @@
-"""Intervals and tests of means: Student, Welch, ANOVA; the least variance of few people.
+"""Intervals and tests of means: Student, Welch, ANOVA; a minimum variance for small groups.
 
-`deviation` is the sum of squares Σ(x - mean)² everywhere, not the variance. A mean of fewer than
-two people has no variance: its results are NaN.
+`deviation` is always the sum of squares Σ(x - mean)², not the variance. A mean of fewer than two
+people has no variance, so its results are NaN.
 
-A few people cannot show that a variance is small: two with the same score would have a variance of
-0. So variances can be `moderated`: the variance of the smaller side is then at least a part of the
-pooled variance, `_TRUSTED` / n of it, less if the sides have similar sizes. A larger own variance
-counts, as in Welch's test. The idea: Smyth (2004), Linear models and empirical Bayes methods, Stat
-Appl Genet Mol Biol 3:3.
+A few people cannot show that a variance is small: two people with the same score have a variance of
+0. So variances can be `moderated`: the variance of the smaller side is then at least a share of the
+pooled variance. The share is `_TRUSTED` / n, and less if both sides have similar sizes. A variance
+that is already larger is not changed, as in Welch's test. The idea is from Smyth (2004), Linear
+models and empirical Bayes methods, Stat Appl Genet Mol Biol 3:3.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from fairaudit.base.arrays import Alpha, Ends, Floats, Marks
 from fairaudit.stats.distributions import t_critical, t_two_sided
 
 _TRUSTED = 10
-"""Number of people above which a small variance counts fully against the pooled one."""
+"""A side with this number of people or fewer has at least the pooled variance."""
 
 
 class Summary(NamedTuple):
@@ -32,11 +32,12 @@ class Summary(NamedTuple):
 
 
 def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of each of several means, [..., G], by Student's t with n - 1 degrees of freedom.
+    """The bounds of several means, [..., G], by Student's t with n - 1 degrees of freedom.
 
-    A small group uses a part of the variance of all others together, each about its own mean.
-    Without any spread the bounds are NaN, unless the group has many people and others vary.
-    Student (1908), The probable error of a mean, Biometrika 6:1.
+    The variance of a small group is at least a share of the pooled variance of all other groups
+    (each about its own mean). If a group has no variance even then, its bounds are NaN, unless it
+    has many people and other groups vary. Student (1908), The probable error of a mean, Biometrika
+    6:1.
 
     >>> low, high = moderated_interval(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))
     >>> [round(float(end), 3) for end in (low[0], high[0])]
@@ -51,7 +52,7 @@ def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha 
 
 
 def takes_pooled_variance(deviation: Floats, n: Floats) -> Marks:
-    """Which of several groups, [..., G], `moderated_interval` gives part of the others' variance.
+    """Marks the groups, [..., G], that `moderated_interval` gives a share of the pooled variance.
 
     >>> takes_pooled_variance(np.array([0.0, 990.0]), np.array([2.0, 100.0])).tolist()
     [True, False]
@@ -62,7 +63,7 @@ def takes_pooled_variance(deviation: Floats, n: Floats) -> Marks:
 
 
 def _variance_among(deviation: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """The moderated variance of each group with all others together, and its freedom."""
+    """The moderated variance of each group against all others, and its degrees of freedom."""
     counted = np.greater_equal(n, 1) & ~np.isnan(deviation)
     squares, size = np.where(counted, deviation, 0.0), np.where(counted, n, 0.0)
     freedom = np.where(counted, np.maximum(np.subtract(n, 1), 0.0), 0.0)
@@ -84,34 +85,38 @@ def moderated_variance(
     total_freedom = np.maximum(own_freedom, 0) + np.maximum(freedom, 0)
     own = np.where(np.greater_equal(n, 2), np.divide(deviation, own_freedom), np.nan)
     pooled = (np.nan_to_num(deviation) + np.nan_to_num(other_deviation)) / total_freedom
-    part = np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - np.divide(n, m), 0.0)
-    least = part * pooled
+    least = find_pooled_share(n, m) * pooled
     borrowed = own < least
     return np.where(borrowed, least, own), np.where(borrowed, total_freedom, own_freedom)
 
 
+def find_pooled_share(n: Floats, m: Floats) -> Floats:
+    """The share of a pooled variance that a side of `n` people has at least."""
+    return np.asarray(np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - np.divide(n, m), 0.0))
+
+
 class Gap(NamedTuple):
-    """The first of two means minus the second: its value, standard error, and freedom of that."""
+    """The first of two means minus the second, with its standard error and degrees of freedom."""
 
     value: Floats
     error: Floats
     df: Floats
 
     def ends(self, alpha: Alpha = 0.05) -> Ends:
-        """Its bounds by Student's t; NaN without any spread."""
+        """The bounds by Student's t; NaN if neither side varies."""
         with np.errstate(all="ignore"):
             reach = t_critical(self.df, alpha) * np.where(self.error > 0, self.error, np.nan)
             return self.value - reach, self.value + reach
 
     def test(self) -> tuple[Floats, Floats, Floats]:
-        """Its t, the freedom of that, and its two-sided p-value."""
+        """The t statistic, its degrees of freedom, and its two-sided p-value."""
         with np.errstate(all="ignore"):
             t = self.value / self.error
         return t, self.df, t_two_sided(t, self.df)
 
 
 def student(first: Summary, second: Summary) -> Gap:
-    """The first mean minus the second by the pooled variance, with n + m - 2 degrees of freedom.
+    """The first mean minus the second with the pooled variance and n + m - 2 degrees of freedom.
 
     One side may be a single person. Student (1908), Biometrika 6:1; Fisher (1925), Statistical
     Methods for Research Workers, §24.1.
@@ -131,11 +136,11 @@ def student(first: Summary, second: Summary) -> Gap:
 
 
 def welch(first: Summary, second: Summary, *, moderated: bool = False) -> Gap:
-    """The first mean minus the second, where the variances may differ.
+    """The first mean minus the second, where the variances of both sides may differ.
 
-    Student's t with the degrees of freedom of Welch (1947), The generalization of "Student's"
-    problem when several different population variances are involved, Biometrika 34:28, and
-    Satterthwaite (1946), Biometrics Bull 2:110. Without any spread its freedom is 0/0: NaN.
+    The degrees of freedom of t are those of Welch (1947), The generalization of "Student's" problem
+    when several different population variances are involved, Biometrika 34:28, and Satterthwaite
+    (1946), Biometrics Bull 2:110. They are NaN if neither side varies.
 
     >>> gap = welch(*(Summary(*side) for side in np.array([[3.0, 10, 5], [5, 12, 4]])))
     >>> [round(float(end), 6) for end in gap.ends()]
@@ -146,7 +151,7 @@ def welch(first: Summary, second: Summary, *, moderated: bool = False) -> Gap:
     with np.errstate(all="ignore"):
         variance, df = _vary_beside(first, second, moderated=moderated)
         other_variance, other_df = _vary_beside(second, first, moderated=moderated)
-        # Shares of the variance: the squares of small variances would underflow.
+        # Shares of the variance are used, because the squares of small variances would underflow.
         share = variance / (variance + other_variance)
         freedom = 1 / (np.square(share) / df + np.square(1 - share) / other_df)
         error = np.sqrt(variance + other_variance)
@@ -156,11 +161,11 @@ def welch(first: Summary, second: Summary, *, moderated: bool = False) -> Gap:
 def welch_anova(
     mean: Floats, deviation: Floats, n: Floats, axis: int = -1
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Welch's F that all means along an axis are equal, its two freedoms, and its p-value.
+    """Welch's F for the equality of all means along an axis: F, both degrees of freedom, and p.
 
-    The variances may differ. A group of fewer than two people, or without any spread, makes it NaN.
-    For two groups, F is the square of `welch`'s t. Welch (1951), On the comparison of several mean
-    values, Biometrika 38:330.
+    The variances may differ. All results are NaN if a group has fewer than two people or does not
+    vary. For two groups, F is the square of the t of `welch`. Welch (1951), On the comparison of
+    several mean values, Biometrika 38:330.
 
     >>> result = welch_anova(np.array([3.0, 5.0]), np.array([10.0, 12.0]), np.array([5.0, 4.0]))
     >>> [round(float(number), 6) for number in result]
@@ -169,7 +174,7 @@ def welch_anova(
     from scipy.special import fdtrc
 
     mean, deviation, n = np.broadcast_arrays(mean, deviation, n)
-    # A NumPy number, so that of a single mean 0/0 is NaN.
+    # A NumPy number, so that 0/0 is NaN for a single mean.
     k = np.float64(mean.shape[axis])
     with np.errstate(all="ignore"):
         weight = 1 / np.where(deviation > 0, _square_error(deviation, n), np.nan)
@@ -191,7 +196,7 @@ def _square_error(deviation: Floats, n: Floats) -> Floats:
 
 
 def _vary_beside(side: Summary, other: Summary, *, moderated: bool) -> tuple[Floats, Floats]:
-    """The squared standard error of a mean in a comparison, and its degrees of freedom."""
+    """The squared standard error of the mean of `side`, and its degrees of freedom."""
     if not moderated:
         return _square_error(side.deviation, side.n), np.subtract(side.n, 1)
     variance, df = moderated_variance(side.deviation, side.n, other.deviation, other.n)

@@ -1,19 +1,18 @@
-"""Corrections for many tests (Holm, Šidák, Tukey); intervals of the extreme of many comparisons.
+"""Corrections for many tests (Holm, Šidák, Tukey); intervals of the largest of many comparisons.
 
-The m intervals of level 1 - (1 - α)^(1/m) hold at the same time with probability 1 - α (Šidák 1967,
+m intervals at the level 1 - (1 - α)^(1/m) hold at the same time with probability 1 - α (Šidák 1967,
 doi:10.1080/01621459.1967.10482935). So the largest lower end and the largest upper end are an
-interval of the largest true value: for two groups, the usual interval. At such levels, score
+interval of the largest true value; for two groups, it is the usual interval. At such levels, score
 intervals are too narrow if hits or misses are few, so those groups have exact intervals.
 
-There are k² pairs, but the largest end is that of a pair of undominated groups (`undominated`), and
-these are few.
+There are k² ordered pairs of groups. The largest end always belongs to a pair of groups that at
+most one other group beats in both numbers (`undominated`), and there are few such groups.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TypeAlias
 
 import numpy as np
 
@@ -21,28 +20,26 @@ from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks, map_blocks
 from fairaudit.stats import proportions
 from fairaudit.stats.distributions import normal_below, normal_critical
 
-_Pairs: TypeAlias = tuple[Ints, Ints]
-"""Two groups by two, by their indices."""
-
 _ROUNDED_AWAY = -39.0
-"""Logarithm of a probability that is so small that 1 plus it is rounded to 1."""
+"""If the logarithm of a probability is below this, 1 plus the probability is rounded to 1."""
 
 _FEW, _SOME = 1000, 500
-"""Number of groups above which a sample of `_SOME` filters the others before they are sorted."""
+"""With more than `_FEW` groups, a sample of `_SOME` filters the others before they are sorted."""
 
 _FAR = 1e-6
-"""Below it Bonferroni's bound is as good as the distribution."""
+"""Below this p-value, Bonferroni's bound is as good as the exact distribution."""
 
 _STEP = 0.1
 _NODES = np.arange(-50, 111, dtype=np.float64) * _STEP
-"""Points of a sum over the normal density, which has full precision for such a smooth curve."""
+"""Points of a sum over the normal density, which has full precision because the curve is smooth."""
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:
-    """Adjusted p-values: the chance that any value below alpha is a false alarm is at most alpha.
+    """Adjusted p-values that limit the probability of any false alarm among those below alpha.
 
-    Step-down from the smallest. NaN stays NaN and does not count. Holm (1979), A simple
-    sequentially rejective multiple test procedure, Scand J Stat 6:65.
+    The probability is at most alpha. The procedure steps down from the smallest p-value; NaN stays
+    NaN and does not count. Holm (1979), A simple sequentially rejective multiple test procedure,
+    Scand J Stat 6:65.
 
     >>> [round(number, 6) for number in holm([0.01, 0.04, 0.03]).tolist()]
     [0.03, 0.06, 0.06]
@@ -56,10 +53,11 @@ def holm(p: Sequence[float] | Floats) -> Floats:
 
 
 def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
-    """Adjusted p-values: on average, at most a share alpha of those below alpha are false alarms.
+    """Adjusted p-values that limit the average share of false alarms among those below alpha.
 
-    Step-up from the largest. NaN stays NaN and does not count. Benjamini & Hochberg (1995),
-    Controlling the false discovery rate, JRSS B 57:289.
+    The share is at most alpha. The procedure steps up from the largest p-value; NaN stays NaN and
+    does not count. Benjamini & Hochberg (1995), Controlling the false discovery rate, JRSS B
+    57:289.
 
     >>> [round(number, 6) for number in benjamini_hochberg([0.01, 0.04, 0.03]).tolist()]
     [0.03, 0.04, 0.04]
@@ -73,16 +71,15 @@ def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
 
 
 def _ascending(p: Floats) -> np.ndarray[tuple[int, ...], np.dtype[np.intp]]:
-    """The places of the defined p-values, the smallest first."""
     order = np.argsort(p, kind="stable")
     return order[: int(np.count_nonzero(~np.isnan(p)))]
 
 
-def sidak(p: float | Floats, m: float | Floats) -> Floats:
-    """The chance 1 - (1 - p)^m that the smallest of `m` independent p-values is below `p`.
+def sidak(p: Alpha, m: float | Floats) -> Floats:
+    """The probability 1 - (1 - p)^m that the smallest of `m` independent p-values is below `p`.
 
-    Accurate for small p. Šidák (1967), Rectangular confidence regions for the means of multivariate
-    normal distributions, JASA 62:626.
+    The result is accurate for small p. Šidák (1967), Rectangular confidence regions for the means
+    of multivariate normal distributions, JASA 62:626.
 
     >>> float(sidak(0.01, 3)).__round__(6), float(sidak(1e-20, 3)).__round__(25)
     (0.029701, 3e-20)
@@ -92,12 +89,12 @@ def sidak(p: float | Floats, m: float | Floats) -> Floats:
 
 
 def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
-    """The chance that the smallest two-sided p-value over all pairs of `groups` is below `p`.
+    """The probability that the smallest two-sided p-value over all pairs of `groups` is below `p`.
 
-    From the studentized range: exact for normal means of equal variance, an upper bound for groups
-    of different sizes. Bonferroni's p-value replaces it if it is smaller, or tiny. Tukey (1953),
-    The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter (1984),
-    Ann Stat 12:61.
+    It is computed from the studentized range: exact for normal means of equal variance, an upper
+    bound for groups of different sizes. Bonferroni's p-value replaces it if it is smaller or tiny.
+    Tukey (1953), The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter
+    (1984), Ann Stat 12:61.
 
     >>> [round(float(tukey_kramer(p, 3)), 4) for p in (0.0192, 1e-20)]
     [0.0503, 0.0]
@@ -109,7 +106,7 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
         near = np.array((result > _FAR) & (pairs > 1))
         if near.any():
             z, m = np.asarray(normal_critical(p[near])), k[near]
-            # For the others, the chance is 1 after rounding: Bonferroni's p-value, 1, is kept.
+            # For all others, the probability is rounded to 1, as is Bonferroni's p-value.
             most = np.log(m) + (m - 1) * np.log1p(-2 * normal_below(-z / np.sqrt(2)))
             near[near], z = most > _ROUNDED_AWAY, z[most > _ROUNDED_AWAY]
             beyond = _pass_range(np.sqrt(2) * z, k[near].astype(np.float64))
@@ -118,10 +115,11 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
 
 
 def _pass_range(width: Floats, groups: Floats) -> Floats:
-    """The chance that the range of `groups` standard normal values is above a width.
+    """The probability that the range of `groups` standard normal values is above a `width`.
 
-    A sum over the place of the highest value: its density, times the chance that not all others are
-    within the width. All terms are positive, so a small chance has full precision.
+    It is a sum over the position of the highest value: the density there, times the probability
+    that not all others are within the width. All terms are positive, so a small probability keeps
+    all digits.
     """
     below, others = normal_below(_NODES), (groups - 1)[:, None]
     density = np.exp(-np.square(_NODES) / 2) / np.sqrt(2 * np.pi) * _STEP
@@ -131,30 +129,25 @@ def _pass_range(width: Floats, groups: Floats) -> Floats:
 
 
 def sidak_level(alpha: Alpha, m: float | Floats) -> Floats:
-    """The level 1 - (1 - alpha)^(1/m) of each of `m` comparisons that together err by `alpha`.
+    """The level 1 - (1 - alpha)^(1/m) for `m` comparisons with the joint error rate `alpha`.
 
-    Accurate for large m; NaN if m is 0. Šidák (1967), as above.
+    The result is accurate for large m, and NaN if m is 0. Šidák (1967), as in `sidak`.
 
     >>> float(sidak_level(0.05, 1)).__round__(6), float(sidak_level(0.05, 1e9)).__round__(15)
     (0.05, 5.1293e-11)
     """
     with np.errstate(all="ignore"):
-        share = np.where(np.greater(m, 0), np.divide(1, m), np.nan)
-        return np.asarray(-np.expm1(share * np.log1p(np.negative(alpha))), dtype=np.float64)
-
-
-def count_pairs(groups: int) -> int:
-    """The number of pairs of groups."""
-    return groups * (groups - 1) // 2
+        return sidak(alpha, np.where(np.greater(m, 0), np.divide(1, m), np.nan))
 
 
 def largest_difference(
     value: Floats, ends: Ends, among: Marks, size: Floats | None = None, alpha: float = 0.05
 ) -> tuple[float, float]:
-    """The largest lower and upper end of `value[i] - value[j]` over ordered pairs of [G] groups.
+    """The interval of the largest `value[i] - value[j]` over ordered pairs of the groups [G].
 
-    By MOVER, from the `ends` of each value; NaN if an end of a group `among` is not known. If
-    `size` is given, values are shares, and the upper end is not below `_split_gap`.
+    It is computed by MOVER from the `ends` of each value. It is NaN if an end of a group in `among`
+    is unknown. If `size` is given, the values are shares, and the upper end is at least
+    `_split_gap`.
     """
     members = np.flatnonzero(among)
     p, low, high = value[members], ends[0][members], ends[1][members]
@@ -173,9 +166,9 @@ def largest_difference(
 
 
 def _split_gap(top: proportions.Sample, bottom: proportions.Sample, alpha: float) -> Floats:
-    """The upper bounds of `top - bottom` by `split_tails`; -∞ unless a side has few errors.
+    """The upper bounds of `top - bottom` by `split_tails`; -∞ unless one side has few errors.
 
-    Errors are misses of the top group and hits of the bottom one.
+    Errors are the misses of the top group and the hits of the bottom group.
     """
     limit, (p, n), (q, m) = proportions.far_hits(alpha, over_pairs=True), top, bottom
     few = ((1 - p) * n < limit) | (q * m < limit)
@@ -192,11 +185,12 @@ def smallest_ratio(
     alpha: float,
     drawn_in: tuple[Floats, Floats] | None = None,
 ) -> tuple[float, float]:
-    """The smallest lower and upper end of `share[i] / share[j]` over ordered pairs of [G] groups.
+    """The interval of the smallest `share[i] / share[j]` over ordered pairs of the groups [G].
 
-    Each interval is at `alpha`, by Koopman; if hits or misses of any group are few, or shares are
-    smoothed, by MOVER. `drawn_in`: a smoothed share is offset + factor * share. NaN if the share of
-    a group `among` is not known.
+    Each pair has an interval at the level `alpha`, by Koopman. If any group has few hits or misses,
+    or if shares are smoothed, all intervals are by MOVER. `drawn_in` contains an offset and a
+    factor: a smoothed share is offset + factor * share. The result is NaN if the share of a group
+    in `among` is unknown.
     """
     members = np.flatnonzero(among)
     p, n = share[members], size[members]
@@ -205,28 +199,39 @@ def smallest_ratio(
     if drawn_in is None and not proportions.mark_few(p, n, alpha, over_pairs=True).any():
         i, j = _crossed(undominated(-p, -n), undominated(p, -n))
         k, m = _crossed(undominated(-p, n), undominated(p, n))
-        # One call finds both ends in less time than two.
+        # One call for both ends takes less time than two calls.
         first, second = np.concatenate([j, k]), np.concatenate([i, m])
         highs = proportions.koopman_high(p[first], n[first], p[second], n[second], alpha)
         return 1 / float(highs[: len(i)].max()), float(highs[len(i) :].min())
     ends = proportions.share_interval(p, n, alpha, over_pairs=True)
     plus, times = (0.0, 1.0) if drawn_in is None else (array[members] for array in drawn_in)
     p, low, high = (plus + times * array for array in (p, *ends))
-    down, up = p - low, high - p
-    i, j = _crossed(undominated(-p, down), undominated(p, up))
-    lows = proportions.mover_lower_ratio(p[i], low[i], p[j], high[j])
-    i, j = _crossed(undominated(-p, -up), undominated(p, -down))
-    highs = proportions.mover_upper_ratio(p[i], high[i], p[j], low[j])
+    return smallest_mover_ratio(p, (low, high))
+
+
+def smallest_mover_ratio(value: Floats, ends: Ends) -> tuple[float, float]:
+    """The smallest lower and upper end of `value[i] / value[j]` over ordered pairs of [G] groups.
+
+    By MOVER, from the `ends` of each value; NaN if an end is unknown or negative.
+    """
+    low, high = ends
+    if len(value) < 2 or not (low >= 0).all() or np.isnan(high).any():
+        return np.nan, np.nan
+    down, up = value - low, high - value
+    i, j = _crossed(undominated(-value, down), undominated(value, up))
+    lows = proportions.mover_lower_ratio(value[i], low[i], value[j], high[j])
+    i, j = _crossed(undominated(-value, -up), undominated(value, -down))
+    highs = proportions.mover_upper_ratio(value[i], high[i], value[j], low[j])
     return float(lows.min()), float(highs.min())
 
 
 def difference_to_highest(
     value: Floats, ends: Ends, among: Marks, size: Floats | None = None, alpha: float = 0.05
 ) -> Ends:
-    """The interval of each value minus that of the highest other group, [G].
+    """The interval of each value minus the highest value of all other groups, [G].
 
-    It has the smallest lower and upper end of the differences to all other groups, because which
-    group is truly the highest is not known. `size`: as in `largest_difference`.
+    Because it is unknown which group is truly the highest, each end is the smallest end of the
+    differences to all other groups. `size`: as in `largest_difference`.
     """
     members, (low, high) = np.flatnonzero(among), ends
     result = np.full((2, len(value)), np.nan)
@@ -249,64 +254,78 @@ def difference_to_highest(
 
 
 def ratio_to_extreme(
-    share: Floats, size: Floats, among: Marks, alpha: float, *, lowest: bool
+    value: Floats,
+    size: Floats,
+    among: Marks,
+    alpha: float,
+    ends: Ends | None = None,
+    *,
+    lowest: bool,
 ) -> Ends:
-    """The interval of each share divided by that of the highest or the `lowest` group, [G].
+    """The interval of each value divided by that of the highest or the `lowest` group, [G].
 
-    It has the smallest (for the lowest: largest) ends of the ratios to all other groups. Methods
-    are those of `smallest_ratio`.
+    Each end is the smallest end (for the lowest group: the largest) of the ratios to all other
+    groups. The methods are those of `smallest_ratio`, or of `smallest_mover_ratio` if the `ends` of
+    the values are given.
     """
     way = -1 if lowest else 1
     members = np.flatnonzero(among)
-    result = np.full((2, len(share)), np.nan)
+    result = np.full((2, len(value)), np.nan)
     if len(members) < 2:
         return result[0], result[1]
-    p, n = share[members], size[members]
-    low, high = proportions.share_interval(p, n, alpha, over_pairs=True)
-    exactly = bool(proportions.mark_few(p, n, alpha, over_pairs=True).any())
-    widths = ((0, high - p), (1, low - p)) if exactly else ((0, -n), (1, n))
-    exact = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)
+    p, n = value[members], size[members]
+    if ends is None:
+        low, high = proportions.share_interval(p, n, alpha, over_pairs=True)
+        by_mover = bool(proportions.mark_few(p, n, alpha, over_pairs=True).any())
+    else:
+        low, high = (end[members] for end in ends)
+        by_mover = True
+        if not (low >= 0).all() or np.isnan(high).any():
+            return result[0], result[1]
+    widths = ((0, high - p), (1, low - p)) if by_mover else ((0, -n), (1, n))
+    mover = (proportions.mover_lower_ratio, low, high), (proportions.mover_upper_ratio, high, low)
     approximate = proportions.koopman_low, proportions.koopman_high
 
     def find_extreme(own: Ints, rivals: Ints, side: int) -> Floats:
         other = rivals[:, None]
-        if exactly:
-            find, end, other_end = exact[side]
-            ends = find(p[own], end[own], p[other], other_end[other])
+        if by_mover:
+            find, end, other_end = mover[side]
+            found = find(p[own], end[own], p[other], other_end[other])
         else:
-            ends = approximate[side](p[own], n[own], p[other], n[other], alpha)
-        return np.asarray(np.where(own == other, np.inf, way * ends).min(axis=0))
+            found = approximate[side](p[own], n[own], p[other], n[other], alpha)
+        return np.asarray(np.where(own == other, np.inf, way * found).min(axis=0))
 
     for side, rival_reach in widths:
         first, second = _find_fronts(way * p, way * rival_reach)
         extreme = partial(find_extreme, rivals=first, side=side)
-        ends = np.array(map_blocks(extreme, np.arange(len(p)), width=len(first)))
-        # A group is not compared with itself, so the rival may be in the second front.
-        ends[first] = find_extreme(first, np.concatenate([first, second]), side)
-        result[side, members] = way * ends
+        apart = np.array(map_blocks(extreme, np.arange(len(p)), width=len(first)))
+        # A group is not compared with itself, so its rival may be in the second front.
+        apart[first] = find_extreme(first, np.concatenate([first, second]), side)
+        result[side, members] = way * apart
     return result[0], result[1]
 
 
 def undominated(first: Floats, second: Floats) -> Ints:
-    """The groups of the first two Pareto fronts; they include all that at most one other beats.
+    """The indices of the groups in the first two Pareto fronts.
 
-    A group beats another in both numbers. The second front is needed, since the only group that
-    beats one side of a pair may be its other side.
+    A group beats another group if it is higher in both numbers. The first front contains the groups
+    that no group beats; the second contains those that only groups of the first front beat. The
+    second front is needed because the only group that beats one group of a pair may be the other
+    group of the pair.
     """
     return np.concatenate(_find_fronts(first, second))
 
 
 def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
-    """The groups that no other beats, and those that only groups of the first front beat."""
     if len(first) <= _FEW:
         return _sort_fronts(first, second)
     some = np.arange(0, len(first), len(first) // _SOME)
-    # All in `beaten` are beaten, so a group that they beat is in neither front.
+    # Other groups beat all groups in `beaten`, so a group that these beat is in neither front.
     beaten = some[_sort_fronts(first[some], second[some])[1]]
     last = np.searchsorted(-first[beaten], -first, side="right") - 1
     reached = np.append(second[beaten], -np.inf)[last]
     marks = second >= reached
-    # The first two of equal groups are in the fronts.
+    # Only the first two of several equal groups are in the fronts.
     tied = np.flatnonzero(second == reached)
     rival = beaten[last[tied]]
     marks[tied[(first[tied] < first[rival]) | (tied > rival)]] = False
@@ -316,7 +335,6 @@ def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
 
 
 def _sort_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
-    """The first two Pareto fronts by sorting, in falling order of the first number."""
     order = np.lexsort((-second, -first))
     fronts = []
     for _ in range(2):
@@ -327,8 +345,8 @@ def _sort_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
     return fronts[0], fronts[1]
 
 
-def _crossed(first: Ints, second: Ints) -> _Pairs:
-    """Every ordered pair of two different groups."""
+def _crossed(first: Ints, second: Ints) -> tuple[Ints, Ints]:
+    """All ordered pairs of a group in `first` and a different group in `second`."""
     i, j = np.repeat(first, len(second)), np.tile(second, len(first))
     apart = i != j
     return i[apart], j[apart]

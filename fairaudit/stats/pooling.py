@@ -1,11 +1,15 @@
-"""Shares that borrow strength: partial pooling over attributes, kernel smoothing along a number.
+"""Shares estimated with the help of others: partial pooling over attributes, kernel smoothing.
 
-J. Foulds, R. Islam, K. Keya & S. Pan, Bayesian modeling of intersectional fairness: the variance of
-bias, arXiv:1811.07255. The logit of a group's share is a constant, an effect of each of its levels,
-and a deviation of the group with standard deviation τ: a small group is shrunk towards the effects
-of its attributes, a large group hardly changes. Deterministic: expectation propagation (T. Minka,
-UAI 2001; C. Rasmussen & C. Williams, Gaussian Processes for Machine Learning, §3.6) for each τ on a
-grid, and over all τ by their evidence. Each group's own likelihood is exact.
+Partial pooling follows J. Foulds, R. Islam, K. Keya & S. Pan, Bayesian modeling of intersectional
+fairness: the variance of bias, arXiv:1811.07255. The logit of a group's share is the sum of a
+constant, an effect of each of its levels, and a deviation of the group. The deviations have the
+standard deviation τ. So a small group is moved towards the effects of its attributes, and a large
+group hardly changes. The computation is deterministic: expectation propagation (T. Minka, UAI 2001;
+C. Rasmussen & C. Williams, Gaussian Processes for Machine Learning, §3.6) for each τ on a grid, and
+a mean over all τ, weighted by their evidence. Each group's own likelihood is exact.
+
+Expectation propagation replaces the likelihood of each group by a Gaussian, called the site of the
+group. The distribution of a logit given all other groups is called its cavity.
 """
 
 from __future__ import annotations
@@ -23,22 +27,24 @@ CONSTANT_DEVIATION = 5.0
 LEVEL_DEVIATION = 2.5
 """Prior standard deviations on the logit scale: of the constant, and of the effect of a level."""
 LARGEST_TAU = 3.0
-"""The largest τ on the grid; its prior is half-normal, with standard deviation 1."""
+"""The largest τ on the grid; the prior of τ is half-normal with standard deviation 1."""
 
 _TAUS = 21
 _STEPS = 60
 _MODE_STEPS = 40
 _MOST = 40_000
+"""Maximum number of groups times τ in one computation."""
 _CLOSE = 1e-6
 _DAMPING = 0.8
 _COARSE, _FINE = (np.sinh(np.linspace(-4.5, 4.5, count))[:, None] for count in (101, 401))
-"""Places around the middle, in standard deviations: fine inside, and 45 of them wide."""
+"""Points around the middle, in standard deviations: dense near the middle, 45 at the ends."""
 
 
 class PooledShares(Frozen, eq=False):
-    """The posterior of each group's share: its mean [G], and the logit's distribution [Q, G].
+    """The posterior of each group's share: its mean [G], and the distribution of its logit [Q, G].
 
-    `below` and `above` are the logarithms of the probability on either side of each logit.
+    `logit` contains the points of the distribution. `below` and `above` are the logarithms of the
+    probability below and above each point.
     """
 
     mean: Floats
@@ -47,7 +53,7 @@ class PooledShares(Frozen, eq=False):
     above: Floats
 
     def ends(self, alpha: Floats | float) -> tuple[Floats, Floats]:
-        """The equal-tailed credible interval of each share; open where the grid ends."""
+        """The equal-tailed credible interval of each share; an end outside the grid is 0 or 1."""
         with np.errstate(divide="ignore"):
             tails = np.log(np.broadcast_to(alpha, self.mean.shape) / 2)
         low, high = np.empty_like(self.mean), np.empty_like(self.mean)
@@ -58,31 +64,29 @@ class PooledShares(Frozen, eq=False):
         return expit(low), expit(high)
 
     def of_group(self, g: int) -> PooledShares:
-        """The posterior of one group, aligned with every group."""
+        """The posterior of the group `g`, repeated for every group."""
         parts = (self.mean, self.logit, self.below, self.above)
         return PooledShares(*(np.broadcast_to(part[..., g : g + 1], part.shape) for part in parts))
 
 
 def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
-    """The posterior of each group's share; `levels` [A, G] are its levels of each attribute.
+    """The posterior of each group's share of `hits` among `trials` [G].
 
-    With one attribute, the groups are its levels, and all are shrunk towards a common share.
+    `levels` [A, G] contains the level of each group in each attribute. With one attribute, each
+    group is a level, and all groups are moved towards a common share.
     """
     columns = [np.ones((levels.shape[1], 1))]
     if len(levels) > 1:
         columns += [(codes[:, None] == np.unique(codes)).astype(np.float64) for codes in levels]
     model = _Model(hits, trials, np.concatenate(columns, axis=1))
     taus = LARGEST_TAU * np.linspace(0, 1, _TAUS) ** 2
-    # As many τ at a time as memory allows.
+    # Only some τ are computed at a time, to limit memory.
     pieces = np.array_split(taus, max(1, min(_TAUS, _TAUS * len(hits) // _MOST)))
     posteriors = [model.propagate(piece[:, None]) for piece in pieces]
-    mean, variance, cavity, cavity_variance, evidence = (
-        np.concatenate(parts) for parts in zip(*posteriors, strict=True)
-    )
-    # Trapezoids of a grid that is finer near 0, and the half-normal prior of τ.
-    height = evidence - taus**2 / 2
+    posterior = _Posterior(*map(np.concatenate, zip(*posteriors, strict=True)))
+    # The weight of each τ: the width of its grid cell, its half-normal prior, and its evidence.
+    height = posterior.evidence - taus**2 / 2
     weights = np.gradient(taus) * np.exp(height - height.max())
-    posterior = _Posterior(mean, variance, cavity, cavity_variance, evidence)
     return model.mix(posterior, weights / weights.sum())
 
 
@@ -94,10 +98,7 @@ class _Sites(NamedTuple):
 
 
 class _Posterior(NamedTuple):
-    """The logits at each τ, [T, G]: mean and variance, and those given all other groups.
-
-    `evidence` [T] is log P(data | τ).
-    """
+    """The logits at each τ, [T, G], and their cavities; `evidence` [T] is log P(data | τ)."""
 
     mean: Floats
     variance: Floats
@@ -107,15 +108,15 @@ class _Posterior(NamedTuple):
 
 
 class _Model(Frozen, eq=False):
-    """Hits and trials of the groups, and the effects that make up their logits."""
+    """The hits and trials of the groups, and the matrix of the effects in their logits."""
 
     hits: Floats
     trials: Floats
     design: Floats
 
     def propagate(self, tau: Floats) -> _Posterior:
-        """The posterior at each τ [T, 1], by sites that agree with each group's own likelihood."""
-        # The likelihoods as Gaussians around the observed shares, [T, G].
+        """The posterior at each τ [T, 1]; the sites agree with each group's own likelihood."""
+        # The first sites are Gaussians around the observed shares, [T, G].
         share = (self.hits + 0.5) / (self.trials + 1)
         weight = self.trials * share * (1 - share)
         shift = weight * (np.log(share) - np.log1p(-share)) + self.hits - self.trials * share
@@ -140,7 +141,7 @@ class _Model(Frozen, eq=False):
         return _Posterior(mean, variance, *cavity, evidence + (normalizer - own / 2).sum(axis=1))
 
     def _combine(self, tau: Floats, sites: _Sites) -> tuple[Floats, Floats, Floats]:
-        """Mean and variance of each logit, and the log of the integral of all sites."""
+        """The mean and variance of each logit, and the logarithm of the integral of all sites."""
         design, square = self.design, tau * tau
         prior = np.full(design.shape[1], LEVEL_DEVIATION**-2)
         prior[0] = CONSTANT_DEVIATION**-2
@@ -157,12 +158,12 @@ class _Model(Frozen, eq=False):
 
     @staticmethod
     def _leave_out(mean: Floats, variance: Floats, sites: _Sites) -> tuple[Floats, Floats]:
-        """Mean and variance of each logit without its own site."""
+        """The cavity of each logit, without the site of its group: mean and variance."""
         precision = np.maximum(1 / variance - sites.precision, 1e-10)
         return (mean / variance - sites.shift) / precision, 1 / precision
 
     def _tilt(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats, Floats]:
-        """Mean, variance and log of the integral of each group's likelihood times the others'."""
+        """Mean, variance and log-integral of each group's likelihood times its cavity."""
         mode, deviation = self._find_mode(cavity, cavity_variance)
         logit = mode + deviation * _COARSE[..., None]
         log_density = self._log_likelihood(logit) - (logit - cavity) ** 2 / (2 * cavity_variance)
@@ -175,8 +176,8 @@ class _Model(Frozen, eq=False):
         return mean, variance, top + np.log(integral)
 
     def _find_mode(self, cavity: Floats, cavity_variance: Floats) -> tuple[Floats, Floats]:
-        """The mode of that product, and its width there: Newton's method with halving."""
-        # Its slope falls from above 0 to below 0 between these, for hits are 0 to `trials`.
+        """The mode of likelihood times cavity, and its width, by Newton's method with halving."""
+        # The mode is between these, because the number of hits is between 0 and `trials`.
         low = cavity - cavity_variance * (self.trials - self.hits)
         high = cavity + cavity_variance * self.hits
         mode = np.clip(cavity, low, high)
@@ -196,7 +197,7 @@ class _Model(Frozen, eq=False):
         return np.asarray(self.hits * logit - self.trials * np.logaddexp(0, logit))
 
     def mix(self, posterior: _Posterior, weights: Floats) -> PooledShares:
-        """Each group's own likelihood times its distribution given the others, over all τ."""
+        """The posterior over all τ: likelihoods times cavities, averaged by `weights`."""
         middle = weights @ posterior.mean
         spread = weights @ (posterior.variance + (posterior.mean - middle) ** 2)
         logit = middle + np.sqrt(spread) * _FINE
@@ -216,11 +217,11 @@ class _Model(Frozen, eq=False):
 
 
 _FEWEST = 10
-"""Fewest effective people nearby for a local share."""
+"""The smallest effective number of people nearby for which a local share is computed."""
 
 
 class LocalShares(NamedTuple):
-    """Shares at some places, their bounds, and their effective numbers of people; NaN for few."""
+    """Shares at several places, their bounds, and their effective numbers of people; NaN if few."""
 
     share: Floats
     low: Floats
@@ -229,9 +230,10 @@ class LocalShares(NamedTuple):
 
 
 def bandwidth(at: Floats, people: Floats) -> float:
-    """Silverman's rule for values `at` with numbers of `people`; NaN if all values are equal.
+    """The bandwidth by Silverman's rule for the values `at`, which `people` people have.
 
-    Silverman (1986), Density Estimation for Statistics and Data Analysis, equation 3.31.
+    It is NaN if all values are equal. Silverman (1986), Density Estimation for Statistics and Data
+    Analysis, equation 3.31.
 
     >>> round(bandwidth(np.arange(1.0, 101), np.ones(100)), 4)
     10.3947
@@ -251,10 +253,11 @@ def bandwidth(at: Floats, people: Floats) -> float:
 def smooth(
     places: Floats, at: Floats, hits: Floats, people: Floats, width: float, alpha: Alpha = 0.05
 ) -> LocalShares:
-    """The share of hits near each place, by Gaussian weights of that width.
+    """The share of hits near each place, with Gaussian weights of this `width`.
 
-    Nadaraya (1964) and Watson (1964). Bounds are Wilson's for as many people as the weights are
-    worth, (Σw)² / Σw²; they hold for the smoothed share at one place, not for the whole curve.
+    The estimator is that of Nadaraya (1964) and Watson (1964). The bounds are Wilson's for the
+    effective number of people, (Σw)² / Σw². They hold for the smoothed share at one place, not for
+    the whole curve.
     """
     weights = np.exp(-0.5 * ((places[:, None] - at) / width) ** 2)
     total = (weights * people).sum(axis=1)

@@ -1,12 +1,14 @@
 """Intervals of shares, and of their differences, ratios and odds ratios; MOVER.
 
-Shares come with the sizes they were seen in; under survey weights the size is the effective one, so
-it may be fractional. The interval of a share that is NaN or has size 0 is NaN.
+A share comes with its size: the number of people that it is a share of. Under survey weights, the
+size is the effective size, so it may be fractional. The interval of a share that is NaN or has size
+0 is NaN.
 
 MOVER (method of variance estimates recovery) uses the distance from an estimate to its bound as its
-error on that side, so intervals of parts may be skewed. Two parts may be correlated by `r`, like
-shares of two groups in the same clusters; without `r` they are independent. Zou & Donner (2008),
-Construction of confidence limits about effect measures, Stat Med 27:1693, doi:10.1002/sim.3095.
+error on that side, so the intervals of both estimates may be asymmetric. Two estimates may be
+correlated by `r`, such as the shares of two groups with members in the same clusters; without `r`,
+they are independent. Zou & Donner (2008), Construction of confidence limits about effect measures,
+Stat Med 27:1693, doi:10.1002/sim.3095.
 """
 
 from __future__ import annotations
@@ -20,19 +22,19 @@ from fairaudit.base.arrays import Alpha, Ends, Floats, Marks, map_blocks, unique
 from fairaudit.stats.distributions import MOST_HITS, invert_tails, normal_critical
 
 Sample: TypeAlias = tuple[Floats, Floats]
-"""Shares, and the sizes that they were seen in."""
+"""Shares, and their sizes."""
 
 _ALIKE = 1e-6
-"""A difference smaller than this share of its terms has lost six digits."""
+"""A difference that is below this share of its terms has lost six digits."""
 
 
 def mover_difference(
     first: Floats, first_ends: Ends, second: Floats, second_ends: Ends, r: Floats | None = None
 ) -> Ends:
-    """The bounds of `first - second`, of any shapes that broadcast.
+    """The bounds of `first - second`, for arrays that broadcast.
 
-    Zou & Donner (2008), doi:10.1002/sim.3095. With Wilson intervals it is Newcombe's method (1998);
-    with `r`, it is his method 8 for matched pairs, Stat Med 17:2635.
+    Zou & Donner (2008), doi:10.1002/sim.3095. With Wilson intervals, this is Newcombe's method
+    (1998); with `r`, it is his method 8 for matched pairs, Stat Med 17:2635.
 
     >>> ends = mover_difference(np.array(3.0), (np.array(0.0), np.array(6.0)),
     ...                   np.array(2.0), (np.array(-2.0), np.array(5.0)))
@@ -48,7 +50,7 @@ def mover_difference(
 
 
 def combine_errors(first: Floats, second: Floats, r: Floats | None) -> Floats:
-    """The standard error of a difference from those of its two sides, correlated by `r`."""
+    """The standard error of a difference from the errors of its two sides, correlated by `r`."""
     if r is None:
         return np.hypot(first, second)
     squares = first * first - 2 * r * first * second + second * second
@@ -59,12 +61,12 @@ def combine_errors(first: Floats, second: Floats, r: Floats | None) -> Floats:
 def mover_ratio(
     first: Floats, first_ends: Ends, second: Floats, second_ends: Ends, r: Floats | None = None
 ) -> Ends:
-    """The bounds of `first / second`, both of them not negative, of any shapes that broadcast.
+    """The bounds of `first / second`, both at least 0, for arrays that broadcast.
 
-    Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean and
-    standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082. The upper bound
-    is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a value
-    or a bound is infinite, like the odds of 1, a bound is the ratio of two bounds.
+    The upper bound is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a
+    value or a bound is infinite (for example the odds of the share 1), the bound is a ratio of two
+    bounds. Donner & Zou (2012), Closed-form confidence intervals for functions of the normal mean
+    and standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082.
 
     >>> ends = mover_ratio(np.array(4.0), (np.array(3.0), np.array(6.0)),
     ...              np.array(2.0), (np.array(1.0), np.array(3.0)))
@@ -87,10 +89,11 @@ def mover_odds_ratio(
     first: tuple[Floats, Floats], ends: Ends, second: tuple[Floats, Floats], other_ends: Ends,
     r: Floats | None = None,
 ) -> Ends:  # fmt: skip
-    """The bounds of the odds ratio of two shares, each with its size, by their log odds.
+    """The bounds of the odds ratio of two shares, by MOVER on their log odds.
 
-    The log odds have Gart's ½ in each cell (1966, Alternative analyses of contingency tables, JRSS
-    B 28:164), so that they are finite; the bounds are widened to contain the plain odds ratio.
+    `first` and `second` are a share and its size. To keep the log odds finite, ½ is added to each
+    count (Gart 1966, Alternative analyses of contingency tables, JRSS B 28:164). The bounds are
+    widened if they do not contain the odds ratio of the original counts.
 
     >>> sides = (np.array(0.3), np.array(40.0)), (np.array(0.6), np.array(80.0))
     >>> ends = mover_odds_ratio(sides[0], wilson(*sides[0]), sides[1], wilson(*sides[1]))
@@ -117,7 +120,7 @@ def mover_lower_ratio(
     """The lower bound of `first / second`."""
     with np.errstate(all="ignore"):
         middle, root = _middle_and_root(first, low, second, other_high, r)
-        # The paper's lower bound, rewritten by its conjugate to avoid a division by zero.
+        # The lower bound of the paper, multiplied by its conjugate to avoid a division by zero.
         squares = low * (2 * first - low)
         bottom = np.where(squares == 0, 0.0, squares / (middle + root))
     return np.where(np.isnan(middle), np.nan, bottom)
@@ -137,10 +140,11 @@ def mover_upper_ratio(
 def _middle_and_root(
     first: Floats, bound: Floats, second: Floats, end: Floats, r: Floats | None
 ) -> tuple[Floats, Floats]:
-    """The middle and the root of a bound of a ratio; `bound` is of `first`, `end` of `second`.
+    """The middle and the root in the formula of a bound of `first / second`.
 
-    The argument of the root is never negative, and never a difference of two similar numbers: if
-    one form of it is such a difference, the other is a sum.
+    `bound` is the bound of `first`, `end` that of `second`. The argument of the root is never
+    negative. It can be written in two forms; if one form is a difference of two similar numbers,
+    the other form, which is a sum, is used.
     """
     product = np.multiply(first, second)
     reach = np.abs(np.subtract(first, bound))
@@ -158,11 +162,11 @@ def _middle_and_root(
 
 
 def mover_total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Floats, Floats]:
-    """The sum Σ w·v over axis 0 and its bounds, the weights fixed.
+    """The sum Σ w·v over axis 0 and its bounds, with fixed weights.
 
-    `weights` has the leading axes of `values` or all of them. Values with weight 0 do not count,
-    even if undefined; if all weights are 0 the sum is NaN. A negative weight swaps the bounds. Zou,
-    Huang & Zhang (2009), doi:10.1016/j.csda.2008.09.033.
+    `weights` has the leading axes of `values` or all of them. Values with weight 0 are ignored,
+    even if they are undefined; if all weights are 0, the sum is NaN. A negative weight swaps the
+    bounds. Zou, Huang & Zhang (2009), doi:10.1016/j.csda.2008.09.033.
 
     >>> ends = np.array([0.0, -2.0]), np.array([6.0, 5.0])
     >>> result = mover_total(np.array([3.0, 2.0]), ends, np.array([1.0, -1.0]))
@@ -186,11 +190,11 @@ def mover_total(values: Floats, ends: Ends, weights: Floats) -> tuple[Floats, Fl
 
 
 def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of the average Σ w·p of independent shares over axis 0, its weights fixed.
+    """The bounds of the average Σ w·p of independent shares over axis 0, with fixed weights.
 
-    MOVER: before it, all shares with few hits become one share, and all with few misses: for
-    many rare events, MOVER's bounds are too close. With one hit in some of 50 strata it covers
-    .87. Weights that are 0 do not count.
+    Before MOVER is used, all shares with few hits become one share, and all shares with few misses
+    another. Otherwise, the bounds are too close for many rare events: with one hit in some of 50
+    strata, they cover .87. Values with weight 0 are ignored.
 
     >>> shares, weights = np.array([0.05, 0.0, 0.05, 0.3]), np.array([0.1, 0.1, 0.1, 0.7])
     >>> low, high = average_interval(shares, np.array([20.0, 20, 20, 400]), weights)
@@ -205,11 +209,11 @@ def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alph
 
 
 def _reach_down(p: Floats, n: Floats, w: Floats, alpha: Alpha) -> Floats:
-    """How far the lower bound of an average lies below it.
+    """The distance of the lower bound of an average from the average.
 
     Strata with few hits become one share; other strata with few misses become one share of misses.
     A share of weighted hits has the bounds of Fay & Feuer (1997), Confidence intervals for directly
-    standardized rates: a method based on the gamma distribution, Stat Med 16:791, but of the beta
+    standardized rates: a method based on the gamma distribution, Stat Med 16:791, but with the beta
     distribution. Its size follows from the variance of the observed hits. For the upper bound, one
     hit is added where it has the largest weight.
     """
@@ -239,13 +243,13 @@ _ROUNDING = 1e-9
 """Shares with fewer than `_LEAST_HITS` hits or misses have exact bounds at 95 %."""
 
 _TINY = 1e-300
-"""In place of a bound below this, SciPy returns the smallest float."""
+"""SciPy returns the smallest float in place of a bound below this."""
 
 _CLOSE = 1e-9
 """After a secant step smaller than this, the next step would change no digit."""
 
 _NEAR = 1e-3
-"""Distance of two points up to which their secant has the slope of the curve."""
+"""Two points up to this distance have a secant with the slope of the curve."""
 
 _SECANTS = 12
 _HALVINGS = 64
@@ -253,11 +257,11 @@ _HALVINGS = 64
 
 
 def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The score interval of a binomial proportion: `share` seen in samples of `size`.
+    """The score interval of a binomial proportion: `share` in samples of `size`.
 
-    Wilson (1927), Probable inference, the law of succession, and statistical inference, JASA
-    22:209, doi:10.1080/01621459.1927.10502953; without continuity correction. The interval of an
-    undefined share is NaN. The bounds are within [0, 1] and contain the share.
+    It is NaN for an undefined share. The bounds are within [0, 1] and contain the share. There is
+    no continuity correction. Wilson (1927), Probable inference, the law of succession, and
+    statistical inference, JASA 22:209, doi:10.1080/01621459.1927.10502953.
 
     >>> low, high = wilson(np.array([12 / 40]), np.array([40.0]))
     >>> round(float(low[0]), 6), round(float(high[0]), 6)
@@ -282,14 +286,8 @@ def wilson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
     return np.where(everything, 0.0, low), np.where(everything, 1.0, high)
 
 
-def wilson_reach(share: Floats, size: Floats, z: Floats) -> Floats:
-    """How far the lower bound of Wilson's interval at `z` lies below the share.
-
-    >>> low, _ = wilson(np.array([12 / 40]), np.array([40.0]))
-    >>> reach = wilson_reach(np.array([12 / 40]), np.array([40.0]), np.array([1.959964]))
-    >>> round(float(low[0]), 6), round(12 / 40 - float(reach[0]), 6)
-    (0.180748, 0.180748)
-    """
+def _wilson_reach(share: Floats, size: Floats, z: Floats) -> Floats:
+    """The distance of the lower bound of Wilson's interval at `z` from the share."""
     half = z / (2 * size)
     spread = np.sqrt(share * (1 - share) / size + np.square(half))
     return z * (spread - (1 - 2 * share) * half) / (1 + 2 * z * half)
@@ -303,10 +301,10 @@ ODDS_RATIO_INTERVAL = "MOVER of log odds"
 
 
 def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
-    """The hits or misses below which `split_tails` extends bounds of differences; at 95 % 2.6.
+    """The number of hits or misses below which `split_tails` extends bounds; 2.6 at 95 %.
 
-    It is a fifth of the threshold of `mark_few`. With `over_pairs` it is only ⅔ z²: such bounds
-    already allow for the most extreme of all pairs.
+    It is a fifth of the threshold of `mark_few`. With `over_pairs`, it is only ⅔ z², because those
+    bounds already allow for the most extreme of all pairs.
     """
     z = normal_critical(alpha)
     if over_pairs:
@@ -317,23 +315,24 @@ def far_hits(alpha: Alpha, *, over_pairs: bool = False) -> float | Floats:
 def mark_few(
     share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
 ) -> Marks:
-    """Marks shares with fewer than 13 hits or misses; for alpha below .05, 13 is raised as z⁵.
+    """Marks shares with few hits or misses, whose score interval is too narrow.
 
-    Their score bounds are too narrow: for 36 people and a rate of .0975, they cover it with a
-    probability of .919. With 13 or more hits and misses, the probability is at least .930 for each
-    rate and number of people. This also applies to 2 to 1,000 simultaneous intervals. With
-    `over_pairs` the threshold is 13, or ⅔ z² if that is larger.
+    The threshold is 13 hits or misses at 95 %; for an alpha below .05, it grows with z⁵. For 36
+    people and a rate of .0975, a score interval covers the rate with a probability of .919. With 13
+    or more hits and misses, the probability is at least .930 for every rate and number of people,
+    also for 2 to 1,000 simultaneous intervals. With `over_pairs`, the threshold is the larger of 13
+    and ⅔ z².
     """
     far = far_hits(alpha, over_pairs=over_pairs) * (1 if over_pairs else 5)
     with np.errstate(all="ignore"):
-        few = np.minimum(share, 1 - share) * size < np.maximum(_LEAST_HITS, far) - _ROUNDING
-    return np.asarray(few)
+        least = np.maximum(_LEAST_HITS, far) - _ROUNDING
+        return np.asarray(np.minimum(share, 1 - share) * size < least)
 
 
 def share_interval(
     share: Floats, size: Floats, alpha: Alpha = 0.05, *, over_pairs: bool = False
 ) -> Ends:
-    """The interval of a share of people: Wilson's; with few hits or misses Clopper & Pearson's.
+    """The interval of a share of people: Wilson's, or Clopper & Pearson's with few hits or misses.
 
     MOVER uses it for comparisons. `over_pairs`: as in `mark_few`.
 
@@ -352,10 +351,10 @@ def share_interval(
 
 
 def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The exact interval of a binomial proportion: it covers at least as often as it says.
+    """The exact interval of a binomial proportion; its coverage is at least 1 - alpha.
 
-    Clopper & Pearson (1934), The use of confidence or fiducial limits illustrated in the case of
-    the binomial, Biometrika 26:404. NaN as in `wilson`.
+    NaN as in `wilson`. Clopper & Pearson (1934), The use of confidence or fiducial limits
+    illustrated in the case of the binomial, Biometrika 26:404.
 
     >>> low, high = clopper_pearson(np.array(0.1), np.array(10.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -366,7 +365,7 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
         size = np.where(np.greater(size, 0) & np.isfinite(size), size, np.nan)
         hits = np.asarray(share * size, dtype=np.float64)
         misses, tail = size - hits, np.divide(alpha, 2)
-        # Without hits, or without misses, an end is a root of the tail.
+        # Without hits or without misses, one end is a root of the tail.
         root = np.log(tail) / size
         low = np.where((hits <= 0) | (tail <= 0), 0.0, np.exp(root))
         high = np.where((misses <= 0) | (tail <= 0), 1.0, -np.expm1(root))
@@ -383,7 +382,7 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
 
             hits, misses, tail = hits[many], misses[many], tail[many]
             least, most = betaincinv(hits, misses + 1, tail), betainccinv(hits + 1, misses, tail)
-            # An end that is too far out to be computed is 0 or 1.
+            # An end that is too close to 0 or 1 to be computed is 0 or 1.
             low[many] = np.where(least > _TINY, least, 0.0)
             high[many] = np.where(np.isnan(most), 1.0, most)
         least, most = np.minimum(low, share), np.maximum(high, share)
@@ -393,11 +392,11 @@ def clopper_pearson(share: Floats, size: Floats, alpha: Alpha = 0.05) -> Ends:
 def gap_interval(
     p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05, r: Floats | None = None
 ) -> Ends:
-    """The bounds of the difference `p - q` of proportions seen in `n` and `m`, correlated by `r`.
+    """The bounds of the difference `p - q` of proportions of `n` and `m`, correlated by `r`.
 
-    Newcombe (1998), Interval estimation for the difference between independent proportions, Stat
-    Med 17:873, method 10: the hybrid of two Wilson intervals, without continuity correction. With
-    few hits or misses it is the hybrid of exact intervals, extended by `extend_gap`.
+    It is the hybrid of two Wilson intervals without continuity correction: Newcombe (1998),
+    Interval estimation for the difference between independent proportions, Stat Med 17:873, method
+    10. With few hits or misses, it is the hybrid of exact intervals, extended by `extend_gap`.
 
     >>> low, high = gap_interval(np.array(0.3), np.array(80.0), np.array(0.6), np.array(160.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -411,7 +410,8 @@ def gap_interval(
 def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha: Alpha) -> Ends:
     """The bounds of a sum of weighted shares, extended by `split_tails`.
 
-    Only if a share has few hits or misses, up to 2 at 95 %: with more, MOVER's bounds are wider.
+    They are extended only if a share has few hits or misses (up to 2 at 95 %): with more, MOVER's
+    bounds are wider.
     """
     given = [array for sample, weight in shares for array in (*sample, weight)]
     *arrays, level, low, high = np.broadcast_arrays(*given, alpha, *gap)
@@ -431,11 +431,12 @@ def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha
 
 
 def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
-    """The bounds of shares at tails of (α/2)^(i/6), i from 0 to 5: [low or high, i, ...].
+    """The bounds of shares at tails of (α/2)^(i/6), for i from 0 to 5: [low or high, i, ...].
 
-    The tails of two independent shares multiply, so a bound of both takes the split of α/2 that
-    gives the farthest bound. MOVER alone assumes that distances grow as z; with few hits they do
-    not: simultaneous intervals of 100 groups then cover .83. At i = 0 the bound is the share.
+    The tails of two independent shares multiply, so α/2 can be split between them in several ways;
+    the bound of both shares is the farthest over all splits. MOVER alone assumes that the distance
+    of a bound grows in proportion to z. This is wrong with few hits: simultaneous intervals of 100
+    groups then cover .83. At i = 0, the bound is the share itself.
     """
     share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
     tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]
@@ -444,12 +445,12 @@ def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
 
 
 def split_pair(first: Sample, second: Sample, alpha: Alpha) -> tuple[Floats, Floats]:
-    """The bounds of two shares, each [low or high, i, ...], with tails whose product is α/2."""
+    """The bounds of two shares, each [low or high, i, ...], at tails with the product α/2."""
     return split_tails(*first, alpha)[:, 1:], split_tails(*second, alpha)[:, :0:-1]
 
 
 def join_tails(parts: Sequence[Floats]) -> Floats:
-    """The least sum of one bound of each part, [i, ...], for tails with a product of α/2."""
+    """The smallest sum of one bound of each part, [i, ...], at tails with the product α/2."""
     least = parts[0]
     for part in parts[1:]:
         least = np.stack([
@@ -461,9 +462,10 @@ def join_tails(parts: Sequence[Floats]) -> Floats:
 
 
 def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of the ratio `p / q`: Koopman's, or MOVER's where a side has few hits or misses.
+    """The bounds of the ratio `p / q`: Koopman's, or MOVER's if a side has few hits or misses.
 
-    The latter are extended by `split_tails`: MOVER's cover .82 if one person has one hit.
+    MOVER's bounds are extended by `split_tails`: without this, they cover .82 if one person has one
+    hit.
 
     >>> sides = (np.array([0.3, 0.1]), np.array([80.0, 10.0]), np.array(0.6), np.array(160.0))
     >>> [end.round(6).tolist() for end in ratio_interval(*sides)]
@@ -488,9 +490,9 @@ def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.
 def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q` of independent proportions by the χ² score test.
 
-    Koopman (1984), Confidence intervals for the ratio of two binomial proportions, Biometrics
-    40:513. The lower bound is 0 if p is 0, and the upper bound is infinite if q is 0 (both, if both
-    are 0).
+    The lower bound is 0 if p is 0. The upper bound is infinite if q is 0. If both are 0, both are
+    true. Koopman (1984), Confidence intervals for the ratio of two binomial proportions, Biometrics
+    40:513.
 
     >>> low, high = koopman(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -506,7 +508,7 @@ def koopman_low(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05)
 
 
 def koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Floats:
-    """Koopman's upper bound of the ratio `p / q`: the score statistic there is -z."""
+    """Koopman's upper bound of the ratio `p / q`: the ratio at which the score statistic is -z."""
     z, known = normal_critical(alpha), is_known(p, n, q, m)
     solved = known & np.isfinite(z) & np.greater(q, 0)
     zeros = np.zeros(solved.shape)
@@ -519,10 +521,10 @@ def koopman_high(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05
 
 
 def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
-    """The logarithm of the upper bound, by secants that halving rescues; all arrays of one axis."""
+    """The logarithm of the upper bound, by secants, or by halving if they fail."""
     x, y = p * n, q * m
     data = np.stack([p, n, q, m, z, n + y, x + m, n - x, m - y, 2 * (x + y)])
-    start = mover_upper_ratio(p, p + wilson_reach(1 - p, n, z), q, q - wilson_reach(q, m, z))
+    start = mover_upper_ratio(p, p + _wilson_reach(1 - p, n, z), q, q - _wilson_reach(q, m, z))
     start = np.log(np.where(np.isfinite(start) & (start > 0), start, 1.0))
     root = np.full_like(p, np.nan)
     open_pairs = np.arange(p.size)
@@ -534,7 +536,7 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
         step[~np.isfinite(step)] = 0.0
         step = np.minimum(np.maximum(step, -2.0), 2.0)
         before, was, now = now, value, now + step
-        # At the kink where both shares are 1, a small step is only reliable between near points.
+        # The curve has a kink where both shares are 1: small steps count only between near points.
         done = (np.abs(step) < _CLOSE) & (np.abs(gap) < _NEAR)
         if done.any():
             root[open_pairs[done]] = now[done]
@@ -544,9 +546,7 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
             if not open_pairs.size:
                 return root
         value = _excess(now, data)
-    low, high = np.full(open_pairs.size, -745.0), np.full(open_pairs.size, 709.0)
-    estimate = np.log(data[0] / data[2])
-    low = np.maximum(low, estimate)
+    low, high = np.maximum(np.log(data[0] / data[2]), -745.0), np.full(open_pairs.size, 709.0)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         under = _excess(middle, data) > 0
@@ -556,14 +556,14 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
 
 
 def _excess(log_ratio: Floats, data: Floats) -> Floats:
-    """How far the score statistic at a ratio lies above -z; it falls as the ratio grows.
+    """The score statistic at a ratio plus z; it falls as the ratio grows, and is 0 at the bound.
 
-    `data` has p, n, q, m and z of each pair, and the terms that `_root` computes from them.
+    `data` contains p, n, q, m and z of each pair, and the terms that `_root` computes from them.
     """
     p, n, q, m, z, reached, second, missed, other_missed, hits = data
     ratio = np.exp(log_ratio)
     first = ratio * reached
-    # b² - 4ac of the restricted estimate, with nothing left that cancels.
+    # b² - 4ac of the restricted estimate, as a sum without cancellation.
     root = np.sqrt(np.square(first - second) + 4 * ratio * missed * other_missed)
     under = np.minimum(hits / (first + second + root), 1.0)
     over = np.minimum(ratio * under, 1.0)
@@ -572,10 +572,11 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 
 
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of the ratio `p / q` by the logarithm; (0, infinity) where either share is 0.
+    """The bounds of the ratio `p / q` on the log scale; (0, infinity) if either share is 0.
 
-    If both are 1, the interval has no width; that of `koopman` has. Katz, Baptista, Azen & Pike
-    (1978), Obtaining confidence intervals for the risk ratio in cohort studies, Biometrics 34:469.
+    If both shares are 1, the interval has no width, other than that of `koopman`. Katz, Baptista,
+    Azen & Pike (1978), Obtaining confidence intervals for the risk ratio in cohort studies,
+    Biometrics 34:469.
 
     >>> low, high = katz(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 4), round(float(high), 4)
@@ -594,6 +595,6 @@ def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> End
 
 
 def is_known(p: Floats, n: Floats, q: Floats, m: Floats) -> Marks:
-    """Marks pairs whose shares are both known, with sizes above 0."""
+    """Marks pairs in which both shares are known and both sizes are above 0."""
     sizes = np.greater(n, 0) & np.greater(m, 0)
     return np.asarray(sizes & ~np.isnan(p) & ~np.isnan(q))

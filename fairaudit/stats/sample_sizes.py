@@ -1,11 +1,12 @@
-"""Sizes of samples: the smallest gap that a test shows with them (`POWER`); effective sizes.
+"""Effective sample sizes; the smallest gap that a test detects with a sample (`POWER`).
 
-Undefined is NaN.
+An undefined result is NaN.
 
-Kish (1965), Survey Sampling: (Σw)² / Σw², for weights that are unrelated to the estimate. If they
-are related, the linearised variance of a weighted mean holds (Särndal, Swensson &
-Wretman 1992, Model Assisted Survey Sampling, section 5.7). Its degrees of freedom are those of
-Satterthwaite (1946, Biometrics Bulletin 2:110), with one component for each value that rows have.
+For weights that are unrelated to the estimate, the effective size is that of Kish (1965), Survey
+Sampling: (Σw)² / Σw². Otherwise, it follows from the linearised variance of a weighted mean
+(Särndal, Swensson & Wretman 1992, Model Assisted Survey Sampling, section 5.7). Its degrees of
+freedom are those of Satterthwaite (1946, Biometrics Bulletin 2:110), with one component for each
+distinct value.
 """
 
 from __future__ import annotations
@@ -18,20 +19,20 @@ from statistics import NormalDist
 import numpy as np
 
 from fairaudit.base.arrays import Alpha, Ends, Floats, Ints, Marks
-from fairaudit.stats import contingency, distributions
-from fairaudit.stats.distributions import chi_square_tail, normal_critical
+from fairaudit.stats import contingency
+from fairaudit.stats.distributions import chi_square_tail, normal_critical, t_critical
 
 POWER = 0.8
-"""The chance that a test finds a gap that a report calls detectable: four samples of five."""
+"""The probability that a test finds a gap that a report calls detectable: four samples of five."""
 
 POWER_IN_WORDS = "four of five"
 """`POWER` in words, as a number of samples."""
 
 _ROUNDS = 10
-"""Rounds of a search; each gains at least one digit."""
+"""The number of rounds of a search; each round gains at least one digit."""
 
 _TERMS = 400
-"""Terms of the Poisson distribution for two groups; more groups need more."""
+"""Terms of the Poisson distribution for two groups; more groups need more terms."""
 
 
 def smallest_detectable(
@@ -42,14 +43,15 @@ def smallest_detectable(
     freedom: float | Floats = 1,
     power: float = POWER,
 ) -> Ends:
-    """The smallest gaps to a reference of this `share` that are found with the given power.
+    """The smallest gaps to a reference with this `share` that a test finds with the given power.
 
-    Down (not positive) and up (not negative), between sides of `n` and `m` people, by a two-sided
-    test at the level. With more than one degree of `freedom` it is the χ² test of several groups,
-    if all other groups are between these two. NaN if not even a share of 0 (or of 1) would be
-    found, and if a side is empty. Cohen (1988), Statistical Power Analysis for the Behavioral
-    Sciences, 2nd ed., ch. 6 and 7: differences of arcsines. If Fisher's test replaces z, the gap is
-    larger by a person of each side, as in Yates' correction of z.
+    The test is two-sided at the `level`, for sides of `n` and `m` people. The first gap is
+    downwards (at most 0), the second upwards (at least 0). A gap is NaN if not even a share of 0
+    (or of 1) would be found, or if a side is empty. With more than one degree of `freedom`, the
+    test is the χ² test of several groups, and all other groups are between these two. The gaps are
+    differences of arcsines: Cohen (1988), Statistical Power Analysis for the Behavioral Sciences,
+    2nd ed., ch. 6 and 7. If Fisher's test replaces z, the gap is larger by half a person on each
+    side, as in Yates' correction.
 
     >>> down, up = smallest_detectable(np.array(0.6), np.array(40.0), np.array(80.0))
     >>> round(float(down), 4), round(float(up), 4)
@@ -65,7 +67,7 @@ def smallest_detectable(
         for way in (-1, 1):
             shift, is_off = _shift_to_level(share, n, m, just, freedom, way * unit)
             found = angle + way * unit * (shift + more)
-            # Beyond the ends the sine would turn back to an impossible gap.
+            # Outside this range, the sine would return to values of impossible gaps.
             found = np.where((found >= 0) & (found <= np.pi / 2), np.square(np.sin(found)), np.nan)
             few = contingency.smallest_expected(found, n, share, m) < contingency.LEAST_EXPECTED
             exact = (freedom == 1) & (few | is_off)
@@ -77,10 +79,11 @@ def smallest_detectable(
 def _shift_to_level(
     share: Floats, n: Floats, m: Floats, just: Floats, freedom: Floats, unit: Floats
 ) -> tuple[Floats, Marks]:
-    """The distance in units of the angle at which a share is `just` significant.
+    """The distance, in units of the angle, at which a share is just significant.
 
-    It is the number of standard errors, or more if arcsines overstate a difference far out, by the
-    test in use there. The second array marks where Fisher's test replaces z.
+    It is the number `just` of standard errors, or more if arcsines overstate a large difference
+    compared with the test that is used there. The second array marks where Fisher's test replaces
+    z.
     """
     shift, is_off, far = just, np.zeros(just.shape, dtype=np.bool_), just > contingency.FAR
     angle = np.arcsin(np.sqrt(share))
@@ -96,11 +99,11 @@ def _shift_to_level(
 
 @cache
 def _find_effect(level: float, freedom: float, power: float) -> float:
-    """The distance of the two sides in standard errors: the root of χ²'s noncentrality."""
+    """The distance of two sides, in standard errors, that a test finds with this power."""
     if freedom == 1:
         return float(normal_critical(level)) + NormalDist().inv_cdf(power)
     critical = _find_root(lambda x: level - float(chi_square_tail(x, freedom)), 1e5)
-    # Noncentral χ² is χ² with twice a Poisson number of further degrees of freedom.
+    # Noncentral χ² is χ² with more degrees of freedom: twice a Poisson number.
     more = np.arange(_TERMS + 10 * int(math.sqrt(freedom)))
     half, a = critical / 2, freedom / 2 + more
     logs = a * math.log(half) - half - np.array([math.lgamma(number + 1) for number in a])
@@ -115,7 +118,7 @@ def _find_effect(level: float, freedom: float, power: float) -> float:
 
 
 def _find_root(rising: Callable[[float], float], high: float) -> float:
-    """The root of a rising function, by halving."""
+    """The root of a rising function between 0 and `high`, by halving."""
     low = 0.0
     for _ in range(100):
         middle = (low + high) / 2
@@ -127,14 +130,14 @@ _effects = np.frompyfunc(_find_effect, 3, 1)
 
 _ALPHA = 0.05
 _FEWEST = 5
-"""Fewest degrees of freedom with which the weight of the rarer rows is known."""
+"""The fewest degrees of freedom with which the mean weight of the rarer rows is known."""
 _MANY = 1e9
 _UNEQUAL = 3.0
-"""Weights of one value that leave two thirds of their people by Kish count as fully unequal."""
+"""Weights of one value whose Kish size is at most two thirds of its people count as unequal."""
 
 
 def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
-    """(Σ w)² / Σ w², [...]; at most n (Cauchy-Schwarz), in spite of rounding."""
+    """(Σ w)² / Σ w², [...]; at most `n` (Cauchy-Schwarz), even after rounding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmin(mass**2 / squares, n)
 
@@ -142,14 +145,14 @@ def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
 def linearised(
     mass: Floats, squares: Floats, values: Floats, n: Floats | Ints, heaviest: Floats | float = 0.0
 ) -> Floats:
-    """The effective size of a weighted mean of people who have few different values, [...].
+    """The effective size of a weighted mean over people who have few different values, [...].
 
-    `mass` is Σ w, `squares` Σ w² and `n` the number of the people with each of the `values`, all
+    `mass` is Σ w, `squares` is Σ w², and `n` is the number of people with each of the `values`, all
     [values, ...]. The size is below Kish's if people far from the mean have larger weights, and
-    above it if they have smaller weights. If all people have one value, or few have another, the
-    weights of the few are hardly known: then the size is at most Kish's, and at most Σ w divided by
-    `heaviest`, the mean weight of the outcome with the largest weights. The same holds if weights
-    of people with one value are very uneven.
+    above Kish's if they have smaller weights. If all people have the same value, or few have
+    another value, the weights of the few are hardly known. Then the size is at most Kish's, and at
+    most Σ w divided by `heaviest`, the mean weight of the outcome with the largest weights. The
+    same limits apply if the weights of people with one value are very uneven.
     """
     total = mass.sum(axis=0)
     plain = kish(total, squares.sum(axis=0), n.sum(axis=0))
@@ -160,13 +163,15 @@ def linearised(
         size = (mass * far).sum(axis=0) * total / variance
         own_size = np.where(parts > 0, kish(mass, squares, n), np.inf)
         few = variance**2 / (parts**2 / own_size).sum(axis=0) < _FEWEST
-        # Weights that are very uneven among people of one value do not follow from the value: the
-        # heavy people with another value may be missing by chance.
+        # If the weights of people with one value are very uneven, they do not depend on the value:
+        # people with another value and large weights may be missing by chance.
         few |= (2 * own_size < n).any(axis=0)
-        # No variance exceeds that of people who are all as heavy as the heaviest.
+        # If a value has no people, their weight is unknown.
+        few |= np.equal(n, 0).any(axis=0)
+        # The variance is at most that of people who all have the largest weight.
         plain = np.fmin(plain, np.where(heaviest > 0, total / heaviest, np.inf))
         few &= plain < n.sum(axis=0)
-        # Rows with one value and one weight vary like a count: degrees of freedom do not matter.
+        # If all rows with a value have the same weight, the degrees of freedom do not matter.
         unequal = np.minimum(1.0, _UNEQUAL * (1 - own_size / n))
         unequal = np.where(parts > 0, np.where(few, 1.0, unequal), 0.0)
         df = variance**2 / (parts**2 * unequal / own_size).sum(axis=0)
@@ -179,9 +184,10 @@ def linearised_share(
     people: tuple[Floats, Floats, Floats],
     heaviest: Floats | float = 0.0,
 ) -> Floats:
-    """The effective size of a weighted share, by (Σ w, Σ w², number) of the hits and of all people.
+    """The effective size of a weighted share, from (Σ w, Σ w², number) of hits and of all people.
 
-    By the variance [(1 - p)² Σ₊ w² + p² Σ₋ w²] / (Σ w)².
+    The variance of the share is [(1 - p)² Σ₊ w² + p² Σ₋ w²] / (Σ w)², where Σ₊ is over the hits and
+    Σ₋ over the misses.
     """
     mass, squares, n = (
         np.stack(np.broadcast_arrays(whole - part, part))
@@ -194,21 +200,16 @@ def linearised_share(
 def linearised_classes(
     mass: Floats, squares: Floats, n: Floats, heaviest: Floats | float = 0.0
 ) -> Floats:
-    """The effective size of the weighted shares of classes, [Z, K, G]: of the least certain one."""
+    """The effective size of the weighted shares of classes, [Z, K, G]: the smallest of all."""
     people = mass.sum(axis=1), squares.sum(axis=1), n.sum(axis=1)
-    of_class = (
+    sizes = [
         linearised_share((mass[:, k], squares[:, k], n[:, k]), people, heaviest)
         for k in range(mass.shape[1])
-    )
-    return np.asarray(np.minimum.reduce(list(of_class)))
+    ]
+    return np.asarray(np.minimum.reduce(sizes))
 
 
 def small_sample_factor(df: Floats) -> Floats:
-    """The factor (z / t)² at 95 %, which reduces a size with few degrees of freedom."""
-    return np.asarray(
-        (
-            distributions.normal_critical(_ALPHA)
-            / distributions.t_critical(np.clip(df, 1.0, _MANY), _ALPHA)
-        )
-        ** 2
-    )
+    """The factor (z / t)² at 95 %, which reduces a size with `df` degrees of freedom."""
+    t = t_critical(np.clip(df, 1.0, _MANY), _ALPHA)
+    return np.asarray((normal_critical(_ALPHA) / t) ** 2)

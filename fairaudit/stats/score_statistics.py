@@ -2,11 +2,13 @@
 
 D. R. Cox, Two further applications of a model for binary regression, Biometrika 45 (1958) 562-565;
 D. W. Hosmer & S. Lemeshow, Goodness of fit tests for the multiple logistic regression model,
-Communications in Statistics A9 (1980) 1043-1069. Scores come as bins of known range; each number
-has a bound of its error from the bins.
+Communications in Statistics A9 (1980) 1043-1069.
 
-Histograms are [Z strata, B bins, G groups], the bins ascending; people in one bin are tied. An
-empty side makes the result NaN.
+Scores are grouped into bins; the lowest and the highest score of each bin are known. Because the
+scores within a bin are unknown, each statistic comes with a bound of its error.
+
+Histograms are [Z strata, B bins, G groups] with ascending bins; people in the same bin are tied. If
+one of two compared sides has no people, the result is NaN.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.stats import proportions
 from fairaudit.stats.contingency import DRAWS, LEAST_P
 from fairaudit.stats.distributions import expit, normal_critical, normal_two_sided
+from fairaudit.stats.means import find_pooled_share
 
 _STEPS = 100
 _CLOSE = 1e-11
@@ -31,7 +34,7 @@ _RARE = 10
 
 
 class ScoreBins(Frozen, eq=False):
-    """People of one group by ascending bin of a score, with the range of each bin."""
+    """The people of one group in ascending bins of a score, with the range of each bin."""
 
     positive: Floats
     negative: Floats
@@ -40,31 +43,31 @@ class ScoreBins(Frozen, eq=False):
 
     @classmethod
     def of(cls, positive: Ints, negative: Ints, low: Floats, high: Floats) -> ScoreBins:
-        """The bins that have people with a known label."""
+        """The bins in which the group has people with a known label."""
         there = (positive + negative) > 0
         sides = (positive[there].astype(np.float64), negative[there].astype(np.float64))
         return cls(*sides, low[there], high[there])
 
     @property
     def people(self) -> Floats:
-        """People in each bin."""
+        """The number of people in each bin."""
         return self.positive + self.negative
 
     @property
     def has_logits(self) -> bool:
-        """Whether every score lies between 0 and 1, neither of them."""
+        """Whether all scores are above 0 and below 1."""
         return bool(len(self.low)) and bool(self.low[0] > 0 and self.high[-1] < 1)
 
     @property
     def middle(self) -> Floats:
-        """The score that stands for each bin: where it holds one value, that value."""
+        """The middle of each bin; for a bin with a single value, that value."""
         return (self.low + self.high) / 2
 
 
 class Fitted(NamedTuple):
-    """A fitted number, its spread, and a bound of its error from the bins.
+    """A fitted number, its spread, and a bound of the error that results from the bins.
 
-    The spread of a coefficient is its standard error, that of a χ² its degrees of freedom.
+    The spread of a coefficient is its standard error; the spread of a χ² is its degrees of freedom.
     """
 
     value: float
@@ -76,9 +79,10 @@ NOT_FITTED = Fitted(math.nan, math.nan, 0.0)
 
 
 def recalibration_slope(bins: ScoreBins) -> Fitted:
-    """B of logit P(y = 1) = a + b · logit(s), by maximum likelihood; 1 for a calibrated score.
+    """The slope b in logit P(y = 1) = a + b · logit(s), by maximum likelihood.
 
-    NaN if all labels are equal, or if a cut on the score separates them.
+    It is 1 for a calibrated score. It is NaN if all labels are equal, or if a threshold of the
+    score separates the labels.
     """
     plus, minus = np.flatnonzero(bins.positive > 0), np.flatnonzero(bins.negative > 0)
     if not bins.has_logits or not len(plus) or not len(minus):
@@ -89,19 +93,19 @@ def recalibration_slope(bins: ScoreBins) -> Fitted:
 
 
 def recalibration_intercept(bins: ScoreBins) -> Fitted:
-    """A of logit P(y = 1) = a + logit(s), by maximum likelihood; 0 where the mean is right."""
+    """The intercept a in logit P(y = 1) = a + logit(s); 0 if the scores are right on average."""
     if not bins.has_logits or not bins.positive.sum() or not bins.negative.sum():
         return NOT_FITTED
     return _fit(bins, with_slope=False)
 
 
 def _fit(bins: ScoreBins, *, with_slope: bool) -> Fitted:
-    """The last coefficient of a logistic fit to the logit of the score, by Newton's method.
+    """The last coefficient of a logistic regression on the logit of the score, by Newton's method.
 
-    NaN if the labels of scores next to 0 and 1 leave no information.
+    It is NaN if the scores are so close to 0 and 1 that the labels contain no information.
     """
     x, n = _logit(bins.middle), bins.people
-    # Centred, so that both coefficients hardly depend on each other.
+    # The scores are centred, so that the coefficients hardly depend on each other.
     center = float((n * x).sum() / n.sum()) if with_slope else 0.0
     design = np.stack([np.ones_like(x), x - center]) if with_slope else np.ones((1, len(x)))
     offset = np.zeros_like(x) if with_slope else x
@@ -133,11 +137,12 @@ def _fit(bins: ScoreBins, *, with_slope: bool) -> Fitted:
 def _bound_doubt(
     bins: ScoreBins, design: Floats, share: Floats, information: Floats, slope: float
 ) -> float:
-    """A bound of the error of the last coefficient from the bins; infinite if none is found.
+    """A bound of the error of the last coefficient from the bins; infinite if no bound is found.
 
-    The logistic function f has |f''| <= f', so over a distance d no slope of it changes by more
-    than a factor e^d. At our estimate the gradient of the exact likelihood is at most `moved`; its
-    information is at least (1 - `turned`) of ours there, and e^-(reach·r) of that at a distance r.
+    The logistic function f has |f''| <= f', so over a distance d its slope changes at most by the
+    factor e^d. At our estimate, the gradient of the exact likelihood is at most `moved`. The
+    information of the exact likelihood is at least 1 - `turned` times ours there, and at a distance
+    r at least e^-(reach·r) times that.
     """
     low, middle, high = map(_logit, (bins.low, bins.middle, bins.high))
     half = np.maximum(high - middle, middle - low)
@@ -166,11 +171,13 @@ def _bound_doubt(
 
 
 def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
-    """Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score, E the sum of their scores.
+    """Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score.
 
-    People with equal scores stay together; neighbours are joined until each tenth expects five
-    positives and five negatives. If the scores were not fitted to these people, the degrees of
-    freedom are the number of tenths that are left. With fewer than two tenths there is no value.
+    A tenth has n people and O positives, and E is the sum of its scores. People with equal scores
+    stay together. Neighbouring tenths are joined until each tenth has at least five expected
+    positives and five expected negatives. If the scores were not fitted to these people, the
+    degrees of freedom are the number of tenths that remain. With fewer than two tenths, there is no
+    value.
     """
     if not len(bins.low) or bins.low[0] < 0 or bins.high[-1] > 1:
         return NOT_FITTED
@@ -206,13 +213,14 @@ def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
 
 
 def resample_calibration_error(people: Ints, expected: Floats, least: float) -> float:
-    """The p-value of an expected calibration error of one group, [K bins], if scores are right.
+    """The p-value of the expected calibration error of one group, [K bins], for perfect scores.
 
-    Each draw gives every bin as many positives as its mean score makes likely (consistency
-    resampling: Bröcker & Smith 2007, Increasing the reliability of reliability diagrams, Weather
-    and Forecasting 22:651). p is (b + 1) / (draws + 1), b the draws whose error is at least
-    `least`: a valid p-value for any number of people. The seed is fixed: the same counts have the
-    same p. If no draw is as large, a bound of the chance may be smaller than that.
+    Each draw gives every bin a random number of positives, with the mean score as their probability
+    (consistency resampling: Bröcker & Smith 2007, Increasing the reliability of reliability
+    diagrams, Weather and Forecasting 22:651). p is (b + 1) / (draws + 1), where b is the number of
+    draws with an error of at least `least`: a valid p-value for any number of people. The seed is
+    fixed, so equal counts have equal p-values. If no draw has such an error, p is also limited by a
+    bound.
 
     >>> resample_calibration_error(np.array([50, 50]), np.array([10.0, 30.0]), 0.2) < 0.001
     True
@@ -227,9 +235,10 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
 
 
 def _bound_error(people: Ints, share: Floats, least: float) -> float:
-    """Chernoff's bound of the chance that Σ |positives - expected| is `least` of all people.
+    """Chernoff's bound of the probability that Σ |positives - expected| is `least` of all people.
 
-    E exp(s |Y|) = E exp(s Y) + E exp(-s Y) - E exp(-s |Y|), the last at least exp(-s sd of Y).
+    E exp(s |Y|) = E exp(s Y) + E exp(-s Y) - E exp(-s |Y|), where the last term is at least exp(-s
+    · sd of Y).
     """
     slope = np.geomspace(1e-8, 100, 500)[:, None]
     with np.errstate(divide="ignore"):
@@ -245,8 +254,9 @@ def _bound_error(people: Ints, share: Floats, least: float) -> float:
 def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats:
     """The p-value of the `largest` [Z] |positives - expected| / people of bins, [Z, K].
 
-    Bins are independent, so the chance that the departure of any bin is as large is exact: one less
-    the product of the binomial chances that each is smaller. Šidák (1967), JASA 62:626.
+    Bins are independent, so the probability that any bin has such a departure is exact: 1 minus the
+    product of the binomial probabilities that the departure of each bin is smaller. Šidák (1967),
+    JASA 62:626.
 
     >>> round(float(find_p_of_largest(np.array([[4]]), np.array([[2.0]]), np.array([0.5]))[0]), 3)
     0.125
@@ -268,12 +278,12 @@ def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats
 
 
 def calibration_error_reach(people: Ints, positives: Ints, alpha: Alpha = 0.05) -> Floats:
-    """How far an expected calibration error lies from the true one at most, [Z, K, G] → [Z, G].
+    """The largest distance of a calibration error from the true one, [Z, K, G] → [Z, G].
 
-    That is at most Σ w |p̂ - p| over bins of weight w: a convex function of independent normal
-    errors, which exceeds its mean by z times √Σ(w σ)² as seldom as a normal number does (Borell
-    1975, The Brunn-Minkowski inequality in Gauss space, Inventiones 30:207). Wider than needed
-    where many bins count, and never too narrow for it.
+    The distance is at most Σ w |p̂ - p| over bins of weight w. This sum is a convex function of
+    independent normal errors, so it exceeds its mean by z times √Σ(w σ)² at most as often as a
+    normal number does (Borell 1975, The Brunn-Minkowski inequality in Gauss space, Inventiones
+    30:207). The bound is wider than needed if there are many bins, but never too narrow.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (positives + 2) / (people + 4)
@@ -297,14 +307,14 @@ def _log_likelihood(bins: ScoreBins, eta: Floats) -> float:
     return -float(losses.sum())
 
 
-_TRUSTED = 10
-"""Number of people above which a small variance counts fully against the expected one."""
+_FEWEST_POSITIVES = 10
+"""The fewest positives for the interval of an average precision."""
 
 _FEWEST = 2
-"""Fewest people of a side for a test."""
+"""The fewest people on each side for a test."""
 
 _MOST_SUMS = 5_000_000
-"""Most additions for the exact distribution of a rank sum."""
+"""Maximum number of additions for the exact distribution of a rank sum."""
 
 
 def delong_variance(
@@ -312,10 +322,10 @@ def delong_variance(
 ) -> Floats:
     """The variance of P(upper > lower) + ½P(upper = lower), [Z, G].
 
-    NaN if a side has fewer than two people. DeLong, DeLong & Clarke-Pearson (1988), Comparing the
-    areas under two or more correlated receiver operating characteristic curves, Biometrics 44:837.
-    With `moderated`, the variance of the smaller side is at least a part of the variance that
-    Hanley & McNeil (1982), Radiology 143:29, expect at this area, as in `means`.
+    It is NaN if a side has fewer than two people. If `moderated`, the variance of the smaller side
+    is at least a share of the variance that Hanley & McNeil (1982), Radiology 143:29, expect at
+    this area, as in `means`. DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two
+    or more correlated receiver operating characteristic curves, Biometrics 44:837.
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> delong_variance(upper, lower).round(6).tolist()
@@ -330,16 +340,12 @@ def delong_variance(
             return of_upper + of_lower
         n, m = upper.sum(axis=1), lower.sum(axis=1)
         above, below = 2 * area**2 / (1 + area) - area**2, area / (2 - area) - area**2
-        return _at_least(of_upper, above, n, m) + _at_least(of_lower, below, m, n)
+        least_upper = find_pooled_share(n, m) * above / n
+        least_lower = find_pooled_share(m, n) * below / m
+        return np.asarray(np.maximum(of_upper, least_upper) + np.maximum(of_lower, least_lower))
 
     with np.errstate(all="ignore"):
         return map_blocks(find, upper, lower)
-
-
-def _at_least(variance: Floats, expected: Floats, n: Floats, m: Floats) -> Floats:
-    """The variance of a side, at least a part of the expected variance if it has few people."""
-    part = np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - n / m, 0.0)
-    return np.asarray(np.maximum(variance, part * expected / n))
 
 
 def delong(
@@ -352,11 +358,11 @@ def delong(
 ) -> Ends:
     """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
 
-    Those of a share (`proportions.share_interval`) of as many people as have that variance
-    (`delong_variance`). If fewer than `_RARE` people of the smaller side are on the wrong side,
-    their number is limited to that without any difference, for which the variance is
-    (1/n + 1/m) / 12. Without any variance it is that of the smaller side: no variance is above
-    area · (1 - area) divided by that (Birnbaum & Klose 1957, Ann Math Stat 28:933).
+    They are the bounds of a share (`proportions.share_interval`) with the effective size that gives
+    the variance `delong_variance`. If fewer than `_RARE` people of the smaller side are on the
+    wrong side, the effective size is at most that for two equal sides, whose variance is (1/n +
+    1/m) / 12. Without any variance, it is the size of the smaller side, because no variance is
+    above area · (1 - area) divided by that size (Birnbaum & Klose 1957, Ann Math Stat 28:933).
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]
@@ -373,13 +379,13 @@ def delong(
 
 
 def _below(counts: Floats) -> Floats:
-    """The share of a side that is below each bin; ties count half."""
+    """The share of the people who are below each bin; ties count half."""
     reached = np.cumsum(counts, axis=1)
     return np.asarray((reached - counts / 2) / reached[:, -1:])
 
 
 def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
-    """The mean of `place` over people by bin, and its variance."""
+    """The mean of `place` over the people in the bins, and the variance of this mean."""
     n = counts.sum(axis=1)
     middle = (counts * place).sum(axis=1) / n
     squares = (counts * np.square(place - middle[:, None])).sum(axis=1)
@@ -389,10 +395,11 @@ def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
 def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, Floats, Floats]:
     """The share P(one > two) + ½P(one = two), its z, and its two-sided p-value, each [Z, G].
 
-    The normal approximation, corrected for ties, without continuity correction; p is that of all
-    permutations where these are few enough to add up. All tied: z 0, p 1. A side of one person has
-    no test: p is NaN. Mann & Whitney (1947), On a test of whether one of two random variables is
-    stochastically larger than the other, Ann Math Stat 18:50.
+    z is the normal approximation, corrected for ties, without continuity correction. p is exact,
+    over all permutations, if there are few enough of them. If all people are tied, z is 0 and p is
+    1. A side with a single person cannot be tested: p is NaN. Mann & Whitney (1947), On a test of
+    whether one of two random variables is stochastically larger than the other, Ann Math Stat
+    18:50.
 
     >>> result = mann_whitney(np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]]))
     >>> [round(float(part[0, 0]), 6) for part in result]
@@ -404,7 +411,7 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
         n, m = first.sum(axis=1), second.sum(axis=1)
         share = (first * _below(second)).sum(axis=1) / n
         tied, whole = first + second, n + m
-        # N³ - N - Σ(t³ - t), written so that nothing cancels where almost all are tied.
+        # N³ - N - Σ(t³ - t), in a form without cancellation if almost all people are tied.
         untied = (tied * (whole[:, None] - tied) * (whole[:, None] + tied)).sum(axis=1)
         variance = untied / (12 * n * m * whole * (whole - 1))
         z = np.where((untied == 0) & (n * m > 0), 0.0, (share - 0.5) / np.sqrt(variance))
@@ -424,10 +431,11 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
 
 
 def _permute_ranks(first: Floats, second: Floats) -> float | None:
-    """The share of permutations whose rank sum is as far from its mean; None of too many sums.
+    """The share of permutations with a rank sum at least as far from its mean; None for many sums.
 
-    Bin by bin the probability of each number of people of the smaller side and of each sum of
-    their ranks, as if every person were of that side by chance; given its size all are as likely.
+    Bin by bin, it computes the probability of each number of people of the smaller side together
+    with each sum of their ranks, as if every person were on that side by chance. Given the size of
+    that side, all permutations are equally likely.
     """
     from scipy.stats import binom
 
@@ -452,16 +460,17 @@ def _permute_ranks(first: Floats, second: Floats) -> float | None:
             far = rank * taken
             after[taken:, far:] += weights[taken] * chances[: n + 1 - taken, : width - far]
         chances = after
-    # Whole numbers: the sum of ranks of all permutations, times the people, less its mean.
+    # The distance of each possible rank sum from the mean, times the people: whole numbers.
     apart = np.abs(np.arange(width) * whole - n * int((ranks * tied).sum()))
     is_as_far = apart >= apart[int((ranks * smaller).sum())]
     return float(chances[n, is_as_far].sum() / chances[n].sum())
 
 
-def average_precision(positive: Floats, negative: Floats) -> Floats:
-    """The mean, over positives, of the precision at their score, [Z, G]; NaN without any.
+def average_precision(positive: Floats | Ints, negative: Floats | Ints) -> Floats:
+    """The mean over positives of the precision at their score, [Z, G]; NaN without positives.
 
-    The area under the precision-recall curve by steps, each distinct score a threshold.
+    It is the area under the stepwise precision-recall curve, with each distinct score as a
+    threshold.
 
     >>> average_precision(np.array([[[1.0], [0], [2]]]), np.array([[[2.0], [1], [0]]])).round(6)
     array([[0.833333]])
@@ -472,11 +481,13 @@ def average_precision(positive: Floats, negative: Floats) -> Floats:
         return np.asarray((positive * precision).sum(axis=1) / positive.sum(axis=1))
 
 
-def average_precision_error(positive: Floats, negative: Floats, several: Marks) -> Floats:
-    """By how much the order within bins of `several` values may move that, [Z, G].
+def average_precision_error(
+    positive: Floats | Ints, negative: Floats | Ints, several: Marks
+) -> Floats:
+    """A bound of the change of the average precision by the order within bins of `several` values.
 
-    At best all positives of such a bin are above its negatives, at one score; at worst below all of
-    them, at different scores.
+    At best, all positives of such a bin are above its negatives, at one score; at worst, they are
+    below all negatives, at different scores. The result is [Z, G].
     """
     from scipy.special import digamma
 
@@ -486,7 +497,7 @@ def average_precision_error(positive: Floats, negative: Floats, several: Marks) 
     with np.errstate(all="ignore"):
         tied = positive * hits / (hits + misses)
         best = positive * hits / (hits + beside)
-        # Σ over i of (above + i) / (above + misses + i), i from 1 to the positives of the bin.
+        # Σ (above + i) / (above + misses + i) over i from 1 to the positives of the bin.
         start = above + misses + 1
         worst = positive - misses * (digamma(start + positive) - digamma(start))
         parts = np.maximum(best - tied, tied - worst)
@@ -494,14 +505,14 @@ def average_precision_error(positive: Floats, negative: Floats, several: Marks) 
 
 
 def average_precision_interval(
-    area: Floats, positive: Floats, negative: Floats, alpha: Alpha = 0.05
+    area: Floats, positive: Floats | Ints, negative: Floats | Ints, alpha: Alpha = 0.05
 ) -> Ends:
     """The bounds of an average precision: Wilson's, for an effective number of positives.
 
-    The variance is the infinitesimal jackknife's over people (positives and negatives both vary),
-    and at least that of a share of the positives (Boyd, Eng & Page 2013, Area under the
-    precision-recall curve), so that a perfect ranking of a few people has an interval. NaN with
-    fewer than ten positives, whose average is biased upwards too much.
+    The variance is that of the infinitesimal jackknife over people (positives and negatives both
+    vary). It is at least that of a share of the positives (Boyd, Eng & Page 2013, Area under the
+    precision-recall curve), so that a perfect ranking of a few people has an interval. The bounds
+    are NaN with fewer than ten positives, because the average is then biased upwards too much.
     """
     hits, misses = _from_the_top(positive), _from_the_top(negative)
     with np.errstate(all="ignore"):
@@ -515,10 +526,9 @@ def average_precision_interval(
         spread = (positive * of_positives**2 + negative * lost**2).sum(axis=1)
         share = (n * area + 2) / (n + 4)
         variance = np.maximum(spread / n**2, share * (1 - share) / n)
-        worth = np.where(n >= _TRUSTED, share * (1 - share) / variance, np.nan)
+        worth = np.where(n >= _FEWEST_POSITIVES, share * (1 - share) / variance, np.nan)
         return proportions.wilson(area, worth, alpha)
 
 
-def _from_the_top(counts: Floats) -> Floats:
-    """The number of people in each bin or above it."""
-    return np.asarray(counts[:, ::-1].cumsum(axis=1)[:, ::-1])
+def _from_the_top(counts: Floats | Ints) -> Floats:
+    return np.asarray(counts[:, ::-1].cumsum(axis=1, dtype=np.float64)[:, ::-1])

@@ -1,7 +1,8 @@
 """Statistics over strata: Mantel-Haenszel, Breslow-Day, Gail-Simon; sparse averages (Sato).
 
-In each stratum `a` of `n` is compared with `c` of `m`; strata are axis 0. A stratum with an empty
-side, or with one outcome only, has no information about odds and is ignored.
+In each stratum, `a` hits of `n` people are compared with `c` hits of `m` people; strata are axis 0.
+A stratum contains no information about odds, and is ignored, if one side is empty or if all people
+have the same outcome.
 """
 
 from __future__ import annotations
@@ -13,20 +14,20 @@ from fairaudit.base.frozen import Frozen
 from fairaudit.stats.distributions import chi_square_tail, normal_critical, normal_two_sided
 
 _TOGETHER = 100
-"""Degrees of freedom that are summed at a time."""
+"""The number of degrees of freedom that are summed at a time."""
 
 _ENOUGH = 10
 _ROUNDING = 1e-9
 
 _TAIL = 0.05
-"""Up to this level a normal quantile is below that of Gail & Simon's mixture."""
+"""Up to this level, a normal quantile is below the quantile of Gail & Simon's mixture."""
 
 _RANK = 1e-10
-"""An eigenvalue of the covariance below this share of the largest one counts as 0."""
+"""An eigenvalue of the covariance counts as 0 if it is below this share of the largest one."""
 
 
 class MantelHaenszel(Frozen, eq=False):
-    """Joint results of strata: a test, the common odds ratio, the common difference of shares."""
+    """Joint results of all strata: a test, the common odds ratio, the common difference."""
 
     statistic: Floats
     p: Floats
@@ -43,11 +44,11 @@ def mantel_haenszel(
 ) -> MantelHaenszel:
     """The Cochran–Mantel–Haenszel test without continuity correction, and both common measures.
 
-    Mantel & Haenszel (1959), JNCI 22:719; the odds ratio with the variance of Robins, Breslow &
-    Greenland (1986), Biometrics 42:311; the difference with that of Sato (1989), Biometrics 45:1323
+    Mantel & Haenszel (1959), JNCI 22:719. The odds ratio has the variance of Robins, Breslow &
+    Greenland (1986), Biometrics 42:311. The difference has that of Sato (1989), Biometrics 45:1323
     (with Greenland & Robins's reply). If all people have the same outcome, the statistic is 0 and p
-    is 1. An odds ratio of 0 or infinity has the bounds (0, infinity). NaN if no stratum has both
-    sides; where the difference has no variance it has no bounds (NaN).
+    is 1. An odds ratio of 0 or infinity has the bounds (0, infinity). The results are NaN if no
+    stratum has both sides. If the difference has no variance, its bounds are NaN.
 
     >>> result = mantel_haenszel(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
     >>> [round(float(number), 6) for number in (result.statistic, result.p, result.odds_ratio)]
@@ -60,7 +61,7 @@ def mantel_haenszel(
         weight = (n * m * part).sum(axis=0)
         concordant, discordant = a * d * part, b * c * part
         gap = (concordant - discordant).sum(axis=0)
-        # A stratum of one person has no second side, so no variance either.
+        # A stratum of one person has only one side, and so no variance.
         spread = n * m * (a + c) * (b + d) * part * part / np.where(whole == 1, 1.0, whole - 1)
         variance = spread.sum(axis=0)
         statistic = np.where((variance == 0) & (weight > 0), 0.0, gap * gap / variance)
@@ -81,7 +82,7 @@ def mantel_haenszel(
         lean = (n * n * c - m * m * a + n * m * (m - n) / 2) * part * part
         cross = (a * d + c * b) * part / 2
         error = np.sqrt(np.maximum(difference * lean.sum(axis=0) + cross.sum(axis=0), 0.0))
-        # Without any variation the bounds are unknown: a width of 0 would be wrong.
+        # Without any variance the bounds are unknown: a width of 0 would be wrong.
         reach = normal_critical(alpha) * np.where(error > 0, error, np.nan) / weight
     return MantelHaenszel(
         statistic,
@@ -96,12 +97,12 @@ def mantel_haenszel(
 
 
 def are_enough(weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats) -> Marks:
-    """Whether each side is worth ten hits and ten misses over all strata.
+    """Marks averages for which each side has the weight of at least ten hits and ten misses.
 
-    With fewer of them a sum of differences is skewed: Sato's interval of it covers too seldom.
-    Hits of unequal weight count as the number of hits of equal weight with the same relative
-    variance. One hit with the largest weight is added, because a heavy stratum may have no hit yet
-    (Fay & Feuer 1997).
+    With fewer, a sum of differences is skewed, and Sato's interval covers it too rarely. Hits of
+    unequal weight count as the number of hits of equal weight with the same relative variance. One
+    hit with the largest weight is added, because a heavy stratum may have no hit yet (Fay & Feuer
+    1997).
     """
     enough = np.True_
     for hits, size in ((a, n), (n - a, n), (c, m), (m - c, m)):
@@ -118,10 +119,10 @@ def _floats(*arrays: Floats) -> tuple[Floats, ...]:
 
 
 def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """The generalised test that classes and groups are unrelated in all strata, [S, K, G].
+    """The generalised test that classes and groups are independent in all strata, [S, K, G].
 
-    Returns the statistic (of general association between two nominal variables), its degrees of
-    freedom and its p-value. For 2x2 tables the statistic is that of `mantel_haenszel`. Classes or
+    It returns the statistic (of general association between two nominal variables), its degrees of
+    freedom, and its p-value. For 2x2 tables, the statistic is that of `mantel_haenszel`. Classes or
     groups that the strata do not distinguish add no degrees of freedom. Landis, Heyman & Koch
     (1978), Average partial association in three-way contingency tables, Int Stat Rev 46:237.
 
@@ -137,7 +138,7 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
         return nothing, nothing, nothing
     kept = whole > 1
     counts, classes, groups, whole = counts[kept], classes[kept], groups[kept], whole[kept]
-    # The last of each kind follows from the others.
+    # The last class and the last group follow from the others.
     k, g = (np.flatnonzero(margin.any(axis=0))[:-1] for margin in (classes, groups))
     gap = counts - classes[:, :, None] * groups[:, None, :] / whole[:, None, None]
     deviation = gap.sum(axis=0)[np.ix_(k, g)].ravel()
@@ -158,7 +159,7 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _margin(totals: Floats, whole: Floats) -> Floats:
-    """The covariance of a multinomial draw of one from these totals, times the whole, [S, ., .]."""
+    """The covariance of a multinomial draw of one person, times `whole`, [S, ., .]."""
     shares = totals / whole[:, None]
     diagonal = totals[:, :, None] * np.eye(totals.shape[1])
     return np.asarray(diagonal - totals[:, :, None] * shares[:, None, :])
@@ -167,10 +168,10 @@ def _margin(totals: Floats, whole: Floats) -> Floats:
 def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
     """The test that all strata have the same odds ratio: statistic, degrees of freedom, p-value.
 
-    Uses the Mantel–Haenszel odds ratio, without Tarone's correction. The degrees of freedom are the
-    number of informative strata minus 1. The statistic and p are NaN if the common odds ratio is 0,
-    infinite or undefined; p is also NaN if fewer than two strata are informative. Breslow & Day
-    (1980), Statistical Methods in Cancer Research I, IARC, §4.4.
+    It uses the Mantel–Haenszel odds ratio, without Tarone's correction. The degrees of freedom are
+    the number of informative strata minus 1. The statistic and p are NaN if the common odds ratio
+    is 0, infinite or undefined; p is also NaN if fewer than two strata are informative. Breslow &
+    Day (1980), Statistical Methods in Cancer Research I, IARC, §4.4.
 
     >>> result = breslow_day(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
     >>> [round(float(number), 4) for number in result]
@@ -184,10 +185,10 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
         part = np.where(informs, 1 / whole, 0.0)
         odds = (a * (m - c) * part).sum(axis=0) / ((n - a) * c * part).sum(axis=0)
         odds = np.where((odds > 0) & np.isfinite(odds) & ~unknown, odds, np.nan)
-        # The first cell of tables of these margins whose odds ratio is the common one.
+        # The expected first cell: tables with these margins and the common odds ratio.
         rest = whole - n - hits
         middle = rest + odds * (n + hits)
-        # The discriminant as a sum of squares: nothing in it cancels.
+        # The discriminant as a sum of squares, without cancellation.
         root = np.sqrt(np.square(rest + odds * (n - hits)) + 4 * odds * hits * (whole - hits))
         direct = (root - middle) / (2 * (1 - odds))
         expected = np.where(middle >= 0, 2 * odds * n * hits / (middle + root), direct)
@@ -201,28 +202,27 @@ def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Flo
 
 
 def gail_simon(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The test of qualitative interaction: do differences of both signs occur? Statistic and p.
+    """The test of qualitative interaction (differences of both signs): statistic and p-value.
 
-    The statistic is the smaller of the sums of squared standardised differences above and below 0.
-    A stratum without a difference or without a positive variance does not count. With fewer than
-    two strata, both results are NaN. If all differences have the same sign, the statistic is 0 and
-    p is 1. Gail & Simon (1985), Testing for qualitative interactions between
-    treatment effects and patient subsets, Biometrics 41:361.
+    There are two sums of squared standardised differences: of those above 0, and of those below 0.
+    The statistic is the smaller sum. A stratum without a difference or without a positive variance
+    does not count. With fewer than two strata, both results are NaN. If all differences have the
+    same sign, the statistic is 0 and p is 1. Gail & Simon (1985), Testing for qualitative
+    interactions between treatment effects and patient subsets, Biometrics 41:361.
 
     >>> result = gail_simon(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
     >>> [round(float(number), 6) for number in result]
     [4.0, 0.02275]
     """
     statistic, others = _measure_interaction(difference, variance)
-    with np.errstate(all="ignore"):
-        return statistic, _mixture_tail(statistic, others, len(difference) - 1)
+    return statistic, _mixture_tail(statistic, others, len(difference) - 1)
 
 
 def may_interact(difference: Floats, variance: Floats, alpha: float) -> Marks:
     """Marks where the p-value of `gail_simon` may be below `alpha`, without computing it.
 
-    The mixture of s χ² has the mean s / 2 and the variance 5 s / 4, and leans to the right: in the
-    tail its quantiles lie above those of the normal distribution.
+    The mixture of s χ² distributions has the mean s / 2 and the variance 5 s / 4, and is skewed to
+    the right: in the tail, its quantiles are above those of the normal distribution.
     """
     statistic, others = _measure_interaction(difference, variance)
     if alpha > _TAIL:
@@ -237,42 +237,45 @@ def _measure_interaction(difference: Floats, variance: Floats) -> tuple[Floats, 
 
     The first is NaN if fewer than two strata count.
     """
+    above, below, number = _sum_squares(difference, variance)
+    return np.where(number > 1, np.minimum(above, below), np.nan), number - 1
+
+
+def _sum_squares(difference: Floats, variance: Floats) -> tuple[Floats, Floats, Floats]:
+    """The sums of squared standardised differences above and below 0, and the number of strata."""
     difference, variance = _floats(difference, variance)
     with np.errstate(all="ignore"):
         counts = (variance > 0) & ~np.isnan(difference)
         squares = np.where(counts, difference * difference / variance, 0.0)
-        above = np.where(difference > 0, squares, 0.0).sum(axis=0)
-        below = np.where(difference < 0, squares, 0.0).sum(axis=0)
-        others = counts.sum(axis=0) - 1.0
-        return np.where(others > 0, np.minimum(above, below), np.nan), others
+    above, below = (
+        np.where(side, squares, 0.0).sum(axis=0) for side in (difference > 0, difference < 0)
+    )
+    return above, below, counts.sum(axis=0).astype(np.float64)
 
 
 def any_negative(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The test that no stratum's difference lies below 0: statistic and one-sided p-value.
+    """The test that no stratum has a difference below 0: statistic and one-sided p-value.
 
-    The statistic is the sum of the squared standardised differences below 0. In the worst case,
-    where all true differences are 0, its distribution is a mixture of χ² with binomial weights. A
-    stratum without a difference or without a positive variance does not count; if no stratum
-    counts, the results are NaN. It is half of Gail & Simon's test (1985), Biometrics
-    41:361; the weights: Robertson, Wright & Dykstra (1988), Order Restricted Statistical Inference.
+    The statistic is the sum of the squared standardised differences below 0. In the worst case, all
+    true differences are 0, and the statistic is distributed as a mixture of χ² with binomial
+    weights. A stratum without a difference or without a positive variance does not count; if no
+    stratum counts, the results are NaN. This is half of the test of Gail & Simon (1985), Biometrics
+    41:361; the weights are in Robertson, Wright & Dykstra (1988), Order Restricted Statistical
+    Inference.
 
     >>> result = any_negative(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
     >>> [round(float(number), 6) for number in result]
     [4.5, 0.043297]
     """
-    difference, variance = _floats(difference, variance)
-    with np.errstate(all="ignore"):
-        counts = (variance > 0) & ~np.isnan(difference)
-        squares = np.where(counts & (difference < 0), difference * difference / variance, 0.0)
-        number = counts.sum(axis=0).astype(np.float64)
-        statistic = np.where(number > 0, squares.sum(axis=0), np.nan)
-        return statistic, _mixture_tail(statistic, number, len(difference))
+    _, below, number = _sum_squares(difference, variance)
+    statistic = np.where(number > 0, below, np.nan)
+    return statistic, _mixture_tail(statistic, number, len(difference))
 
 
 def _mixture_tail(statistic: Floats, count: Floats, most: int) -> Floats:
-    """The tail of a mixture of χ² of 0 to `count` degrees of freedom with binomial weights.
+    """The tail of a mixture of χ² with 0 to `count` degrees of freedom and binomial weights.
 
-    `most` is the largest of the counts.
+    `most` is the largest possible count.
     """
     log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, most + 1))))
     whole = np.maximum(count, 0).astype(np.int64)
@@ -281,8 +284,9 @@ def _mixture_tail(statistic: Floats, count: Floats, most: int) -> Floats:
         df = np.arange(start, min(start + _TOGETHER, most + 1)).reshape(-1, *[1] * np.ndim(p))
         rest = whole - df
         ways = log_factorials[whole] - log_factorials[df] - log_factorials[np.maximum(rest, 0)]
-        weight = np.where(rest >= 0, np.exp(ways - whole * np.log(2)), 0.0)
-        p = p + (weight * chi_square_tail(statistic, df.astype(np.float64))).sum(axis=0)
+        with np.errstate(all="ignore"):
+            weight = np.where(rest >= 0, np.exp(ways - whole * np.log(2)), 0.0)
+            p = p + (weight * chi_square_tail(statistic, df.astype(np.float64))).sum(axis=0)
     p = np.where(statistic == 0, 1.0, p)
     return np.where(np.isnan(statistic), np.nan, p)
 
@@ -292,10 +296,11 @@ def average_difference(
 ) -> tuple[Floats, Floats]:
     """The bounds of the average difference Σ w (a/n - c/m) of shares, for sparse strata.
 
-    `weights` add up to 1 over axis 0. The variance does not need large strata. It is that of Sato
-    (1989), Biometrics 45:1323, and unbiased if the difference is the same in all strata. Sato's
-    weights are n m / N; here any weights are allowed. The bounds are the differences at which the
-    squared error is z² times the variance. They are NaN if they do not exist.
+    `weights` add up to 1 over axis 0. The variance is valid even if all strata are small. It is
+    that of Sato (1989), Biometrics 45:1323, and unbiased if the difference is the same in all
+    strata. Sato's weights are n m / N; here, any weights are allowed. The bounds are the
+    differences at which the squared error is z² times the variance. They are NaN if no such
+    differences exist.
 
     >>> low, high = average_difference(np.full((40, 1), 1 / 40), *(
     ...     np.repeat(side, (10, 30), axis=0) for side in np.array([[[1.0], [0]], [[1], [1]],
@@ -321,11 +326,11 @@ def average_ratio(
 ) -> tuple[Floats, Floats]:
     """The bounds of the ratio of averages Σ w a/n / Σ w c/m of shares, for sparse strata.
 
-    Like `average_difference`. The variance is that of Greenland & Robins (1985), Estimation of a
-    common effect parameter from sparse follow-up data, Biometrics 41:55, whose weights are n m / N.
-    It is unbiased if the ratio is the same in all strata. The bounds are the ratios ρ at which the
-    squared error of Σ w (a/n - ρ c/m) is z² times its variance (Fieller). The upper bound is
-    infinite if the denominator may be 0.
+    As in `average_difference`, any weights are allowed. The variance is that of Greenland & Robins
+    (1985), Estimation of a common effect parameter from sparse follow-up data, Biometrics 41:55,
+    whose weights are n m / N. It is unbiased if the ratio is the same in all strata. The bounds are
+    the ratios ρ at which the squared error of Σ w (a/n - ρ c/m) is z² times its variance (Fieller).
+    The upper bound is infinite if the denominator may be 0.
     """
     a, n, c, m = _floats(a, n, c, m)
     with np.errstate(all="ignore"):
@@ -337,7 +342,7 @@ def average_ratio(
         first, half = bottom**2 - z * per_ratio, top * bottom - z * joint_term / 2
         last = top**2 - z * plain
         root = np.sqrt(np.maximum(half**2 - first * last, 0.0))
-        # The roots of a quadratic in ρ, in a form without cancellation.
+        # The roots of a quadratic equation in ρ, in a form without cancellation.
         low = np.where(last <= 0, 0.0, last / (half + root))
         high = np.where(first > 0, (half + root) / first, np.inf)
         known = (top > 0) | (bottom > 0)
@@ -349,36 +354,20 @@ def _sum(terms: Floats) -> Floats:
     return np.asarray(np.nan_to_num(terms, posinf=0.0, neginf=0.0).sum(axis=0))
 
 
-def pooled_variance_of_means(
-    means: tuple[Floats, Floats], spreads: tuple[Floats, Floats], sizes: tuple[Floats, Floats]
+def pooled_variance(
+    p: Floats, n: Floats, q: Floats, m: Floats, spreads: tuple[Floats, Floats] | None = None
 ) -> Floats:
-    """The variance of a difference of means in each stratum if both groups are of one population.
+    """The variance of `p - q` in each stratum if both groups are one population.
 
-    Like `pooled_variance`, from the mean squared deviation of each group from its own mean.
-
-    >>> shares = np.array([0.6]), np.array([0.3])
-    >>> sizes = np.array([40.0]), np.array([60.0])
-    >>> found = pooled_variance_of_means(shares, (shares[0] * 0.4, shares[1] * 0.7), sizes)
-    >>> bool(np.isclose(found, pooled_variance(shares[0], sizes[0], shares[1], sizes[1]))[0])
-    True
-    """
-    (r, q), (n, m) = means, sizes
-    with np.errstate(all="ignore"):
-        whole = n + m
-        squares = n * spreads[0] + m * spreads[1] + n * m / whole * (r - q) ** 2
-        variance = squares / (whole - 1) * (1 / n + 1 / m)
-    return np.asarray(np.where(whole > 1, variance, np.nan))
-
-
-def pooled_variance(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
-    """The variance of `p - q` in each stratum if both are equal, given the number of outcomes.
-
-    Hypergeometric, as in the Cochran–Mantel–Haenszel test: it holds in strata with few people,
-    where the variance of separate sides is far too small. NaN in strata with one person.
+    For shares, it is hypergeometric (given the number of hits), as in the Cochran–Mantel–Haenszel
+    test: in strata with few people, the variance of separate sides would be far too small. For
+    means, `spreads` is the mean squared deviation of each group from its own mean. NaN in strata
+    with one person.
     """
     p, n, q, m = _floats(p, n, q, m)
+    spread, other_spread = (p * (1 - p), q * (1 - q)) if spreads is None else spreads
     with np.errstate(all="ignore"):
         whole = n + m
-        share = (n * p + m * q) / whole
-        variance = share * (1 - share) * (1 / n + 1 / m) * whole / (whole - 1)
+        squares = n * spread + m * other_spread + n * m / whole * (p - q) ** 2
+        variance = squares / (whole - 1) * (1 / n + 1 / m)
     return np.asarray(np.where(whole > 1, variance, np.nan))

@@ -44,10 +44,10 @@ from fairaudit.result import (
     Cost,
     DryRun,
     GroupingPreview,
-    GroupRow,
     LevelPreview,
     is_open,
 )
+from fairaudit.result.rows import GroupRow
 from fairaudit.spec import Outcome, OutcomeKind, Protected, Spec
 
 _FAR = Decimal(10**15)

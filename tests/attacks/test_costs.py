@@ -27,7 +27,8 @@ from fairaudit.counting.sources.batches import Batch
 from fairaudit.counting.sources.profiles import profile_file
 from fairaudit.report import content
 from fairaudit.report.blocks import Table
-from fairaudit.result import AuditResult, ComparisonRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow
 from fairaudit.spec import checks
 from fairaudit.tools import verify
 

@@ -285,3 +285,27 @@ def test_a_bound_just_beyond_the_limit_is_in_doubt(limit: str, *, turns: bool) -
     (finding,) = _audit(spec, [*_group("m", 80, 100), *_group("f", 64, 90), *lost]).findings
     assert finding.missing is not None
     assert finding.missing.turns == turns
+
+
+@pytest.mark.parametrize("policy", ["show", "aside"])
+@pytest.mark.parametrize("missing", [0, 20, 200])
+def test_people_without_a_feature_could_change_a_search(missing: int, policy: str) -> None:
+    """Nobody without a feature is selected; all of them could be in one group of the feature."""
+    rows: list[tuple[str, str | None, int]] = []
+    rows += [(g, f, d) for g, f in (("a", "x"), ("b", "x"), ("a", "y")) for d in (0, 1)] * 50
+    rows += [("b", None, 0)] * missing
+    spec = {
+        "columns": {
+            "protected": ["g"], "features": ["f"],
+            "decision": {"column": "d", "positive": 1, "negative": 0},
+        },
+        "simpson": False, "missing": {"strata": policy}, "metrics": ["selection_rate"],
+        "subgroups": {"over": ["g", "f"], "min_size": 5, "fail": {"above": 0.4}},
+    }  # fmt: skip
+    data = dict(zip("gfd", map(list, zip(*rows, strict=True)), strict=True))
+    (finding,) = fairaudit.audit(spec, data).findings
+    assert finding.status is Status.PASS
+    assert finding.could_change is bool(missing)
+    share = f"{missing} of {300 + missing} people"
+    for told in (share, "without a feature, and the verdict could change"):
+        assert (told in finding.headline) is bool(missing)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from fractions import Fraction
 from pathlib import Path
@@ -93,3 +94,22 @@ def test_people_left_out_without_bounds_are_in_the_summary(folder: Path) -> None
     told = " ".join(done.stdout.split())
     assert "1 check: mantel_haenszel_odds_ratio/g/job/decision (in 1 of 2 passed audits)" in told
     assert "30 of 230 people" in told
+
+
+def test_the_files_of_a_folder_name_the_passes_in_doubt(folder: Path) -> None:
+    """Both audits pass, and the unknown decisions of `a.csv` could turn the first."""
+    assert run("run", "spec.yaml", "--data", "data", "-o", "out/", folder=folder).returncode == 0
+    audits = json.loads((folder / "out/index.json").read_text())["audits"]
+    audits.sort(key=lambda one: one["data"])
+    assert [one["could_change"] for one in audits] == [1, 0]
+    for name, words in (("summary.csv", ["1", "0"]), ("checks.csv", ["yes", "no"])):
+        with (folder / "out" / name).open(encoding="utf-8-sig", newline="") as file:
+            rows = sorted(csv.DictReader(file, strict=True), key=lambda row: row["data"])
+        assert [row["could_change"] for row in rows] == words
+
+
+def test_a_failure_that_missing_values_could_turn_is_no_pass_in_doubt(folder: Path) -> None:
+    (folder / "spec.yaml").write_text(SPEC.replace("0.8", "0.95"))
+    assert run("run", "spec.yaml", "--data", "data", "-o", "out/", folder=folder).returncode == 1
+    audits = json.loads((folder / "out/index.json").read_text())["audits"]
+    assert [one["could_change"] for one in audits] == [0, 0]

@@ -21,7 +21,7 @@ from law_tables import (
 )
 
 from fairaudit.base.errors import SpecError
-from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric, Requirement
+from fairaudit.metrics import CATALOGUE, Disparity, GroupMetric, Metric, Rate, Requirement
 
 AGGREGATES = ("mean", "sum", "max", "min")
 COMPARED = ("difference", "ratio", "log_ratio", "odds_ratio")
@@ -36,11 +36,12 @@ def entries_of(metric: Metric, reference: str) -> list[dict[str, Any]]:
     """The entries that compare each group with others by a measure, in every way there is."""
     if isinstance(metric, GroupMetric) and not metric.conditional:
         more = {"utilities": UTILITIES} if metric.id == "expected_utility" else {}
+        is_odds = isinstance(metric, Rate) and metric.is_odds
         return [
             {"metric": metric.id, "compare": compare, "reference": reference, **more}
             for compare in COMPARED
             if metric.id != "hosmer_lemeshow"  # grows with the size of a group
-            if compare != "odds_ratio" or not (metric.id in NO_SHARES or metric.is_odds)
+            if compare != "odds_ratio" or not (metric.id in NO_SHARES or is_odds)
         ]
     takes_one = isinstance(metric, Disparity) and metric.to_reference
     return [entry(metric)] if isinstance(metric, Disparity) and takes_one else []

@@ -150,8 +150,8 @@ def test_values_lie_within_their_bounds(groups: list[Four]) -> None:
             low, high = record.bounds
             for value in values_of(record, groups):
                 if not math.isnan(value):
-                    assert low is None or value >= low - 1e-12
-                    assert high is None or value <= high + 1e-12
+                    assert low is None or value >= float(low) - 1e-12
+                    assert high is None or value <= float(high) + 1e-12
 
 
 @examples(40)

@@ -29,7 +29,8 @@ from fairaudit import AuditResult
 from fairaudit.report import asked_comparisons, format_of, rates, terminal
 from fairaudit.report import json as report_json
 from fairaudit.report.blocks import Table
-from fairaudit.result import Answer, ComparisonRow, RateRow
+from fairaudit.result import Answer
+from fairaudit.result.rows import ComparisonRow, RateRow
 
 _PERCENT = re.compile(r"-?[\d.]+ %")
 _OF_ALL = {None, "uniform", "pooled"}

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from fairaudit.base.errors import DataError, UsageError
+from fairaudit.base.ledger import DataFile
 from fairaudit.base.processes import Progress
 from fairaudit.counting.columns import Cut, Quantile
 from fairaudit.counting.contract import CountsOrError, Data
@@ -21,7 +22,6 @@ from fairaudit.counting.plan import MISSING, Key, Plan, is_finite_number
 from fairaudit.counting.raw_counts import RawKey
 from fairaudit.counting.sources.dialects import Database
 from fairaudit.counting.sources.files import Files, find_files, name_file
-from fairaudit.result import DataFile
 
 Row = Mapping[str, str]
 

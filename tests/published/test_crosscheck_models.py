@@ -62,7 +62,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import fairaudit
-from fairaudit.result import AuditResult, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import RateRow
 
 pytestmark = [
     pytest.mark.long,

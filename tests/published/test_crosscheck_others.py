@@ -18,7 +18,8 @@ import pytest
 from conftest import long
 
 import fairaudit
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, RateRow
 
 TRANSCRIPT = json.loads((Path(__file__).parent / "transcripts" / "others.json").read_text("utf-8"))
 CASES: dict[str, Any] = {case["name"]: case for case in TRANSCRIPT["cases"]}

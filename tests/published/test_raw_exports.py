@@ -19,7 +19,7 @@ import yaml
 from commands import run
 
 import fairaudit
-from fairaudit.result import RateRow
+from fairaudit.result.rows import RateRow
 
 STAGES = ["Applied", "Phone screen", "Interview", "Offer", "Hired"]
 RACES = ["White", "Black", "Asian", "White; Asian", "Black; White", ""]

@@ -30,13 +30,13 @@ from fairaudit.judge.simpson import Reversal
 from fairaudit.judge.subgroups import Subgroups
 from fairaudit.metrics.estimate import Significance
 from fairaudit.metrics.terms import MetricOptions
-from fairaudit.result import (
+from fairaudit.result import Provenance
+from fairaudit.result.rows import (
     Curve,
     Definition,
     EpsilonReading,
     GroupRow,
     ModelChange,
-    Provenance,
     RateRow,
     ScoreRow,
 )

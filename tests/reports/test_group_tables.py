@@ -20,7 +20,8 @@ import fairaudit
 from fairaudit import cli
 from fairaudit.base.errors import UsageError
 from fairaudit.report import export, format_of, format_of_suffix
-from fairaudit.result import Answer, AuditResult, RateRow
+from fairaudit.result import Answer, AuditResult
+from fairaudit.result.rows import RateRow
 
 Rows = list[dict[str, Any]]
 WEIGHTED = """name,race,branch,y,p,w

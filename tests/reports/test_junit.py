@@ -26,12 +26,12 @@ from report_cases import (
 )
 
 from fairaudit import cli
-from fairaudit.base.errors import DataError, FairauditError, NothingToAudit
+from fairaudit.base.errors import DataError, FailOn, FairauditError, NothingToAudit
 from fairaudit.base.frozen import replace
 from fairaudit.judge import Status
 from fairaudit.report import build_servers, checks
 from fairaudit.report.diagnostics import diagnose
-from fairaudit.result import Answer, AuditResult, FailOn
+from fairaudit.result import Answer, AuditResult
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,8 @@ from fairaudit.report import (
     terminal,
 )
 from fairaudit.report import json as report_json
-from fairaudit.result import Answer, AuditResult, definition
+from fairaudit.result import Answer, AuditResult
+from fairaudit.result.rows import definition
 
 
 def told(result: AuditResult, *, all_rows: bool = False) -> str:

@@ -68,7 +68,7 @@ def count_groups(
     """
     import polars as pl
 
-    from fairaudit.counting.routes import scan
+    from fairaudit.counting.routes import polars_route
     from fairaudit.counting.sources.batches import Batch, own
 
     texts = {name: _column(tables, place, len(columns)) for place, name in enumerate(columns)}
@@ -79,7 +79,7 @@ def count_groups(
     frame = pl.DataFrame({**series, own("times"): rows})
     batch = Batch(frame.lazy(), frame.schema, (name,), times=own("times"))
     try:
-        return scan.count_batch(batch, plan)
+        return polars_route.count_batch(batch, plan)
     except FairauditError:
         return None
 
@@ -184,7 +184,7 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
         raise DataError.unreadable(file.file.path, "damaged, truncated or gone") from error
     if tables is None:
         return None
-    lines = sum(table.lines for table in tables)  # each is a record
+    lines = sum(table.lines for table in tables)  # each line is a record
     counted = None if plan is None or counts is None else (plan, counts)
     return replace(file.with_lines(lines + form.other_lines), records=lines, counts=counted)
 

@@ -102,7 +102,6 @@ class _File(NamedTuple):
         return [self.cells, *self.tables]
 
     def counted(self, plan: Plan) -> PartialCounts:
-        """The counts of the cells that occur."""
         levels = {key: own.levels for key, own in zip(plan.every_key, self.keys, strict=False)}
         cells, codes = self.cells.occurring()
         known = [tuple(self.keys[number].levels) for number in self.cells.keys]
@@ -135,7 +134,7 @@ class _File(NamedTuple):
             chunk = group.chunks[column.number]
             content = read_bytes(descriptor, chunk.start, chunk.stop)
             if self.source.unproven and not are_sound(kernel, content, chunk):
-                prove(self.source)  # reports the fault, or finds none
+                prove(self.source)  # raises an error, or finds no fault
             return *value_pages(kernel, content, chunk), chunk.leaf.is_optional
 
         pages = [read(key) for key in self.keys]
@@ -230,7 +229,6 @@ def _count_groups(
     refused, queue, lock, stopped = set[str](), iter(jobs), threading.Lock(), threading.Event()
 
     def take_job() -> _Job | None:
-        """The next job; None after the last job, or after a stop."""
         with lock:
             return None if stopped.is_set() else next(queue, None)
 

@@ -1,6 +1,6 @@
-"""Polars route: counts any data by a lazy, streaming `group_by`, with exact sums as integers.
+"""Polars route: counts any data by a lazy, streaming `group_by`, and finds rows with a fault.
 
-Scores and extra tables are counted in the same pass, chunk by chunk.
+All sums are exact, as integers. The pass also counts scores and extra tables, chunk by chunk.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ import numpy as np
 import polars as pl
 
 from fairaudit.base.arrays import LARGE, SQUARE_ROOTS, TINY, WEIGHT_SCALES, Ints
-from fairaudit.base.errors import DataError
-from fairaudit.base.frozen import replace
-from fairaudit.base.processes import Progress
+from fairaudit.base.errors import DataError, PlanError, PlanFault, Seek
+from fairaudit.base.frozen import Frozen, replace
+from fairaudit.base.names import quoted
+from fairaudit.base.processes import SILENT, Progress
 from fairaudit.counting.counts import PartialCounts, RawWeights, check_people
-from fairaudit.counting.plan import MASKED, MISSING, Key, Plan, SumName
+from fairaudit.counting.plan import MASKED, MISSING, MOST_LEVELS, Key, Plan, SumName
 from fairaudit.counting.raw_counts import Level, RawKey, find_starts
 from fairaudit.counting.routes.chunk_counters import Column, ScoreCounter, TableCounter
-from fairaudit.counting.routes.polars_numbers import Numbers, is_text, texts_of
-from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, Batch, collect, own
+from fairaudit.counting.routes.derived_columns import prepare
+from fairaudit.counting.routes.polars_numbers import UNREAD, Numbers, as_text, is_text, texts_of
+from fairaudit.counting.sources import SourceFile
+from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, ROW, Batch, batches, collect, own
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 """The types, in addition to texts and numbers, whose values can be levels."""
@@ -29,8 +32,127 @@ _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
 _HALF = 30
 """Number of low bits of a factor: factors below 2⁶⁰ are multiplied in halves, without overflow."""
 
+_SAMPLE = 200_000
+_FIRST = 50_000
 
-def count(numbers: Numbers, progress: Progress) -> PartialCounts:
+
+def count_files(
+    sources: Sequence[SourceFile], plan: Plan, progress: Progress
+) -> list[PartialCounts]:
+    """The counts of files; files with the same columns and types are counted together."""
+    read = batches(sources, plan.format.separator)
+    return [count_batch(batch, plan, progress) for batch in read]
+
+
+def count_batch(batch: Batch, plan: Plan, progress: Progress = SILENT) -> PartialCounts:
+    """The counts of a batch.
+
+    Raises `PlanError` if the first rows of a column already have too many levels.
+    """
+    numbers = prepare(batch, plan)
+    # Without this check, counting by a column of ids would need all memory before it fails.
+    names = list(dict.fromkeys(plan.capped))
+    sample = numbers.batch.frame.select(names).head(_FIRST)
+    counts = sample.select(pl.len().alias(own("rows")), pl.all().n_unique())
+    counted = collect(counts, batch).row(0, named=True)
+    where = f" in its first {_FIRST:,} rows alone" if counted[own("rows")] == _FIRST else ""
+    faults = [
+        PlanFault(
+            f"{quoted(name)} has {counted[name]:,} levels{where}, and at most "
+            f"{MOST_LEVELS:,} can be audited: if it is an id, remove it; otherwise reduce the "
+            "levels with `keep` or `bins`",
+            name,
+        )
+        for name in names
+        if counted[name] > MOST_LEVELS
+    ]
+    if faults:
+        raise PlanError(faults)
+    return _count(numbers, progress)
+
+
+class FoundRow(Frozen):
+    """The first row with a fault: its number (from 1), the faulty texts, and a remedy."""
+
+    number: int
+    texts: tuple[str, ...] = ()
+    remedy: str | None = None
+
+
+def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | None:
+    """The first row with the fault in `seek`, in the order of the data; None if it is not found.
+
+    Only rows that the filter keeps are searched; if the filter cannot compare the value, all rows.
+    """
+    batch = data if isinstance(data, Batch) else batches([data], plan.format.separator)[0]
+    # Number the rows first: `prepare` may split a row with several counts into several rows.
+    frame = batch.frame.with_row_index(ROW, offset=1)
+    schema = {ROW: pl.UInt32(), **batch.schema}
+    numbers = prepare(replace(batch, frame=frame, schema=schema), plan)
+    batch = numbers.batch
+    # With columns of counts, the fault is in one of these columns.
+    cells = plan.counts.columns if plan.counts is not None and seek.column == plan.count else ()
+    texts = [
+        as_text(pl.col(name), batch.schema[name]).alias(own(f"text{number}"))
+        for number, name in enumerate((seek.column, *cells))
+    ]
+    kept, filtered = numbers.kept.fill_null(value=seek.numeric), [*numbers.filtered]
+    if seek.in_filter:
+        is_held, kept, filtered = ~numbers.comparable(seek.column), pl.lit(value=True), []
+    elif seek.numeric:
+        is_held = ~numbers.sound(seek.column)
+        if plan.rows is not None and seek.column in plan.rows.similarity.numeric:
+            # A feature must be finite, because ∞ has no distance.
+            number = numbers.value(seek.column).cast(pl.Float64)
+            is_held |= ~number.is_finite().fill_null(value=True)
+    else:
+        # A missing value may be any of the tokens, or null.
+        text = as_text(pl.col(seek.column), batch.schema[seek.column])
+        is_held = text.is_in([value for value in seek.values if value is not None])
+        cut = {key.column for key in plan.every_key if key.edges is not None}
+        if None in seek.values:
+            is_held |= text.is_null()
+        if None in seek.values and seek.column in cut:
+            is_held |= numbers.value(seek.column).is_null()
+    query = (
+        batch.frame.select(ROW, *texts, is_held.alias(own("held")), *filtered)
+        .filter(pl.col(own("held")) & kept)
+        .select(ROW, *(own(f"text{number}") for number in range(len(texts))))
+        .sort(ROW)
+        .head(1)
+    )
+    try:
+        found = query.collect(engine="streaming")
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return None
+    if not found.height:
+        return None
+    row, value, *held = found.row(0)
+    if value is None or not seek.numeric:
+        return FoundRow(row)
+    if held and value not in held:
+        remedies = [numbers.find_remedy(text, seek.column) for text in held if text is not None]
+        known = () if None in held else tuple(held)
+        return FoundRow(row, known, next(filter(None, remedies), None))
+    value = value.removeprefix(UNREAD).strip()
+    return FoundRow(row, (value,), numbers.find_remedy(value, seek.column))
+
+
+def estimated_cells(file: SourceFile, plan: Plan) -> float:
+    """The estimated number of cells of a plan, from the first rows of a file.
+
+    It is the number of cells in these rows, plus an estimate of all others from the numbers of
+    cells with one and two rows: Chao (1984), Nonparametric estimation of the number of classes in a
+    population, Scandinavian Journal of Statistics 11:265, bias-corrected.
+    """
+    (batch,) = batches([file], plan.format.separator)
+    sample = Batch(batch.frame.head(_SAMPLE), batch.schema, batch.names)
+    rows = count_batch(sample, replace(plan, tables=())).rows
+    once, twice = (int((rows == times).sum()) for times in (1, 2))
+    return len(rows) + once * (once - 1) / (2 * (twice + 1))
+
+
+def _count(numbers: Numbers, progress: Progress) -> PartialCounts:
     """The counts of a batch, with one entry for each combination of levels."""
     batch, plan = numbers.batch, numbers.plan
     frame = batch.frame.select(*_columns(numbers), *numbers.filtered)
@@ -69,7 +191,6 @@ def count(numbers: Numbers, progress: Progress) -> PartialCounts:
 
 
 def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
-    """The keys, numbers and scores of a plan in each row of a batch."""
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
         # The level as the data has it, or the code of the interval; null if it is missing.

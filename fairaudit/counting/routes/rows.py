@@ -8,7 +8,7 @@ are equal in all values are one entry with a count (`counting/raw_rows.py`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -67,8 +67,9 @@ class RowGroups:
             numbers = complete[own(f"feature {name}")].to_numpy().astype(np.float64)
             profiles = mix(profiles, (numbers + 0.0).view(np.uint64))  # -0 is 0
         coded = []
-        for name, values in self._categories(complete):
+        for name in self.plan.similarity.categorical:
             # Levels get codes in the order in which they are read.
+            values = complete[own(f"feature {name}")]
             known, levels = self.levels.setdefault(name, {}), values.unique().to_list()
             places = [known.setdefault(level, len(known)) for level in levels]
             if len(known) > MOST_LEVELS:
@@ -90,10 +91,6 @@ class RowGroups:
 
     def _count(self, rows: pl.DataFrame) -> Ints:
         return np.bincount(rows[own("cell")].to_numpy(), minlength=self.size)
-
-    def _categories(self, rows: pl.DataFrame) -> Iterator[tuple[str, pl.Series]]:
-        for name in self.plan.similarity.categorical:
-            yield name, rows[own(f"feature {name}")]
 
     def _group(self) -> None:
         """Joins equal people, and halves the profiles while there are too many entries."""
@@ -131,12 +128,12 @@ class RowGroups:
         self.parts.clear()
         levels = []
         codes = np.zeros((rows.height, len(similarity.categorical)), dtype=np.int64)
-        for place, (name, values) in enumerate(self._categories(rows)):
+        for place, name in enumerate(similarity.categorical):
             # Sort the levels, because their order so far depends on the threads.
             known = sorted(self.levels.get(name, {}))
             ranks = {level: code for code, level in enumerate(known)}
             lookup = np.array([ranks[level] for level in self.levels.get(name, {})] or [0])
-            codes[:, place] = lookup[values.to_numpy()]
+            codes[:, place] = lookup[rows[own(f"feature {name}")].to_numpy()]
             levels.append(tuple(known))
         numbers = np.zeros((rows.height, len(similarity.numeric)))
         for place, name in enumerate(similarity.numeric):

@@ -242,7 +242,6 @@ class _Inflated(io.RawIOBase):
                 return len(content)
 
     def close(self) -> None:
-        """Closes the stream and its file."""
         self._file.close()
         super().close()
 

@@ -36,17 +36,17 @@ _IDLE = 45.0
 OnProgress = Callable[[float], None]
 """A function that is called with the share of a query that is done, from 0 to 1."""
 
-LimitedQuery = Callable[[str, float | None, OnProgress | None], "pa.Table"]
-"""A function that runs a query; after this number of seconds, if given, it raises an error."""
-
 ColumnTypes = list[tuple[str, str]]
 """The name of each column, and the server's name of its type."""
 
 
 class Link(NamedTuple):
-    """A connection: `ask` runs a query, `name_types` returns the columns of a table or subquery."""
+    """A connection: `ask` runs a query, `name_types` returns the columns of a table or subquery.
 
-    ask: LimitedQuery
+    The second argument of `ask` is the number of seconds after which the query fails, if any.
+    """
+
+    ask: Callable[[str, float | None, OnProgress | None], pa.Table]
     name_types: Callable[[str, Callable[[str], pa.Table]], ColumnTypes]
 
 

@@ -14,8 +14,7 @@ from fairaudit.counting.sources import SourceFile
 _FIRST_ROWS = 1000
 
 Item = TypeVar("Item")
-HashedRows: TypeAlias = tuple[tuple[str, ...], bytes]
-"""The names of the columns, and the hashes of the rows, 8 bytes each."""
+HashedRows: TypeAlias = tuple[tuple[str, ...], bytes]  # names of columns, 8 bytes for each row
 
 
 def compare_files(

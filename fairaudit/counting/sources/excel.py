@@ -1,6 +1,7 @@
 """The reader of Excel files: copies a sheet to CSV, which is then checked and counted as CSV.
 
-The line numbers of the copy are the row numbers of the sheet.
+So of the functions of `Reader`, only `read_columns` is needed here. The line numbers of the copy
+are the row numbers of the sheet.
 """
 
 from __future__ import annotations
@@ -20,18 +21,9 @@ from fairaudit.base.inputs import CSV
 from fairaudit.base.names import quoted
 from fairaudit.counting.columns import CsvFormat
 from fairaudit.counting.sources import Copies, SourceFile, csv_reader, no_space
-from fairaudit.counting.sources.csv_reader import (
-    check_file,
-    find_line,
-    read_first,
-    read_schema,
-    scan_files,
-)
 
 if TYPE_CHECKING:
     from python_calamine import CalamineSheet
-
-__all__ = ["check_file", "find_line", "read_columns", "read_first", "read_schema", "scan_files"]
 
 MOST_BYTES = 2**32
 """Maximum size of a decompressed workbook, because a sheet is read into memory."""

@@ -205,7 +205,6 @@ def _fetch(store: FileSystem, scheme: str, found: FileInfo) -> Path:
 
 
 def _open_store(scheme: str, account: str | None = None) -> FileSystem:
-    """A store, with the credentials that its library finds."""
     from pyarrow import fs
 
     if scheme == "s3":

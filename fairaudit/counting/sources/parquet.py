@@ -230,7 +230,7 @@ def read_layout(path: Path, name: str) -> Layout:
             file.seek(end)
             content = file.read(length)
         native = load_kernel()
-        fields = None if native is None else native.thrift_struct(content)  # which is faster
+        fields = None if native is None else native.thrift_struct(content)  # the kernel is faster
         footer: Struct = read_struct(content)[0] if fields is None else fields
         if 8 in footer:
             raise _encrypted(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -26,17 +26,13 @@ from fairaudit.counting.plan import MASKED, MISSING
 from fairaudit.cube import Cube, Ints, Role, Rows, add_up, distinct_rows
 from fairaudit.pipeline.recode.cells import Cells, notice_left_out
 from fairaudit.pipeline.recode.columns import Axis, Problems, notice_tiny_sums
-from fairaudit.pipeline.recode.groups import (
-    group_axis,
-    notice_merged,
-    refuse_absent_references,
-    refuse_undeclared,
-)
+from fairaudit.pipeline.recode.groups import group_axis, refuse_absent_references, refuse_undeclared
 from fairaudit.pipeline.recode.outcomes import (
     Alike,
     make_number_axes,
     make_outcome_axis,
     notice_filtered_outcomes,
+    notice_merged,
     notice_odd_dates,
     notice_per_cent_cuts,
     notice_sentinels,
@@ -72,6 +68,7 @@ _ROUNDED_DIGITS = 4
 """The same for sums that are rounded, or for a level that some combinations lack."""
 _ROUNDED_MEAN = 0.005
 """The relative error of a sum that is computed from a printed mean."""
+_COUNTED_TWICE = "if its rows are totals, people are counted twice: leave them out with `filter`"
 _FEWEST_PARTS = 2
 """A level is compared with the sum of at least this number of others; one is often equal."""
 
@@ -189,33 +186,70 @@ def _leave_out_totals(counts: Counts, spec: Spec, problems: Problems) -> Counts:
     """
     plan, people, masked = counts.plan, counts.people, counts.kept == MASKED
     for name, levels, codes, others in _list_text_columns(counts, spec) if plan.is_table else ():
-        kept, found = counts.kept == 1, list[tuple[int, bool, float]]()
+        kept, found = counts.kept == 1, list[tuple[int, bool, bool]]()
         for code in (code for code, level in enumerate(levels) if is_like_total(level)):
             (total, rest), every, (hidden, of_rest) = (
                 [int(people[marks & side].sum()) for side in (codes == code, codes != code)]
                 for marks in (kept, people > 0, masked)
             )
             if every[0] == every[1] or rest - hidden <= total <= rest + of_rest:
-                found.append((code, True, math.inf))
+                found.append((code, True, True))
         for there in (np.ones_like(kept), kept):
             found += _find_sums(counts, codes, others, there)
-        for code, is_exact, digits in found:
+        for code, is_exact, is_sure in found:
             is_total = codes == code
             if not people[is_total & (counts.kept == 1)].any():
                 continue
             what = f"{quoted(levels[code])} has as many people as all other levels together"
             # Counts of scores and of further tables do not allow to leave out single rows.
-            if is_exact and digits >= _SURE_DIGITS and not (plan.scores or plan.tables):
+            if is_sure and not (plan.scores or plan.tables):
                 counts = replace(counts, kept=np.where(is_total, 0, counts.kept))
                 what += ": its rows are totals, and are left out as filtered rows"
-            elif digits >= (_NOTABLE_DIGITS if is_exact else _ROUNDED_DIGITS):
-                where = "" if is_exact else " that has it, up to rounding"
-                what += f", in each combination of the other columns{where}; if its rows are "
-                what += "totals, people are counted twice: leave them out with `filter`"
             else:
-                continue
+                where = "" if is_exact else " that has it, up to rounding"
+                what += f", in each combination of the other columns{where}; {_COUNTED_TWICE}"
             problems.note(name, what)
+    for name, level in _find_margins(counts, spec) if plan.is_table else ():
+        what = f"rows with {quoted(level)} and such a level in all other columns but one have as "
+        problems.note(name, f"{what}many people as the rows without these levels; {_COUNTED_TWICE}")
     return counts
+
+
+def _find_margins(counts: Counts, spec: Spec) -> list[tuple[str, str]]:
+    """Columns with totals in rows such as (a, all, all), (all, x, all), with their levels for all.
+
+    With three or more columns, each of these levels has at least half of the people.
+    """
+    columns = {one.column.value: one.name for one in (*spec.protected, *spec.strata)}
+    there, majority = (counts.kept == 1) & (counts.people > 0), list[tuple[int, int]]()
+    for number, key in enumerate(counts.keys):
+        sizes = add_up(counts.people[there], key.codes[there], key.size)
+        if key.levels and key.key.column in columns and 2 * sizes.max() >= sizes.sum():
+            majority.append((number, int(sizes.argmax())))
+    for size in (len(majority), len(majority) - 1):  # one column may have no totals
+        for chosen in itertools.combinations(majority, size) if size > _FEWEST_PARTS else ():
+            if _are_margins(counts, dict(chosen), there):
+                keys = [(counts.keys[number], code) for number, code in chosen]
+                return [(columns[key.key.column], key.levels[code] or "") for key, code in keys]
+    return []
+
+
+def _are_margins(counts: Counts, levels: Mapping[int, int], there: Marks) -> bool:
+    """Whether rows with all but one of some levels are the sums of the rows without the levels."""
+    codes, people = [key.codes[there] for key in counts.keys], counts.people[there]
+    totals = np.sum([codes[number] == code for number, code in levels.items()], axis=0)
+    digits, is_part, is_margin = 0.0, totals == 0, totals == len(levels) - 1
+    if not (is_part | is_margin | (totals == len(levels))).all():
+        return False
+    for number, code in levels.items():
+        sides = is_part, is_margin & (codes[number] != code)
+        shown = [one for at, one in enumerate(codes) if at == number or at not in levels]
+        cells, place = distinct_rows(np.stack(shown, axis=1).astype(np.int32))
+        parts, whole = (add_up(np.where(side, people, 0), place, len(cells)) for side in sides)
+        if not np.array_equal(parts, whole):
+            return False
+        digits += float(np.log10(1 + whole).sum())
+    return digits >= _ROUNDED_DIGITS
 
 
 def _list_text_columns(
@@ -254,13 +288,13 @@ def _list_text_columns(
 
 def _find_sums(
     counts: Counts, codes: Ints, others: Sequence[Ints], there: Marks
-) -> Iterator[tuple[int, bool, float]]:
+) -> Iterator[tuple[int, bool, bool]]:
     """Yields the levels that equal the sum of two or more other levels, up to rounding.
 
     It also yields whether a level is exactly equal in all combinations of the other columns, and
-    the number of equal decimal digits, added up over the combinations. If all levels have the same
-    distribution over the combinations, only the digits of the total count. Up to rounding means
-    that a count differs by at most half the unit of all counts.
+    whether the number of equal decimal digits, added up over the combinations, excludes chance. If
+    all levels have the same distribution over the combinations, only the digits of the total count.
+    Up to rounding means that a count differs by at most half the unit of all counts.
     """
     there = there & (counts.people > 0)
     people, own_codes = counts.people[there], codes[there]
@@ -283,10 +317,13 @@ def _find_sums(
         both = [(2 * one[own_codes == code].sum(), one[among].sum()) for one in amounts]
         if all(np.isclose(*pair, rtol=_ROUNDED_MEAN) for pair in both):
             is_exact = bool(mine.sum() == len(combinations) and not off[code])
-            agreeing = (sizes[code] if is_alike else own[mine]) / (
-                unit + 2 * off[code] if off[code] else 1
-            )
-            yield code, is_exact, float(np.log10(1 + agreeing).sum())
+            agreeing = np.atleast_1d(sizes[code] if is_alike else own[mine])
+            digits = np.log10(1 + agreeing / (unit + 2 * off[code] if off[code] else 1)).sum()
+            # How rarely a group of half of all people is so near to the sum of the others.
+            chance = np.minimum(2 * (off[code] + unit) / np.sqrt(4 * np.pi * agreeing), 1).prod()
+            least = _NOTABLE_DIGITS if is_exact else _ROUNDED_DIGITS
+            if digits >= least or (not is_exact and chance <= 10**-_NOTABLE_DIGITS):
+                yield code, is_exact, is_exact and digits >= _SURE_DIGITS
 
 
 def build_axes(counts: Counts, spec: Spec, problems: Problems) -> list[Axis]:

@@ -37,6 +37,7 @@ from fairaudit.cube import (
     Sum,
     add_up,
     distinct_rows,
+    mark_weightless,
     name_groups,
 )
 from fairaudit.judge.left_out import LeftOutReason
@@ -186,8 +187,8 @@ class Cells:
             counts.rows[stays],
             people[stays],
             self.ledger,
-            counts.weight and staying(counts.weight),
-            counts.squares and staying(counts.squares),
+            None if counts.weights is None else staying(counts.weights.total),
+            None if counts.weights is None else staying(counts.weights.squares),
             {
                 name: amount.transform(lambda n: n[stays], staying)
                 for name, amount in self.added.items()
@@ -371,10 +372,14 @@ class Cells:
                 case _:
                     becomes = "not known: counted wherever this column is not needed"
             aside.append(self._line(unknown, axis.column, becomes))
-        if counts.weight is not None and not self.threshold:
-            weightless = self.stays & (counts.weight.values == 0) & (counts.people > 0)
+        if counts.weights is not None and not self.threshold:
+            people, total = np.where(self.stays, counts.people, 0), counts.weights.total
+            weight = Sum(np.where(self.stays, total.values, 0), total.scale)
+            weightless = mark_weightless(people, weight) & (people > 0)
             if weightless.any():
-                reason = "weight 0: counted as people, and in no rate"
+                reason = "weight 0, or almost 0 next to others: counted as people, and not in rates"
+                for key in (key for key in self.keys if key.role is Role.PROTECTED):
+                    reason += f"; by {key.name}: {_listed(self.by_level(key.name, weightless))}"
                 aside.append(self._line(weightless, str(counts.plan.weight), reason))
         return Ledger(
             read=counts.read // counts.plan.counts_per_row,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import accumulate, islice, product
+from itertools import accumulate, islice
 
 import numpy as np
 
-from fairaudit.base.disclosure_marks import Notice, Subjects
+from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import canonical, is_like_total, listing, quoted
@@ -22,11 +22,6 @@ from fairaudit.pipeline.recode import outcomes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
 from fairaudit.spec.key_schema import REFERENCES
-from fairaudit.stats import contingency
-
-_FEWEST = 10
-"""Joined levels of fewer people are not compared, if the spec has no `min_size`."""
-_FAR_APART, _FOUR_FIFTHS = 0.1, 0.8
 
 
 def group_axis(
@@ -123,40 +118,6 @@ def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) 
         if is_kept and not is_there and text.value not in attribute.unknown:
             names[name] = None
     yield from names
-
-
-def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[Notice]:
-    """Notices on groups that join a level of the data with others that have another rate.
-
-    Joining is common: the rates must differ significantly, and by 10 points or four fifths.
-    """
-    own = {one.name for one in spec.protected if not one.is_cut}
-    decisions = [axis for axis in axes if axis.key.role is Role.PREDICTION and axis.key.positive]
-    for axis, outcome in product((axis for axis in axes if axis.key.name in own), decisions):
-        key, raw_key = axis.key, counts.text_key(axis.column)
-        there = (counts.kept == 1) & (axis.codes >= 0) & (outcome.codes >= 0)
-        there &= ~np.isin(axis.codes, [*key.unknown])
-        is_hit = there & np.isin(outcome.codes, [*(outcome.key.positive or ())])
-        group = np.zeros(raw_key.size, dtype=np.int64)
-        group[raw_key.codes[there]] = axis.codes[there]
-        n, hits = (
-            add_up(counts.people[side], raw_key.codes[side], raw_key.size)
-            for side in (there, is_hit)
-        )
-        m, others = (add_up(each, group, len(key.levels))[group] - each for each in (n, hits))
-        low, high = np.sort([hits / np.maximum(n, 1), others / np.maximum(m, 1)], axis=0)
-        is_far = (high - low >= _FAR_APART) | (low < _FOUR_FIFTHS * high)
-        codes = np.flatnonzero(is_far & (np.minimum(n, m) >= (spec.minimum.size or _FEWEST)))
-        p = contingency.fisher_mid_p(hits[codes], n[codes], others[codes], m[codes])
-        surest = codes[np.argsort(p)][np.sort(p) < float(spec.inference.alpha) / raw_key.size]
-        for code in {group[code]: code for code in surest[::-1].tolist()}.values():
-            text = (raw_key.levels[code] or "").replace(BETWEEN, ", ").replace(ABSENT, "")
-            yield Notice(
-                f"{key.name}: the group {quoted(key.levels[group[code]])} joins {quoted(text)} "
-                f"(positive {outcome.key.name}: {hits[code] / n[code]:.1%} of {n[code]:,} people) "
-                f"with others ({others[code] / m[code]:.1%} of {m[code]:,} people)",
-                Subjects.NEVER,
-            )
 
 
 def refuse_absent_references(spec: Spec, axes: Iterable[Axis], problems: Problems) -> None:

@@ -28,15 +28,8 @@ from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.disclosure_support import Support, Value
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem, protect
 from fairaudit.pipeline.tables.audit import Audit
-from fairaudit.result import (
-    AuditResult,
-    ComparisonRow,
-    Curve,
-    GroupRow,
-    LatticeRow,
-    RateRow,
-    ScoreRow,
-)
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, Curve, GroupRow, LatticeRow, RateRow, ScoreRow
 
 T = TypeVar("T")
 R = TypeVar("R", GroupRow, RateRow)

@@ -48,7 +48,7 @@ from fairaudit.metrics.scores import SCORING_RATE, calibration_bins
 from fairaudit.pipeline.plan_builder import edges_of, is_positive
 from fairaudit.pipeline.recode.scores import Distribution, find_labels
 from fairaudit.pipeline.suppress.protection import Pieces
-from fairaudit.result import Curve
+from fairaudit.result.rows import Curve
 from fairaudit.spec import Spec
 
 

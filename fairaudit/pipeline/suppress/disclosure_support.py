@@ -29,7 +29,7 @@ from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.terms import POOLED_REFERENCES, ReferencePolicy
 from fairaudit.pipeline.suppress.cell_sets import CellSets, ScoreSource
 from fairaudit.pipeline.suppress.protection import Pieces, PrintedItem
-from fairaudit.result import ComparisonRow, LatticeEntry, LatticeRow, RateRow
+from fairaudit.result.rows import ComparisonRow, LatticeEntry, LatticeRow, RateRow
 from fairaudit.spec import MetricRequest, Spec
 
 Number = GroupMetric | TableMetric

@@ -34,7 +34,8 @@ from fairaudit.pipeline.tables.lattice import (
 )
 from fairaudit.pipeline.tables.notices import write_notices
 from fairaudit.pipeline.tables.rates import comparisons, groups, model_changes, rates
-from fairaudit.result import AuditResult, ColumnReading, Definition, Provenance, definition
+from fairaudit.result import AuditResult, ColumnReading, Provenance
+from fairaudit.result.rows import Definition, definition
 from fairaudit.spec import MetricRequest, value_of
 
 _EXAMPLES = 5
@@ -154,7 +155,7 @@ def _describe_provenance(audit: Audit) -> Provenance:
         rows=cube.ledger.read,
         route=counts.route,
         cube_sha256=fingerprint.hexdigest(),
-        weight_error=counts.weight_error,
+        weight_error=counts.weights.error if counts.weights else 0.0,
         created=audit_task.time_of_run(),
         clusters=None if cube.clusters is None else cube.clusters.count,
         draws=None if draws is None else draws.path,

@@ -41,7 +41,7 @@ from fairaudit.metrics.rates import (
 from fairaudit.metrics.reasons import describe_people
 from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE, NO_GROUP, NO_MINIMUM
 from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
-from fairaudit.result import LatticeEntry, LatticeRow
+from fairaudit.result.rows import LatticeEntry, LatticeRow
 from fairaudit.spec import RESERVED, MetricRequest
 from fairaudit.stats import distributions
 
@@ -63,8 +63,9 @@ _RATES = {
 """The rates that depend on each other by the base rate, each with its complement."""
 _TIED = {rate.id: tied for tied, rates in _RATES.items() for rate in rates}
 
-_MEAN_SCORES = {"mean_score", "mean_score_positives", "mean_score_negatives", "outcome_mean"}
-_MEAN_RESIDUALS = {"calibration_in_the_large", "mean_residual"}
+_MEANS = {"calibration_in_the_large": 1, "mean_residual": 1, "outcome_mean": 0, "mean_score": 0}
+_MEANS |= {"mean_score_positives": 0, "mean_score_negatives": 0}
+"""Means of scores, or of differences from scores (1)."""
 
 
 class _Impossibility(Frozen):
@@ -201,19 +202,18 @@ def notice_limits_out_of_reach(
             share = metric.independence(table, check.terms)[0].sum(axis=(0, 1))
             share = share[share > 0] / share.sum()
             low, high, why = 0.0, -float(np.sum(share * np.log2(share))), "with these groups"
-        elif bins is not None and part.id in _MEAN_SCORES | _MEAN_RESIDUALS:
+        elif bins is not None and part.id in _MEANS:
+            if isinstance(metric, Disparity) and (
+                metric.fitted or metric.over_groups or metric.comparison.scale != Scale.DIFFERENCE
+            ):
+                continue
             low, high = float(bins.low.min(initial=0)), float(bins.high.max(initial=1))
             why = f"with scores from {low:g} to {high:g}"
-            low, high = (-high, 1 - low) if part.id in _MEAN_RESIDUALS else (low, high)
+            # A residual is a difference, too.
+            if times := _MEANS[part.id] + isinstance(metric, Disparity) + bool(check.against):
+                low, high = times * (low - high), times * (high - low)
         else:
             continue
-        times = int(check.against is not None)
-        if isinstance(metric, Disparity):
-            if metric.fitted or metric.over_groups or metric.comparison.scale != Scale.DIFFERENCE:
-                continue
-            times += 1
-        if times:
-            low, high = times * (low - high), times * (high - low)
         for limit in filter(None, (check.warn, check.fail)):
             is_above = limit.above is None or limit.above >= high
             if is_above and (limit.below is None or limit.below <= low):
@@ -298,6 +298,11 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
         yield Notice(what, Subjects.ANYBODY)
 
 
+_MOST_OF_GROUP = 0.5
+_LITTLE = 0.1
+"""An average dilutes a stratum if its weight is less than this part of its share of the people."""
+
+
 def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
     """Notices on strata that an average leaves out: without weight, or without people of a side."""
     told: set[str] = set()
@@ -341,6 +346,33 @@ def notice_lone_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> I
                 "difference of all people, only to that of the others"
             )
         yield Notice(text, Subjects.ANYBODY)
+
+
+def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:
+    """Notices on strata with most people of a group, to which an average gives little weight."""
+    told: set[str] = set()
+    for request, by, given in list_places(requests):
+        evaluation = tables.evaluate_request(request, by, given)
+        leaf = None if evaluation is None else evaluation.leaves[0]
+        if leaf is None or leaf.averaged is None or leaf.strata is None:
+            continue
+        values = leaf.group_values
+        n = leaf.strata.n if values is None or values.strata is None else values.strata.n
+        n, weights = np.where(leaf.averaged.support, n, 0), leaf.averaged.first_weights
+        people = n / np.maximum(n.sum(axis=0), 1)
+        weights = weights / np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1)
+        is_diluted = leaf.judged[0] & (people >= _MOST_OF_GROUP) & (weights < people * _LITTLE)
+        for z, g in np.argwhere(is_diluted).tolist():
+            average = f"averages over {' × '.join(given)} ({request.terms.average})"
+            text = (
+                f"{100 * people[z, g]:.0f} % of {describe_group(leaf.strata.groups[g])} are in "
+                f"{describe_group(leaf.strata.strata[z])}, which has only "
+                f"{100 * weights[z, g]:.1f} % of the weight in {average}: compare this stratum by "
+                "`given` without `average`"
+            )
+            if text not in told:
+                told.add(text)
+                yield Notice(text, Subjects.ANYBODY)
 
 
 def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:

@@ -43,7 +43,7 @@ from fairaudit.metrics.terms import MetricOptions, ReferencePolicy
 from fairaudit.pipeline.recode import Cubes
 from fairaudit.pipeline.recode.scores import Described, Distribution
 from fairaudit.pipeline.tables.audit import Tables, write_estimate
-from fairaudit.result import (
+from fairaudit.result.rows import (
     Calibration,
     Curve,
     EpsilonReading,

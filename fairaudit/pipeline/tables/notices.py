@@ -45,6 +45,7 @@ from fairaudit.pipeline.tables.audit import (
 from fairaudit.pipeline.tables.check_notices import (
     notice_changes_without_direction,
     notice_deciding_strata,
+    notice_diluted_strata,
     notice_few_people,
     notice_impossible_gates,
     notice_light_groups,
@@ -53,7 +54,7 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_other_side,
     notice_turned_gaps,
 )
-from fairaudit.result import LatticeRow
+from fairaudit.result.rows import LatticeRow
 from fairaudit.rows.neighbours import find_neighbours, locate
 from fairaudit.rows.similar_people import choose_people, find_steepest_pair, find_twins
 from fairaudit.spec import MetricRequest, Outcome, OutcomeKind, Spec
@@ -117,6 +118,8 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_few_people(checks, tables)
     yield from notice_light_groups(checks, tables)
     yield from notice_lone_strata(tables, spec.requests)
+    yield from notice_diluted_strata(tables, spec.requests)
+    yield from _notice_unused_strata(spec)
     yield from notice_deciding_strata(tables, spec.requests)
     yield from notice_repeated_rows(cubes.cube)
     yield from (
@@ -220,6 +223,24 @@ def notice_unjudged_models(
             what = f"{model.name}, which has only a score"
             where = "add `prediction: {column: …, positive: {at_least: …}}` and limit its decisions"
         yield Notice(f"no limit judges {what}: {where}", Subjects.NOBODY)
+
+
+def _notice_unused_strata(spec: Spec) -> Iterator[Notice]:
+    """A notice on declared strata in which nothing is compared, if there are limits.
+
+    The search for reversals uses strata, but it needs a decision with two classes.
+    """
+    used = {name for request in spec.requests for given in request.given for name in given}
+    used |= {name for request in spec.requests for name in request.terms.parameters.controls}
+    unused = [column.name for column in spec.strata if column.name not in used]
+    is_binary = any(model.binary for model in spec.predictions)
+    if unused and spec.checks and spec.simpson is None and not is_binary:
+        yield Notice(
+            f"nothing is compared within the strata of {listing(unused)}, where gaps can be "
+            "opposite: opposite gaps are searched for only in decisions with two classes; add "
+            "`given` to a measure",
+            Subjects.NOBODY,
+        )
 
 
 def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) -> Iterator[Notice]:

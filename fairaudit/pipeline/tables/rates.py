@@ -42,7 +42,7 @@ from fairaudit.metrics.paired_counts import correlate_outcomes, count_pairs
 from fairaudit.metrics.reasons import undefined_reason
 from fairaudit.metrics.terms import NO_GROUP, NO_MINIMUM, Reference, ReferencePolicy
 from fairaudit.pipeline.tables.audit import Tables, list_places, list_rates, write_estimate
-from fairaudit.result import ComparisonRow, GroupRow, ModelChange, RateRow
+from fairaudit.result.rows import ComparisonRow, GroupRow, ModelChange, RateRow
 from fairaudit.spec import MetricRequest
 
 _SAME = 1e-12
@@ -283,7 +283,8 @@ def comparisons(
         compare, parameters = find_comparison_id(request.metric), request.options
         aggregate, limits, is_one_sided = None, list[Limit](), False
         if isinstance(request.metric, Disparity):
-            aggregate, is_one_sided = request.metric.over_groups, not request.metric.has_other_side
+            aggregate = request.metric.over_groups
+            is_one_sided = request.metric.comparison.one_sided
         if ranges is not None and isinstance(evaluation.metric, Disparity):
             fair = ranges.range_of(evaluation.metric)
             limits = [] if fair is None else [Limit(below=fair[0]), Limit(above=fair[1])]

@@ -17,8 +17,8 @@ from fairaudit.codec.schema import describe
 from fairaudit.judge import Check, Finding
 from fairaudit.metrics import Rate, find_metric
 from fairaudit.metrics.terms import Inference
-from fairaudit.result import SCHEMA_VERSION, AuditResult, GroupRow, RateRow, Summary
-from fairaudit.result.rows import GroupKey, group_key
+from fairaudit.result import SCHEMA_VERSION, AuditResult, Summary
+from fairaudit.result.rows import GroupKey, GroupRow, RateRow, group_key
 from fairaudit.tools.compare.checks import compare_checks, list_behind
 from fairaudit.tools.compare.measuring import ChangeTerms
 from fairaudit.tools.compare.rates import (

@@ -23,8 +23,9 @@ from fairaudit.metrics import (
 )
 from fairaudit.metrics.disparities import REMAINDER
 from fairaudit.metrics.estimate import Estimate
-from fairaudit.result import AuditResult, ComparisonRow
+from fairaudit.result import AuditResult
 from fairaudit.result.rows import (
+    ComparisonRow,
     GroupKey,
     IndexedRows,
     JudgedValues,
@@ -148,24 +149,32 @@ def _compare_findings(
         group for group in _list_decisive(was) if not _is_judged(group, finding, now.result)
     )
     lost += _list_unsearched(was, then.result, now.result)
-    new = tuple(
-        group for group in _list_decisive(finding) if not _is_judged(group, was, then.result)
-    )
+    judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
+    fresh = judged[1].keys() - judged[0] if judged[0] else set()
+    deciding = {group_key(group, finding.stratum) for group in _list_decisive(finding)}
+    if deciding or is_tested:  # no single group decides an aggregate, but all new ones together
+        fresh &= deciding
+    new = tuple(sorted(judged[1][key] for key in fresh))
+    if finding.subgroup is not None:
+        levels = [(level,) for level in finding.subgroup.group]
+        new = tuple(level for level in levels if not _is_judged(level, was, then.result))
     if lost and change.way is Direction.BETTER:
         verb = "is" if len(lost) == 1 else "are"
         why = f"not tested: {_name(lost)} decided it and {verb} not judged any longer"
         change = _without_test(change, why)
-    if new and change.way is Direction.WORSE:
+    new = new if change.way is Direction.WORSE else ()
+    if new:
         verb = "was" if len(new) == 1 else "were"
         change = _without_test(change, f"not tested: {_name(new)} {verb} not judged before")
     groups = [
         replace(group, change=change) if group.decided and group.decides else group
         for group in groups
     ]
-    judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
     gone = judged[0].keys() - judged[1] if judged[1] else ()
     unjudged = tuple(sorted(judged[0][key] for key in gone))
-    return CheckChange(was, finding, change, lost=lost, unjudged=unjudged, groups=tuple(groups))
+    return CheckChange(
+        was, finding, change, lost=lost, unjudged=unjudged, groups=tuple(groups), new=new
+    )
 
 
 def list_behind(

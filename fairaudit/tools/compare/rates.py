@@ -17,8 +17,8 @@ from fairaudit.judge.simpson import Reversal
 from fairaudit.metrics import Eligibility, GroupMetric, Rate, find_metric
 from fairaudit.metrics.estimate import Estimate, Significance
 from fairaudit.metrics.reasons import describe_rule
-from fairaudit.result import AuditResult, GroupRow, ModelChange, RateRow
-from fairaudit.result.rows import GroupKey, group_key
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import GroupKey, GroupRow, ModelChange, RateRow, group_key
 from fairaudit.stats import contingency, proportions
 from fairaudit.stats.contingency import LEAST_EXPECTED, MOST_DEALT
 from fairaudit.tools.compare.measuring import ChangeTerms, judge_by_metric, measure_change

@@ -121,7 +121,8 @@ class CheckChange(Frozen):
     check before and are not compared after: without them, its value may be nearer to the limit
     although no decision changed. `unjudged` are all groups that it judged before and does not judge
     after, with their stratum. `behind` are the groups, with their stratum, that are newly or
-    farther over the limit of a spread that fails both times.
+    farther over the limit of a spread that fails both times. `new` are the groups, with their
+    stratum, that determine a worse value and that it did not judge before.
     """
 
     before: Finding = field(name="finding_before")
@@ -132,6 +133,7 @@ class CheckChange(Frozen):
     unjudged: tuple[Group, ...] = ()
     groups: tuple[GroupChange, ...] = ()
     behind: tuple[Group, ...] = ()
+    new: Annotated[tuple[Group, ...], RARE] = ()
 
     @property
     def id(self) -> Annotated[str, WRITTEN]:
@@ -419,6 +421,11 @@ class Changes(Frozen):
             for check in self.checks
             if (check.unjudged or check.leaves_out_more) and not check.is_worse
         )
+
+    @property
+    def worse_by_new(self) -> tuple[CheckChange, ...]:
+        """The checks whose value is worse only because of groups that were not judged before."""
+        return tuple(check for check in self.checks if check.new and not check.is_worse)
 
     @property
     def dropped(self) -> tuple[Finding, ...]:

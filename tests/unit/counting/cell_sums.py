@@ -23,8 +23,9 @@ def sums(cells: Counts) -> dict[tuple[object, ...], list[Fraction]]:
         codes = [(key, int(key.codes[at])) for key in cells.keys]
         group = tuple(key.levels[code] if key.levels else code for key, code in codes)
         measured = [Fraction(int(cells.rows[at])), Fraction(int(cells.people[at]))]
-        weights = [one for one in (cells.weight, cells.squares) if one is not None]
-        measured += [Fraction(int(one.values[at]), one.scale) for one in weights]
+        weights = cells.weights
+        sums = () if weights is None else (weights.total, weights.squares)
+        measured += [Fraction(int(one.values[at]), one.scale) for one in sums]
         old = found.get(group, [Fraction(0)] * len(measured))
         found[group] = [one + two for one, two in zip(old, measured, strict=True)]
     return found

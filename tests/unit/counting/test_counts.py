@@ -73,13 +73,13 @@ def test_tiny_weights_and_others_add_up_as_in_one_pass(tmp_path: Path) -> None:
     total = counts_of(spec, tmp_path / "tiny.csv") + counts_of(spec, tmp_path / "large.csv")
     whole = count_data(plan(spec), [tmp_path / "tiny.csv", tmp_path / "large.csv"])
     for counts in (total, whole):
-        assert counts.weight is not None
-        assert counts.weight.scale == 10**9
-        assert sum(counts.weight.values.tolist()) == 3_500_000_000
-        assert counts.weight_error == 2e-10
-    tiny = counts_of(spec, tmp_path / "tiny.csv").weight
-    assert tiny is not None
-    assert (sum(tiny.values.tolist()), tiny.scale) == (300_000_000, 10**18)
+        assert counts.weights is not None
+        assert counts.weights.total.scale == 10**9
+        assert sum(counts.weights.total.values.tolist()) == 3_500_000_000
+        assert counts.weights.error == 2e-10
+    weights = counts_of(spec, tmp_path / "tiny.csv").weights
+    assert weights is not None
+    assert (sum(weights.total.values.tolist()), weights.total.scale) == (300_000_000, 10**18)
 
 
 def test_counts_of_other_plans_are_refused(halves: tuple[Path, Path, Path]) -> None:

@@ -32,8 +32,8 @@ from fairaudit.counting.sources import (
 from fairaudit.counting.sources.posterior_files import read_draws
 from fairaudit.spec import load
 
-READERS: tuple[Reader, ...] = (csv_reader, parquet_files, excel)
-"""Here the type checker sees that they are readers."""
+READERS: tuple[Reader, ...] = (csv_reader, parquet_files)
+"""The type checker sees here that they are readers."""
 
 DRAWS = {
     "draw": ["1", "1", "2", "2"],
@@ -110,7 +110,8 @@ def write(folder: Path, columns: Mapping[str, Sequence[str]] = ROWS) -> tuple[Pa
 
 
 def test_every_reader_is_one() -> None:
-    assert [reader_of(form) for form in FORMATS] == [*READERS]
+    # A workbook is CSV after `read_columns`, so its module has no other functions.
+    assert [reader_of(form) for form in FORMATS] == [*READERS, excel]
 
 
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.name)

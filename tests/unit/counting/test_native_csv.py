@@ -26,7 +26,7 @@ from fairaudit.counting import polars_engine
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.native import native_csv
 from fairaudit.counting.plan import Plan
-from fairaudit.counting.routes import scan
+from fairaudit.counting.routes import polars_route
 from fairaudit.counting.sources import csv_reader
 from fairaudit.counting.sources.files import Files
 from fairaudit.pipeline.plan_builder import plan
@@ -182,7 +182,7 @@ def test_a_file_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         raise AssertionError
 
     monkeypatch.setattr(native_csv.LineBlocks, "read", told)
-    for reader in (csv_reader.check_lines, scan.count):
+    for reader in (csv_reader.check_lines, polars_route.count_files):
         monkeypatch.setattr(f"{reader.__module__}.{reader.__name__}", refused)
     assert count_data(PLAN, path).read == 1000
     assert read == len("x,y,1,z\n") * 1000
@@ -560,14 +560,12 @@ def test_weights_and_people_are_the_sums_of_their_rows(
                 continue
             fixed = [round(value * 10**9) for value in own]
             roots = [round(value * 10**6) for value in own]
-            assert counts.weight is not None
-            assert counts.squares is not None
-            of_weights = [int(value) for value in counts.weight.values[is_level]]
-            of_squares = [int(value) for value in counts.squares.values[is_level]]
-            assert [Fraction(x, counts.weight.scale) for x in of_weights] == [
-                Fraction(sum(fixed), 10**9)
-            ]
-            assert [Fraction(x, counts.squares.scale) for x in of_squares] == [
+            assert counts.weights is not None
+            weight, squares = counts.weights.total, counts.weights.squares
+            of_weights = [int(value) for value in weight.values[is_level]]
+            of_squares = [int(value) for value in squares.values[is_level]]
+            assert [Fraction(x, weight.scale) for x in of_weights] == [Fraction(sum(fixed), 10**9)]
+            assert [Fraction(x, squares.scale) for x in of_squares] == [
                 Fraction(sum(root * root for root in roots), 10**12)
             ]
 

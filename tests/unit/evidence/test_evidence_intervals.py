@@ -295,8 +295,8 @@ def check_interval(row: dict[str, Any], record: Metric | None) -> None:
     assert low <= row["value"] <= high
     assert low < high
     least, most = record.bounds if record else (None, None)
-    assert least is None or low >= least - 1e-12
-    assert most is None or high <= most + 1e-12
+    assert least is None or low >= float(least) - 1e-12
+    assert most is None or high <= float(most) + 1e-12
 
 
 def test_a_score_in_standard_deviations_has_a_test_and_no_interval() -> None:
@@ -448,6 +448,14 @@ def test_no_pair_that_is_left_out_has_the_extreme_ratio(seed: int) -> None:
     for g in range(k):
         expected = (low[i == g].min(), high[i == g].min())
         assert (ratio[0][g], ratio[1][g]) == pytest.approx(expected, rel=1e-7)
+    low, high = proportions.mover_ratio(share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j]))
+    found = multiplicity.smallest_mover_ratio(share, bounds)
+    assert found == pytest.approx((low.min(), high.min()), rel=1e-7)
+    for way, lowest in ((1, False), (-1, True)):
+        ratio = multiplicity.ratio_to_extreme(share, size, among, alpha, bounds, lowest=lowest)
+        for g in range(k):
+            expected = ((way * low)[i == g].min(), (way * high)[i == g].min())
+            assert (way * ratio[0][g], way * ratio[1][g]) == pytest.approx(expected, rel=1e-7)
     down, up = proportions.mover_difference(
         share[i], (mine[i], tops[i]), share[j], (mine[j], tops[j])
     )
@@ -510,3 +518,42 @@ def test_against_everybody_is_against_the_rest_mapped(found: list[Rate], level: 
     rows = [one for one in comparisons(named(found), *metrics) if one["group"]["g"] == f"g{at:03}"]
     for row, expected in zip(rows, oracle.to_overall(found, at, 0.05), strict=True):
         assert close(row, expected), (row, expected)
+
+
+@pytest.mark.parametrize(
+    ("metric", "keys"),
+    [
+        ("mean_score", {}),
+        ("f1", {}),
+        ("balanced_accuracy", {}),
+        ("roc_auc_score", {}),
+        ("selection_rate", {"given": "m", "average": "pooled"}),
+        ("selection_rate", {"given": "m", "average": "uniform"}),
+    ],
+)
+def test_two_groups_have_one_interval_by_ratio_and_by_lowest_ratio(
+    audit_csv: Any, metric: str, keys: Mapping[str, Any]
+) -> None:
+    """The bounds of each group at half of alpha made the interval of two groups too wide."""
+    rows = ["g,m,t,y,s"]
+    for at in range(240):
+        g, m, t = "ab"[at % 2], "xy"[at // 2 % 2], at // 4 % 2
+        s = (at * 7 % 50 + 20 * t + 10 * (g == "a")) / 100
+        rows.append(f"{g},{m},{t},{int(s > 0.4)},{s}")
+    columns = {
+        "protected": {"g": {"reference": "a"}},
+        "label": {"column": "t", "positive": 1},
+        "prediction": {"column": "y", "positive": 1},
+        "score": "s",
+        "strata": ["m"],
+    }
+    found = []
+    for compare in ("ratio", "min_ratio"):
+        entry = {"metric": metric, "compare": compare, "fail": {"below": 0.99}, **keys}
+        result = audit_csv("\n".join(rows) + "\n", {
+            "version": 1, "columns": columns, "metrics": [entry],
+        })  # fmt: skip
+        found.append(result.findings[0].estimate)
+    ratio, lowest = found
+    assert ratio.value == lowest.value < 1
+    assert (lowest.low, lowest.high) == pytest.approx((ratio.low, min(ratio.high, 1.0)), rel=1e-9)

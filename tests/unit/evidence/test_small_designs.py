@@ -493,3 +493,39 @@ def test_equal_means_of_which_a_rare_cell_weighs_most(bench: Any) -> None:
     asked = bench("singles").how("mean_residual", "gap")
     evaluation = evaluate(asked, table, MetricOptions())
     assert (run_tests(evaluation).p < 0.05).mean() <= 0.06 + 2 * math.sqrt(0.06 * 0.94 / draws)
+
+
+@pytest.mark.parametrize(("people", "wrong"), [(60, 0.1)])
+def test_f1_of_which_false_negatives_are_rare_and_heavy(
+    bench: Any, people: int, wrong: float
+) -> None:
+    """A false negative weighs 20, a false positive 1: .71 were covered.
+
+    Most samples have no false negative. The other group shows how much one weighs.
+    """
+    rates = np.array([0.8 - 2 * wrong, wrong, wrong])  # of tp, fp and fn
+    drawn = rates * (1, 1, 1 / 20)
+    fp, fn = np.mgrid[:50, :12].reshape(2, -1)
+    tp = people - fp - fn
+    chance = multinomial.pmf(np.stack([tp, fp, fn], axis=-1), people, drawn / drawn.sum())
+    sides = (tp, fp, fn, np.full_like(tp, 9)), (800, 200, 10, 40)
+    first, other = (np.broadcast_to(np.stack(side, -1), (len(tp), 4)) for side in sides)
+    cells = np.stack([first, other], axis=-1)[:, [3, 1, 2, 0]].reshape(-1, 2, 2, 2)
+    table, around = bench("samples").table_of(cells), ((0, 0), (0, 1), (0, 1), (0, 0))
+    mass, squares = (
+        np.pad(cells * np.array([[20, 1], [20, 1]])[..., None] ** power, around) for power in (1, 2)
+    )
+    table = replace(table, mass=mass, squares=squares.astype(np.float64))
+    found = find_intervals(evaluate(bench("singles").quantity("f1"), table, MetricOptions()))
+    truth = 2 * rates[0] / (2 * rates[0] + rates[1] + rates[2])
+    assert coverage(found.low[:, :1], found.high[:, :1], [truth], chance) >= 0.93
+
+
+def test_f1_without_errors_has_no_interval_if_errors_may_weigh_more(bench: Any) -> None:
+    """In no group is anybody wrong, so nobody knows what they would weigh."""
+    cells = np.array([[40, 0], [0, 60]])[None, :, :, None]
+    table = bench("samples").table_of(cells)
+    table = replace(table, squares=table.people.astype(np.float64))
+    found = find_intervals(evaluate(bench("singles").quantity("f1"), table, MetricOptions()))
+    assert found.at(0, 0) is None
+    assert "the weight of the other outcome is unknown" in found.explain(0, 0)

@@ -416,13 +416,60 @@ def test_a_limit_on_the_side_where_nobody_can_be_is_refused(
 
 
 @pytest.mark.parametrize(
+    ("metric", "possible"),
+    [
+        ({"metric": "expected_utility", "fail": {"below": -1}}, "-1 to 0.5"),
+        (
+            {"metric": "expected_utility", "compare": "gap", "fail": {"above": 1.5}},
+            "gap of expected_utility is always from 0 to 1.5",
+        ),
+        (
+            {"metric": "expected_utility", "compare": "difference", "fail": {"outside": [-2, 2]}},
+            "-1.5 to 1.5",
+        ),
+        (
+            {"metric": "selection_rate", "compare": "cohens_h", "fail": {"above": 3.2}},
+            "-3.1416 to 3.1416",
+        ),
+    ],
+    ids=str,
+)
+def test_a_limit_beyond_the_declared_utilities_or_beyond_pi_is_refused(
+    audit_csv: Audit, metric: dict[str, Any], possible: str
+) -> None:
+    columns = {
+        "protected": ["group"],
+        "label": {"column": "y", "positive": 1},
+        "prediction": {"column": "y", "positive": 1},
+    }
+    if metric["metric"] == "expected_utility":
+        metric = {**metric, "utilities": {"tp": 0.5, "fp": -1, "fn": 0, "tn": 0}}
+    with pytest.raises(SpecError, match=f"can never be crossed.*{possible}"):
+        audit_csv(table(a=(10, 100), b=(80, 100)), {"columns": columns, "metrics": [metric]})
+
+
+@pytest.mark.parametrize("compare", [None, "gap"])
+def test_a_limit_above_the_worst_brier_score_is_refused(
+    audit_csv: Audit, compare: str | None
+) -> None:
+    columns = {"protected": ["group"], "label": {"column": "y", "positive": 1}, "score": "y"}
+    metric = {"metric": "brier", "fail": {"above": 1.5}}
+    metric |= {"compare": compare} if compare else {}
+    with pytest.raises(SpecError, match="brier is always from 0 to 1"):
+        audit_csv(table(a=(10, 100), b=(80, 100)), {"columns": columns, "metrics": [metric]})
+
+
+@pytest.mark.parametrize(
     ("limits", "words"),
     [
         ({"fail": "outside -0.2..0.5"}, "lower bound of `fail` can never be crossed"),
         ({"warn": "outside -0.2..0.5"}, "lower bound of `warn` can never be crossed"),
-        ({"warn": "> 0.7", "fail": "> 0.6"}, "`warn` can never be"),
-        ({"warn": "> 0.6", "fail": "> 0.6"}, "`warn` can never be"),
-        ({"warn": {"above": 0.7, "significant": True}, "fail": "> 0.6"}, "`warn` can never be"),
+        ({"warn": "> 0.7", "fail": "> 0.6"}, "the check can never warn"),
+        ({"warn": "> 0.6", "fail": "> 0.6"}, "the check can never warn"),
+        (
+            {"warn": {"above": 0.7, "significant": True}, "fail": "> 0.6"},
+            "the check can never warn",
+        ),
         ({"warn": "> 0.5", "fail": "> 0.6"}, ""),
         ({"warn": "> 0.6", "fail": {"above": 0.6, "significant": True}}, ""),
         ({"fail": "> 0.6"}, ""),
@@ -434,7 +481,7 @@ def test_a_limit_that_nothing_can_cross_is_told(
 ) -> None:
     metric = {"metric": "demographic_parity_difference", **limits}
     result = audit_csv(table(a=(30, 100), b=(80, 100)), {**SPEC, "metrics": [metric]})
-    idle = [text for text in result.notices if "can never be" in text]
+    idle = [text for text in result.notices if " can never " in text]
     assert len(idle) == bool(words)
     assert all(words in text for text in idle)
 

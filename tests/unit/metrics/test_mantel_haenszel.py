@@ -15,7 +15,8 @@ from scipy import stats
 
 import fairaudit
 from fairaudit.base.errors import SpecError
-from fairaudit.result import AuditResult, ComparisonRow, Verdict
+from fairaudit.result import AuditResult, Verdict
+from fairaudit.result.rows import ComparisonRow
 
 METRIC = "mantel_haenszel_odds_ratio"
 

@@ -20,7 +20,7 @@ from fairaudit.metrics import CATALOGUE, Disparity, find_metric
 from fairaudit.metrics.comparisons import COMPARISONS, STANDARDIZED_DIFFERENCE_TOTAL
 from fairaudit.report import checks
 from fairaudit.report.explain import markdown
-from fairaudit.result import definition
+from fairaudit.result.rows import definition
 
 EQUAL: Mapping[str, Cells] = {"a": (30, 10, 20, 40), "b": (300, 100, 200, 400)}
 

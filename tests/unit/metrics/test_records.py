@@ -18,7 +18,7 @@ import pytest
 from conftest import ROOT, about
 
 import fairaudit
-from fairaudit import metrics, result
+from fairaudit import metrics
 from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import replace
 from fairaudit.cli import run_line
@@ -34,6 +34,7 @@ from fairaudit.metrics.scores import Ranked
 from fairaudit.metrics.terms import MetricOptions, Parameters, Reference, ReferencePolicy
 from fairaudit.report import content, explain, terminal
 from fairaudit.report import json as report_json
+from fairaudit.result.rows import definition
 from fairaudit.spec import reading
 
 ADDED = replace(
@@ -83,16 +84,16 @@ def test_adding_a_rate_touches_one_record() -> None:
     tree = json.loads(report_json.written(report_json.document(found)))
     assert {row["metric"] for row in tree["rates"]} == {"share_of_true_positives"}
     assert "Share of true positives" in terminal.render(content.document(found))
-    page = terminal.render(explain.page(result.definition(ADDED, worked=True)))
+    page = terminal.render(explain.page(definition(ADDED, worked=True)))
     assert "tp / (tp + fp + fn + tn)" in page
     assert "women 0.2, men 0.4" in page, "a worked example of its own"
-    assert "share_of_true_positives" in explain.markdown([result.definition(ADDED)])
+    assert "share_of_true_positives" in explain.markdown([definition(ADDED)])
     with pytest.raises(SpecError, match="did you mean 'share_of_true_positives'"):
         fairaudit.audit(spec("share_of_true_positive"), DATA)
 
 
 def test_docs_are_printed_from_the_records() -> None:
-    every = [result.definition(one, worked=True) for one in (*CATALOGUE, *COMPARISONS)]
+    every = [definition(one, worked=True) for one in (*CATALOGUE, *COMPARISONS)]
     shipped = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
     assert shipped == explain.markdown(every), (
         "fairaudit metrics --format markdown > docs/metrics.md"
@@ -108,7 +109,7 @@ def test_the_index_of_metrics_by_question_has_each_metric_once() -> None:
 
 def test_every_metric_has_a_whole_page() -> None:
     for one in (*CATALOGUE, *COMPARISONS):
-        page = result.definition(one, worked=True)
+        page = definition(one, worked=True)
         words = (page.compares, page.use, page.formula, page.direction, page.source, page.example)
         with about(one.id):
             assert all(text.strip() for text in words)
@@ -207,7 +208,7 @@ def test_a_notion_that_no_count_gives_says_so_and_names_measures_that_are_here(
         for written in (name, name.replace("_", " ").title(), name.replace("_", "-")):
             assert metrics.find_unsupported(written) is notion
             told = metrics.suggest(written)
-            assert told.startswith(f": not here, because {notion.why}; nearest: ")
+            assert told.startswith(f": not a metric here, because {notion.why}; nearest: ")
             assert "did you mean" not in told
     assert all(metrics.find_metric(name) is not None for name in notion.nearest)
     assert notion.source
@@ -295,7 +296,8 @@ def test_the_kind_of_a_number_says_what_is_known_of_it() -> None:
     ]
     for metric in options:
         if isinstance(metric, Formula):
-            assert (metric.deviation_of is not None) == (metric.kind is ValueKind.MEAN), metric.id
+            is_mean = metric.kind in {ValueKind.MEAN, ValueKind.MEAN_OF_SHARES}
+            assert (metric.deviation_of is not None) == is_mean, metric.id
             assert (metric.ends_of is not None) == bool(metric.method), metric.id
         if isinstance(metric, Ranked):
             assert (metric.counts_of is not None) == metric.is_proportion, metric.id

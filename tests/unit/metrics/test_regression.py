@@ -22,7 +22,8 @@ import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.judge import Finding, Status
 from fairaudit.report import FORMATS
-from fairaudit.result import Answer, AuditResult, ComparisonRow
+from fairaudit.result import Answer, AuditResult
+from fairaudit.result.rows import ComparisonRow
 
 OUTCOMES: dict[str, dict[str, Any]] = {
     "class": {"decision": {"column": "y", "positive": 1, "negative": 0}},

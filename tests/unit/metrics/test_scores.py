@@ -36,7 +36,8 @@ from fairaudit.pipeline.recode.scores import Distribution, with_histogram
 from fairaudit.pipeline.tables import tabulate
 from fairaudit.pipeline.tables.audit import Audit
 from fairaudit.pipeline.tables.lattice import scores
-from fairaudit.result import AuditResult, ScoreRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ScoreRow
 from fairaudit.spec import Spec
 
 SPEC: dict[str, Any] = {

@@ -419,7 +419,7 @@ def test_a_spread_as_wide_between_others_says_so(audited: Audited) -> None:
     same = audited({"a": 50, "b": 31, "c": 49}, metric, baseline=before)
     assert "previously" not in text_of(same)
     assert only(same).status is Status.WARN
-    assert "others" not in text_of(same)
+    assert "between others" not in text_of(same)
 
 
 @pytest.mark.long

@@ -21,7 +21,8 @@ from fairaudit.base.errors import DataError, SpecError
 from fairaudit.codec import read_result
 from fairaudit.report import content, terminal
 from fairaudit.report import json as report_json
-from fairaudit.result import AuditResult, FeatureRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import FeatureRow
 
 Row = tuple[str | None, str | None, str, float | None, str | None, int]
 NAMES = ("g", "h", "p", "age", "job", "n")

@@ -96,6 +96,7 @@ def test_totals_of_an_outcome_are_no_outcome(audit_csv: Callable[..., Any], word
         ("a,1000,1200\nb,1100,900\nx,2101,2099\n", True),  # off by one: rounded counts
         ("a,1000,1200\nb,1100,900\nx,2103,2097\n", False),  # not the same rate
         ("a,50,60\nb,55,45\nx,106,104\n", False),  # of smaller numbers, it may be chance
+        ("a,65,78\nb,72,58\nx,138,135\n", True),  # not even a group of half would be so near
         ("a,1000,1200\nb,1100,900\nc,500,700\nx,2601,2802\n", True),  # four are off by two
         ("a,5000,6000\nb,5500,4500\nx,10510,10500\n", True),  # rounded to tens
         ("a,5000,6000\nb,5500,4500\nx,10530,10500\n", False),
@@ -229,3 +230,96 @@ def test_the_remedy_for_totals_names_a_column_with_blanks_as_a_filter_does(
     (remedy,) = re.findall("`filter: (.*)`", str(result.notices[0]))
     assert remedy == "\"kind of row\" <> 'All'"
     assert audit_csv(table, {**spec, "filter": remedy}).ledger.people == 200
+
+
+def one_way(seed: int, word: str, names: str, corner: str) -> tuple[str, int]:
+    """A table with a row of totals for each level of each column alone, and its people."""
+    made = random.Random(seed)
+    cells = {
+        levels: made.sample(range(1, 60), 2)
+        for levels in itertools.product(*(f"{name}1 {name}2 {name}3".split() for name in names))
+    }
+    whole = {levels: [*counts] for levels, counts in cells.items()}
+    for levels, counts in cells.items():
+        places = [
+            tuple(level if at == column else word for at, level in enumerate(levels))
+            for column in range(len(names))
+        ]
+        for place in (*places, *([(word,) * len(names)] if corner else [])):
+            before = whole.get(place, [0, 0])
+            whole[place] = [one + other for one, other in zip(before, counts, strict=True)]
+    head = f"{','.join(names)},yes,no\n"
+    text = head + "".join(f"{','.join(at)},{n},{m}\n" for at, (n, m) in whole.items())
+    return text, sum(map(sum, cells.values()))
+
+
+@pytest.mark.parametrize("names", ["ghk", "ghkr"])
+@pytest.mark.parametrize("corner", ["", "corner"])
+@pytest.mark.parametrize("word", ["Insgesamt 2024", "99", ""])
+def test_totals_of_one_column_each_are_told(
+    audit_csv: Callable[..., Any], word: str, corner: str, names: str
+) -> None:
+    """Each person of a cell is in a row of totals of each column, too."""
+    text, people = one_way(3, word, names, corner)
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": [*names]}}
+    result = audit_csv(text, spec)
+    assert result.ledger.people == people * (1 + len(names) + bool(corner))
+    told = [str(one) for one in result.notices if "people are counted twice" in str(one)]
+    assert [one.split(":")[0] for one in told] == [*names]
+    assert all(f"'{word}'" in one for one in told)
+
+
+@pytest.mark.parametrize("word", ["Insgesamt 2024", ""])
+def test_totals_of_one_column_each_beside_a_column_without_totals_are_told(
+    audit_csv: Callable[..., Any], word: str
+) -> None:
+    """Most people are of region s, and each region has a table with its totals."""
+    head, *lines = one_way(3, word, "ghk", "")[0].splitlines()
+    text = f"{head},r\n" + "".join(f"{line},s\n" for line in lines)
+    text += "".join(f"{line},t\n" for line in one_way(4, word, "ghk", "")[0].splitlines()[1:])
+    spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g", "h", "k", "r"]}}
+    told = [str(one) for one in audit_csv(text, spec).notices if "totals" in str(one)]
+    assert {one.split(":")[0] for one in told} == {*"ghk"}
+
+
+def test_groups_of_most_people_in_three_columns_are_no_totals(
+    audit_csv: Callable[..., Any],
+) -> None:
+    """Of real groups two of three people have the first level; a design has equal cells."""
+    for seed in range(20):
+        made, equal = random.Random(seed), seed % 2
+        cells = itertools.product("ab", "xy", "uv")
+        lines = ["g,h,k,yes,no"]
+        for levels in cells:
+            size = 20 if equal else 10 * 2 ** sum(one in "axu" for one in levels)
+            counts = [size if equal else max(round(made.gauss(size, size**0.5)), 1) for _ in "yn"]
+            lines.append(f"{','.join(levels)},{counts[0]},{counts[1]}")
+        spec = {**SPEC, "columns": {**SPEC["columns"], "protected": ["g", "h", "k"]}}
+        notices = audit_csv("\n".join([*lines, ""]), spec).notices
+        assert not any("totals" in str(one) for one in notices)
+
+
+@pytest.mark.parametrize("unit", [1, 5, 10])
+def test_rounded_totals_of_few_people_are_told_and_groups_of_half_are_not(
+    audit_csv: Callable[..., Any], unit: int
+) -> None:
+    """Totals of counts that are rounded, of 20 to 120 people; and groups of just as many."""
+    made, told = random.Random(unit), {"totals": 0, "groups": 0}
+    cells_of = {1: 4, 5: 16, 10: 16}  # fewer cells rounded to tens show nothing
+    for _ in range(40):
+        tables: dict[str, list[list[int]]] = {"totals": [], "groups": []}
+        for _ in range(cells_of[unit]):
+            parts = [made.randint(10, 60), made.randint(10, 60)]
+            off = made.randint(-1, 1) if unit == 1 else 0
+            tables["totals"].append([*parts, sum(parts) + off])
+            draws = [made.choices([0, 1, 2], [9, 1, 10])[0] for _ in range(2 * sum(parts))]
+            tables["groups"].append([draws.count(level) for level in range(3)])
+        for name, cells in tables.items():
+            lines = ["g,h,yes,no"]
+            for at, (yes, no) in enumerate(zip(cells[::2], cells[1::2], strict=True)):
+                counts = [[round(n / unit) * unit for n in side] for side in (yes, no)]
+                lines += [f"g{g},h{at},{counts[0][g]},{counts[1][g]}" for g in range(3)]
+            notices = audit_csv("\n".join([*lines, ""]), SPEC).notices
+            told[name] += any("totals" in str(one) for one in notices)
+    assert told["totals"] == 40
+    assert told["groups"] <= 1

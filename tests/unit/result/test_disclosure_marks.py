@@ -18,8 +18,9 @@ from fairaudit.base.disclosure_marks import (
 )
 from fairaudit.base.errors import SpecError
 from fairaudit.base.frozen import Frozen, field_names
+from fairaudit.base.ledger import DataFile
 from fairaudit.report.json import document
-from fairaudit.result import AuditResult, DataFile
+from fairaudit.result import AuditResult
 from fairaudit.spec import of_mapping
 
 

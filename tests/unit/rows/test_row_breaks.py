@@ -14,7 +14,8 @@ import fairaudit
 from fairaudit.base.errors import SpecError
 from fairaudit.counting.raw_rows import PROCESS
 from fairaudit.judge.checks import Status
-from fairaudit.result import AuditResult, ComparisonRow, RateRow
+from fairaudit.result import AuditResult
+from fairaudit.result.rows import ComparisonRow, RateRow
 from fairaudit.rows.similar_people import find_steepest_pair
 
 RATES = {"w": 0.3, "m": 0.6, "x": 0.6}

@@ -29,6 +29,7 @@ def save(
     suppress: int | None,
     metric: Mapping[str, object] = RATIO,
     min_size: int = 1,
+    more: Mapping[str, object] | None = None,
 ) -> Path:
     rows = [(g, p, n) for g, cells in groups.items() for p, n in zip("10", cells, strict=True)]
     columns = dict(zip(("race", "pred", "n"), map(list, zip(*rows, strict=True)), strict=True))
@@ -41,6 +42,7 @@ def save(
         "metrics": [metric],
         "groups": {"min_size": min_size},
         **({} if suppress is None else {"suppress_below": suppress}),
+        **(more or {}),
     }
     path.write_text(json.dumps(fairaudit.audit(spec, columns).to_dict()))
     return path
@@ -81,3 +83,43 @@ def test_fail_on_worse_does_not_pass_over_groups_that_are_no_longer_judged(
     assert "1 with people who were judged before and are not now" in told.err
     assert cli.run_line([*line[:1], line[1], line[1], "--fail-on", "worse"]) == 0
     assert cli.run_line([line[0], line[2], line[1], "--fail-on", "worse"]) == 0
+
+
+SEARCHED = {"over": ["race"], "rates": ["selection_rate"], "fail": {"above": 0.9}}
+
+
+@pytest.mark.parametrize(
+    ("metric", "more"),
+    [
+        ({"metric": "selection_rate", "compare": "ratio", "fail": {"below": 0.1}}, {}),
+        ({"metric": "demographic_parity_difference", "fail": {"above": 0.9}}, {}),
+        ({"metric": "selection_rate", "fail": {"below": 0.1}}, {}),
+        ({"metric": "cramers_v", "fail": {"above": 0.9}}, {}),
+        ({"metric": "selection_rate"}, {"subgroups": SEARCHED}),
+    ],
+)
+def test_fail_on_worse_does_not_pass_if_a_new_group_determines_a_worse_value(
+    metric: Mapping[str, object],
+    more: Mapping[str, object],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Of the new E 10 % are selected, at least 30 % of all others, who have not changed."""
+    bare = {name: BEFORE[name] for name in "ABC"}
+    low, middle = (20, 180), (96, 104)
+    assert low[0] / sum(low) < min(one / (one + other) for one, other in bare.values())
+    paths = [
+        save(tmp_path / f"{n}.json", groups, None, metric, more=more)
+        for n, groups in enumerate((bare, {**bare, "E": low}, {**bare, "E": middle}))
+    ]
+    for after, code in zip(paths, (0, 1, 0), strict=True):
+        line = ["compare", str(paths[0]), str(after), "--fail-on", "worse"]
+        assert cli.run_line(line) == code
+        told = capsys.readouterr()
+        by_new = "worse by a group that was not judged before: race=E"
+        assert (by_new in " ".join(told.out.split())) is bool(code)
+        assert ("1 worse only by new groups" in told.err) is bool(code)
+        assert told.err.startswith("WORSE") is False
+    # E is judged before: the same values are no change.
+    assert cli.run_line(["compare", str(paths[1]), str(paths[1]), "--fail-on", "worse"]) == 0
+    assert cli.run_line(["compare", str(paths[1]), str(paths[0])]) == 0
