@@ -104,22 +104,20 @@ def find_repeats(
 
 def _tell_left_out(rows: pl.DataFrame, kept: int, plan: Plan, of: str) -> Iterator[Notice]:
     """Notices on rows of people with several: how many leave each group, and who has several."""
-    left_out, groups = rows.filter(~pl.col(_KEPT)), ""
-    for name in plan.groups:
-        counted = left_out[own(f"group {name}")].drop_nulls().value_counts(sort=True, name=_PLACE)
-        most = ", ".join(f"{quoted(one)} {n:,}" for one, n in counted.head(_MOST_LEVELS).rows())
-        groups += f"; {name}: {most}"
+    left_out, groups, several = rows.filter(~pl.col(_KEPT)), "", list[str]()
+    for name, column in ((name, own(f"group {name}")) for name in plan.groups):
+        counted = left_out.drop_nulls(column).group_by(column).len(_PLACE)
+        most = counted.sort(_PLACE, column, descending=[True, False]).head(_MOST_LEVELS).rows()
+        groups += f"; {name}: {', '.join(f'{quoted(one)} {n:,}' for one, n in most)}"
+        levels = rows.drop_nulls(column).group_by(_ID).agg(pl.col(column).unique().sort())[column]
+        mixed = levels.filter(levels.list.len() > 1).sort()
+        if len(mixed):
+            what = f"{name}: {len(mixed):,} of the ids in {of} have rows in several groups, such "
+            what += f"as {listing(mixed[0].to_list(), 3)}: the row that counts decides the group"
+            several.append(what)
     if len(left_out):
         what = f"{len(left_out):,} of {kept:,} rows are left out, which repeat a person by the id "
-        yield Notice(what + of + groups, Subjects.NEVER)
-    for name in plan.groups:
-        levels = rows.group_by(_ID).agg(pl.col(own(f"group {name}")).drop_nulls().unique().sort())
-        several = levels.to_series(1).sort().to_list()
-        several = [one for one in several if len(one) > 1]
-        if several:
-            what = f"{name}: {len(several):,} of the ids in {of} have rows in several groups, such "
-            what += f"as {listing(several[0], 3)}: the row that counts decides the group"
-            yield Notice(what, Subjects.NEVER)
+        yield from (Notice(text, Subjects.NEVER) for text in (what + of + groups, *several))
 
 
 def _write_id(text: pl.Expr) -> pl.Expr:

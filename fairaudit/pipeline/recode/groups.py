@@ -90,10 +90,8 @@ def _note_negative(attribute: Protected, counts: Counts, lowest: str, problems: 
     raw_key = counts.cut_key(attribute.column.value)
     if NEGATIVE in (raw_key.key.edges or ())[:1] and min(attribute.bins) > 0:
         rows = int(counts.file_rows[(counts.kept == 1) & (raw_key.codes == 0)].sum())
-        what = (
-            f"{rows:,} {'row has' if rows == 1 else 'rows have'} a negative difference, which is "
-        )
-        what += f"counted as {quoted(lowest)}; leave errors out with `filter`, or add a bin at 0"
+        what = f"rows with a negative difference ({rows:,}) count as {quoted(lowest)}: "
+        what += "leave out errors with `filter`, or add a bin at 0"
         if rows:
             problems.note(attribute.name, what, Subjects.NEVER)
 
@@ -299,16 +297,15 @@ class _Levels(Frozen):
         combined = [combine(row) for row in range(len(rows))]
         kept = np.where(self.counts.kept == 1, self.counts.file_rows, 0)
         sizes = add_up(kept, raw_key.codes, len(rows)).tolist()
+        there = [row for row, name in enumerate(combined) if name is not None and sizes[row]]
         every = [{name: of[row] for name, of in columns.items()} for row in range(len(rows))]
         for level, several in rules.items():
-            met = [
-                row for row, parts in enumerate(every) if any(_meets(one, parts) for one in several)
-            ]
-            taken = {combined[row] or "": None for row in met if sizes[row] and combined[row]}
+            met = [row for row in there if any(_meets(one, every[row]) for one in several)]
+            taken = [*dict.fromkeys(str(combined[row]) for row in met)]
             if taken and level not in taken:
                 what = f"no row has the level {quoted(level)} of `rule`: an earlier rule makes the "
                 what += f"{sum(sizes[row] for row in met):,} rows that meet its condition "
-                self.problems.note(attribute.name, what + listing([*taken]), Subjects.NEVER)
+                self.problems.note(attribute.name, what + listing(taken), Subjects.NEVER)
         folded = {
             part: level
             for name, parts in columns.items()

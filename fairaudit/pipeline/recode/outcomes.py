@@ -158,10 +158,8 @@ def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[
         is_hit = there & np.isin(outcome.codes, [*(outcome.key.positive or ())])
         group = np.zeros(raw_key.size, dtype=np.int64)
         group[raw_key.codes[there]] = axis.codes[there]
-        n, hits = (
-            add_up(counts.people[side], raw_key.codes[side], raw_key.size)
-            for side in (there, is_hit)
-        )
+        raw, size, people = raw_key.codes, raw_key.size, counts.people
+        n, hits = (add_up(people[side], raw[side], size) for side in (there, is_hit))
         m, others = (add_up(each, group, len(key.levels))[group] - each for each in (n, hits))
         low, high = np.sort([hits / np.maximum(n, 1), others / np.maximum(m, 1)], axis=0)
         is_far = (high - low >= _FAR_APART) | (low < _FOUR_FIFTHS * high)
@@ -170,12 +168,10 @@ def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[
         surest = codes[np.argsort(p)][np.sort(p) < float(spec.inference.alpha) / raw_key.size]
         for code in {group[code]: code for code in surest[::-1].tolist()}.values():
             text = (raw_key.levels[code] or "").replace(BETWEEN, ", ").replace(ABSENT, "")
-            yield Notice(
-                f"{key.name}: the group {quoted(key.levels[group[code]])} joins {quoted(text)} "
-                f"(positive {outcome.key.name}: {hits[code] / n[code]:.1%} of {n[code]:,} people) "
-                f"with others ({others[code] / m[code]:.1%} of {m[code]:,} people)",
-                Subjects.NEVER,
-            )
+            what = f"{key.name}: the group {quoted(key.levels[group[code]])} joins {quoted(text)} "
+            what += f"(positive {outcome.key.name}: {hits[code] / n[code]:.1%} of {n[code]:,} "
+            what += f"people) with others ({others[code] / m[code]:.1%} of {m[code]:,} people)"
+            yield Notice(what, Subjects.NEVER)
 
 
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:

@@ -197,7 +197,9 @@ def notice_limits_out_of_reach(
     for check in (check for check in checks if isinstance(check, Check)):
         metric, bins = check.metric, bins_of.get(check.of)
         part = metric.parts[0][0] if isinstance(metric, Disparity) else metric
-        if isinstance(metric, TableMetric) and metric.information and metric.independence:
+        is_plain = metric.bounds[1] is None and not (check.given or check.against)
+        if isinstance(metric, TableMetric) and metric.information and is_plain:
+            assert metric.independence is not None
             table = tables.table(check.by, (), check.of)
             share = metric.independence(table, check.terms)[0].sum(axis=(0, 1))
             share = share[share > 0] / share.sum()
