@@ -208,7 +208,7 @@ class KeyLevels(Frozen):
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
-        """The terms of the values in a row group; a row's terms add up to the number of its cell."""
+        """The terms of the values in a row group; those of a row add up to its cell's number."""
         by_dictionary, plain = (
             (codes * stride).astype(np.uint32).tobytes()
             for codes in (self.dictionaries[group], self.plain)

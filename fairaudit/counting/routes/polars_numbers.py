@@ -61,7 +61,7 @@ def kept_by(
 
 
 def _mark_alike(texts: Collection[str], letters: str, column: pl.Series) -> pl.Series:
-    """Marks values that look like one of the texts, but are not equal; `letters` changes the case."""
+    """Marks values that look like one of the texts but differ; `letters` changes the case."""
     looks = {*map(lookalike, texts)}
     change = {"Lowercase": str.lower, "Uppercase": str.upper}.get(letters, str)
     values = column.drop_nulls().unique().to_list()
