@@ -229,7 +229,7 @@ def count_by_route(
 
 
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
-    """The file, with the columns that the native route checks while it counts as `unproven`.
+    """The file with its `unproven` columns, which the native route checks while it counts.
 
     Use it only for a single plan: in a second pass, another reader needs checked columns.
     """

@@ -28,7 +28,7 @@ _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
 def leave_out(ready: Sequence[SourceFile], plan: Plan, repeats: Repeats) -> list[SourceFile]:
-    """The files with the numbers of the rows that repeat a person, who may be in another file.
+    """The files, each with the numbers of its rows that repeat a person of this or another file.
 
     Raises `DataError` for rows without an id, and for repeated rows if the spec does not allow
     them.
@@ -187,7 +187,7 @@ def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:
 
 
 def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
-    """A notice on the first column that looks like ids of people, with less than half repeated."""
+    """A notice on the first column that looks like ids of people; less than half may repeat."""
     rows = _read_first(data, pl.col(*ids).cast(pl.String))
     lacking = (pl.col(name).null_count().alias(own(name)) for name in ids)
     query = rows.select(pl.len().alias(_PLACE), pl.col(*ids).n_unique(), *lacking)
