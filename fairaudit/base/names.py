@@ -2,7 +2,7 @@
 
 A name from the data may contain a line break, an escape sequence of a terminal, a character that
 reverses the direction of writing, ten thousand letters, or a word that reports use. The functions
-turn it into one printable line.
+turn such a name into one printable line.
 """
 
 from __future__ import annotations

@@ -140,9 +140,9 @@ class PropensityStrata(Frozen):
     """The features of the logistic model; by default all declared features. Example:
     `[income, age]`."""
     bins: int | None = None
-    """The number of bins of the probability with about the same number of people. The default is
-    the cube root of 2n, from 5 to 20, where n is the number of people in the group, or outside it
-    if that is smaller. Example: `10`."""
+    """The number of bins of the probability with about equally many people. The default is the cube
+    root of 2n (5 to 20), where n is the number of people in the group, or outside it if that is
+    smaller. Example: `10`."""
 
 
 class ClusterStrata(Frozen):
@@ -315,7 +315,7 @@ class Bound(Frozen):
     """Whether a value crosses the limit only if the test of no disparity is significant. The
     p-value is corrected for all tests that limits of the spec require. Example: `true`."""
     conclusive: bool = False
-    """Whether a value crosses the limit only if its whole interval does. Example: `true`."""
+    """Whether a value crosses the limit only if its whole interval crosses it. Example: `true`."""
 
 
 _Limit: TypeAlias = Annotated[Bound | None, Form(expand_bound, (LIMIT_TEXT,))]
@@ -325,9 +325,9 @@ class _Owned(Frozen):
     """Keys of everything that makes checks, and of `defaults`."""
 
     accept_left_out: Fraction | None = None
-    """The maximum share of people (also by weight) and of groups that a check may leave out. If it
-    leaves out more, it is inconclusive. By default, it may leave out up to half of all people, and
-    less than half of each group. Example: `0.8`."""
+    """The maximum share of people (also by weight) and of groups that a check may leave out; with
+    more, it is inconclusive. The default: up to half of all people, and less than half of each
+    group. Example: `0.8`."""
     owner: Words | None = None
     """The person or team responsible for the check. Example: `people analytics`."""
 
@@ -370,7 +370,7 @@ class Defaults(_Owned):
     """The limit for a failure: a text, or a mapping that can require evidence. `none` ignores the
     limit of `defaults`. Examples: `"< 0.8"`, `{below: 0.8, significant: true}`."""
     undefined: OnUndefined | None = None
-    """The effect of an undefined value on this check; by default that of the top-level key.
+    """The effect of an undefined value on this check; the default is the top-level `undefined`.
     Example: `warn`."""
 
 

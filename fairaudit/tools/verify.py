@@ -353,7 +353,7 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, list[_Ends]]]:
-    """Each row with a printed ratio, why its ratio is undefined, and possible bounds of the ratio.
+    """Each row with a printed ratio, the reason if it is undefined, and its possible bounds.
 
     The bounds are computed from the counts and from the printed rates, if these are known.
     """

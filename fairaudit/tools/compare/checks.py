@@ -191,7 +191,7 @@ def list_behind(
     if not (fallen and both_fail and isinstance(check, Check)):
         return ()
     averaged = {*check.given} if check.terms.average else set()
-    any_rate = isinstance(check.metric, TableMetric)  # its parts do not name rates
+    any_rate = isinstance(check.metric, TableMetric)  # the parts of such a metric are not rates
     listed, moved = set[tuple[str, GroupKey]](), set[tuple[str, GroupKey]]()
     for rate in rates:
         if rate.of == check.of and {*rate.averaged} == averaged:

@@ -56,7 +56,7 @@ class ChangeTerms(Frozen):
 
 
 def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Change:
-    """The change between two independent samples; `way` is set only if the number is the same."""
+    """The change between two independent samples; `way` is set only if both numbers are equal."""
     change = Change(before, after, terms.scale, math.nan, Direction.UNKNOWN)
     for estimate, when in ((before, "before"), (after, "after")):
         if estimate.state is State.SUPPRESSED:
@@ -216,7 +216,7 @@ def _add_test(
 def judge_by_metric(
     change: Change, metric: GroupMetric | None, *, favourable: bool | None
 ) -> Direction:
-    """The direction of a group's rate: better or worse for the group if the metric has one.
+    """The direction of a group's rate: better or worse for the group if the metric has a direction.
 
     `favourable` is whether the positive is a benefit; None if unknown, as for a class.
     """

@@ -122,7 +122,7 @@ class CheckChange(Frozen):
     although no decision changed. `unjudged` are all groups that it judged before and does not judge
     after, with their stratum. `behind` are the groups, with their stratum, that are newly or
     farther over the limit of a spread that fails both times. `new` are the groups, with their
-    stratum, that determine a worse value and that it did not judge before.
+    stratum, that it judges only now and that make its value worse.
     """
 
     before: Finding = field(name="finding_before")
@@ -429,7 +429,7 @@ class Changes(Frozen):
 
     @property
     def dropped(self) -> tuple[Finding, ...]:
-        """The earlier checks that the later result lacks, or has changed (not only stricter)."""
+        """The earlier checks that are missing later, or are changed and not only made stricter."""
         changed = (other.before for other in self.otherwise if not other.is_stricter)
         recast = (check.before for check in self.checks if check.recast)
         return (*self.only_before, *changed, *recast)

@@ -29,7 +29,7 @@ _OLDEST, _ADULT = 120, 40
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _UNFIT = 0.1
-"""In a column of dates, the share of other values is smaller than this."""
+"""A column has dates if the share of its other values is smaller than this."""
 _MONTHS = 12
 
 
