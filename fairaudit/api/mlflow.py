@@ -66,8 +66,8 @@ def log_to_mlflow(result: AuditResult, name: str = "fairaudit") -> None:
 def name_keys(ids: Iterable[str], name: str) -> dict[str, str]:
     """The unique key in MLflow of each check, by its id.
 
-    `_` replaces characters that keys cannot have. If that or the maximum length would make two keys
-    equal, a digest of the id follows.
+    `_` replaces characters that keys cannot have. If two keys would become equal by this or by the
+    maximum length, a digest of the id is added.
 
     >>> name_keys(["auc/race/decision", "gap/sex+race/decision"], "ours")["gap/sex+race/decision"]
     'ours/gap/sex_race/decision'

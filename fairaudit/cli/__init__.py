@@ -84,8 +84,8 @@ def run_line(arguments: list[str]) -> int:
 def _call(arguments: list[str], request: Request) -> int:
     """Runs a command and returns its exit code.
 
-    `main` of Typer is not used, because it returns 1 for a broken pipe. It also exits with 0 and
-    without an audit if the environment asks for shell completions but the line has arguments.
+    `main` of Typer is not used, because it returns 1 for a broken pipe. It also returns 0 without
+    an audit if the environment asks for shell completions, even if the line has arguments.
     """
     for name in request.repeated:
         hint = "use a folder or a glob for several files" if name == "--data" else request.help

@@ -120,9 +120,9 @@ class RateRow(Frozen):
 class ComparisonRow(Frozen):
     """A comparison of one group with its reference, or of all groups (without a `group`).
 
-    `averaged` are the columns of the strata over which rates were averaged before. `takes_part` is
-    the number of compared groups; if it is suppressed, it has no value (None). If the value is
-    outside a fair range, `flag` says on which side it is.
+    `averaged` are the columns of the strata over which rates were averaged before the comparison.
+    `takes_part` is the number of compared groups; if it is suppressed, it has no value (None). If
+    the value is outside a fair range, `flag` says on which side it is.
     """
 
     metric: str

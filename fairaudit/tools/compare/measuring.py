@@ -37,8 +37,8 @@ class ChangeTerms(Frozen):
     """The terms for measuring and testing a change; `barred` is the reason not to test it.
 
     `share`: the numbers are shares of people with whole counts. `mean`: they are means over the
-    people of a group, and each person counts once. `values`: the number is the worst of this number
-    of values, so the test is corrected for this choice (Šidák). `middle`: the value between two
+    people of a group, and each person counts once. `values` is how many values the worst one was
+    chosen from; the test is corrected for this choice (Šidák). `middle`: the value between two
     sides that are equally bad, if there are two sides. `same_people`: both numbers are of the same
     people, so the change is not due to chance. `unpaired`: the dependence of the two numbers is
     unknown, so the interval is valid for any dependence.
