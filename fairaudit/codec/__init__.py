@@ -224,7 +224,7 @@ def read_answers(document: Mapping[str, Any]) -> list[Answer]:
 
 
 def _outcome(document: Result | Failure) -> ResultOrError:
-    """The result, or the error as an instance of its own class."""
+    """The result, or the error as an instance of its class."""
     if isinstance(document, Result):
         return mask_all(document.result)
     error = document.error

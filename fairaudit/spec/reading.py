@@ -340,7 +340,7 @@ def _expand_groupings(value: object) -> object:
 
 
 def expand_reversal_limit(value: object) -> object:
-    """A limit as a mapping: `true` is any reversal, `false` is no limit, a word is a kind."""
+    """A limit as a mapping: `true` means any reversal, `false` no limit, a word means a kind."""
     if not isinstance(value, dict):
         name = read_text(value)
         if name == "false":

@@ -51,7 +51,7 @@ _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """The denominators of rates that condition on the label, which predictions do not change."""
 
 _Grouping: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
-"""What is counted (people or labels), the columns of groups, and the columns of strata."""
+"""The thing that is counted (people or labels), the columns of groups and those of strata."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
