@@ -68,7 +68,7 @@ _ENOUGH_PEOPLE = 30
 """With fewer people, outcomes may be the same by chance."""
 
 _MOST_LEVELS = 4
-"""Maximum number of levels that the notice on rows that count nobody names."""
+"""Maximum number of levels that the notice on rows with the count 0 names."""
 
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6
@@ -290,8 +290,8 @@ def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
     parts.sort(key=lambda part: -part[0])
     where = ", ".join(text for _, text in parts[:_MOST_LEVELS]) or "all of unknown group"
     yield Notice(
-        f"{count}: at least {int(empty.sum()):,} of {rows:,} rows have the count 0, so they count "
-        f"nobody: {where}. Does each row stand for one person? Then remove `count`",
+        f"{count}: at least {int(empty.sum()):,} of {rows:,} rows have the count 0, so they are not "
+        f"counted: {where}. If every row is a person, remove `count`",
         Subjects.NEVER,
     )
 
