@@ -107,7 +107,7 @@ def find_z(
 def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The saddle-point z of tables for which the p-value of `z` is wrong by more than a tenth.
 
-    Such tables are far out in the tail of a rare share or of a small sample; other tables have NaN.
+    Such tables are far out in the tail of a rare share or of a small sample. For others, it is NaN.
     The error is relative to the p-value, because levels can also be very small. The modified root
     of G is close to normal even far out: Barndorff-Nielsen (1986), Biometrika 73:307; for tables
     with given margins Davison (1988), JRSS B 50:445.

@@ -434,7 +434,7 @@ def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
     """The bounds of shares at tails of (α/2)^(i/6), for i from 0 to 5: [low or high, i, ...].
 
     The tails of two independent shares multiply, so α/2 can be split between them in several ways;
-    the bound of both shares is the farthest over all splits. MOVER alone assumes that the distance
+    the bound for both shares is the farthest of all splits. MOVER alone assumes that the distance
     of a bound grows in proportion to z. This is wrong with few hits: simultaneous intervals of 100
     groups then have a coverage of .83. At i = 0, the bound is the share itself.
     """
@@ -574,7 +574,7 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q` on the log scale; (0, infinity) if either share is 0.
 
-    If both shares are 1, the interval has no width, unlike that of `koopman`. Katz, Baptista,
+    If both shares are 1, the interval has no width; that of `koopman` has one. Katz, Baptista,
     Azen & Pike (1978), Obtaining confidence intervals for the risk ratio in cohort studies,
     Biometrics 34:469.
 

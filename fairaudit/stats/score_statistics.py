@@ -433,8 +433,8 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
 def _permute_ranks(first: Floats, second: Floats) -> float | None:
     """The share of permutations with a rank sum at least as far from the mean; None if too slow.
 
-    Bin by bin, it computes the probability of each number of people of the smaller side together
-    with each sum of their ranks, as if every person were on that side by chance. Given the size of
+    As if every person were on the smaller side by chance, it computes, bin by bin, the joint
+    probability of the number of these people and of the sum of their ranks. Given the size of
     that side, all permutations are equally likely.
     """
     from scipy.stats import binom

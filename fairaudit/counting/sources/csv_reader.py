@@ -170,7 +170,7 @@ def find_width(rows: Iterable[Sequence[str]]) -> int:
 
 
 def is_title(row: Sequence[str], width: int) -> bool:
-    """Whether a line is not a row of a table with `width` columns: one text, blank, or too short.
+    """Whether a line is a title, not a row with `width` fields: one text, blank, or too short.
 
     A header may have one name less than the rows, if the first column has names of rows.
     """
