@@ -334,7 +334,7 @@ class Numbers:
             )
 
     def _find_dated(self, column: str) -> str | None:
-        """The column of dates of an age or period, or the column itself if the filter reads dates."""
+        """The column of dates of an age or period; for dates in the filter, the column itself."""
         born = {
             made.name: made.columns[0]
             for made in self.plan.derived
