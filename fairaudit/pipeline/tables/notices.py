@@ -290,8 +290,8 @@ def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
     parts.sort(key=lambda part: -part[0])
     where = ", ".join(text for _, text in parts[:_MOST_LEVELS]) or "all of unknown group"
     yield Notice(
-        f"{count}: at least {int(empty.sum()):,} of {rows:,} rows have the count 0, so they are not "
-        f"counted: {where}. If every row is a person, remove `count`",
+        f"{count}: at least {int(empty.sum()):,} of {rows:,} rows have the count 0, so they are "
+        f"not counted: {where}. If every row is a person, remove `count`",
         Subjects.NEVER,
     )
 
