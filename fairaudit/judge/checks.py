@@ -238,7 +238,7 @@ class Check(Frozen, tag=True):
 
     @property
     def weighs_strata(self) -> bool:
-        """Whether the metric combines the strata by itself, such as Mantel and Haenszel's."""
+        """Whether the metric defines the weights of the strata, as Mantel and Haenszel's does."""
         metric = self.metric
         return isinstance(metric, Disparity) and metric.comparison.exact_in_strata is not None
 
