@@ -210,7 +210,13 @@ def _read_count(
     where = ("columns", "count")
     counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
     if not counted:
-        return shape.columns.count
+        count = shape.columns.count
+        for outcome in filter(None, (columns.label, *columns.predictions)):
+            if count is not None and outcome.column.value == count.value:
+                what = f"{quoted(count.value)} is also the column of the {outcome.name}"
+                hint = "name the column with the number of people in a row, or remove `count`"
+                reader.fault(where, f"{what}: {hint}")
+        return count
     if len(counted) > 1:
         reader.fault(("columns",), "only one outcome can use `counts`")
     if shape.columns.count is not None:
@@ -399,8 +405,8 @@ def find_ladders(
 
     `name_counts` returns an identity and a name of the counts by some columns and an outcome.
     Strata are ignored, because a column with a single level does not change the counts. A check
-    that needs only the label counts as one for the label. A check with utilities counts as one for
-    its outcomes and for the label.
+    that needs only the label counts as a check of the label. A check with utilities counts for its
+    outcomes and for the label.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}
