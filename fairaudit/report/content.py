@@ -148,7 +148,7 @@ def _is_open(finding: Finding) -> bool:
 
 
 def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """For each measure with a limit, the subsets without the limit, and the worst value of these."""
+    """For each measure with a limit, the subsets without the limit, and their worst value."""
     if not result.findings:
         return
     rows = []
