@@ -49,7 +49,7 @@ _FRAGMENTS = count(1)
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = False) -> str:
-    """The page of one answer, or the summary of several. `full` also prints folded parts."""
+    """The page of one answer, or the summary of several. With `full`, a printout has all of it."""
     if len(answers) > 1:
         return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
@@ -288,7 +288,7 @@ class Outline(Frozen):
 
 
 def outlined(document: Document) -> Outline:
-    """The document in sections; the first heading is the title, one entry below it is the banner."""
+    """The document in sections; the first heading is the title, one entry below is the banner."""
     page = Names()
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
