@@ -523,7 +523,7 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
 
 
 def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:
-    """The listed reversal between both groups of a check, if its test is significant."""
+    """The listed reversal of both groups of a check, if a test shows that strata change the gap."""
     parts = checks.deciding_parts(finding)
     if len(parts) != 1 or finding.stratum or not finding.crossed:
         return None
