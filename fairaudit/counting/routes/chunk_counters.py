@@ -219,7 +219,7 @@ class ScoreCounter:
             dense.add(cell, place, scores, times, terms)
 
     def closed(self, keys: Sequence[RawKey]) -> RawScores:
-        """All counts, with codes by the levels of `keys`."""
+        """All counts; the codes are indexes in the levels of `keys`."""
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         place = {key.key: number for number, key in enumerate(keys)}

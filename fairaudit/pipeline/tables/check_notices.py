@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import describe_group, listing, name, quoted
 from fairaudit.cube import Grouping, GroupTable, Marks
+from fairaudit.cube.histogram import Bins
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, Status
 from fairaudit.judge.entries import UNSEARCHED, mark_underweighted
 from fairaudit.metrics import (
@@ -24,6 +25,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.criteria import KL_DIVERGENCE
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import (
     BASE_RATE,
     FALSE_DISCOVERY_RATE,
@@ -60,6 +62,10 @@ _RATES = {
 }
 """The rates that depend on each other by the base rate, each with its complement."""
 _TIED = {rate.id: tied for tied, rates in _RATES.items() for rate in rates}
+
+_MEANS = {"calibration_in_the_large": 1, "mean_residual": 1, "outcome_mean": 0, "mean_score": 0}
+_MEANS |= {"mean_score_positives": 0, "mean_score_negatives": 0}
+"""Means of scores, or of differences from scores (1)."""
 
 
 class _Impossibility(Frozen):
@@ -179,6 +185,42 @@ def _notice_impossible(
             for rate in (*(_RATES[name][0] for name in impossible.rates), BASE_RATE)
         ),
     )
+
+
+def notice_limits_out_of_reach(
+    checks: Iterable[AnyCheck], tables: Tables, bins_of: Mapping[str, Bins]
+) -> Iterator[Notice]:
+    """Notices on limits that are out of reach for these groups (with an entropy) or these scores.
+
+    The spec refuses limits that no data can cross. Scores may have any value from 0 to 1.
+    """
+    for check in (check for check in checks if isinstance(check, Check)):
+        metric, bins = check.metric, bins_of.get(check.of)
+        part = metric.parts[0][0] if isinstance(metric, Disparity) else metric
+        is_plain = metric.bounds[1] is None and not (check.given or check.against)
+        if isinstance(metric, TableMetric) and metric.information and is_plain:
+            assert metric.independence is not None
+            table = tables.table(check.by, (), check.of)
+            share = metric.independence(table, check.terms)[0].sum(axis=(0, 1))
+            share = share[share > 0] / share.sum()
+            low, high, why = 0.0, -float(np.sum(share * np.log2(share))), "with these groups"
+        elif bins is not None and part.id in _MEANS:
+            if isinstance(metric, Disparity) and (
+                metric.fitted or metric.over_groups or metric.comparison.scale != Scale.DIFFERENCE
+            ):
+                continue
+            low, high = float(bins.low.min(initial=0)), float(bins.high.max(initial=1))
+            why = f"with scores from {low:g} to {high:g}"
+            # A residual is a difference, too.
+            if times := _MEANS[part.id] + isinstance(metric, Disparity) + bool(check.against):
+                low, high = times * (low - high), times * (high - low)
+        else:
+            continue
+        for limit in filter(None, (check.warn, check.fail)):
+            is_above = limit.above is None or limit.above >= high
+            if is_above and (limit.below is None or limit.below <= low):
+                what = f"{check.id}: the limit ({limit}) can never be crossed: {why}, all values "
+                yield Notice(f"{what}are from {low:.4g} to {high:.4g}", Subjects.NEVER)
 
 
 def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
