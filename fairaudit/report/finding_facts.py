@@ -30,7 +30,7 @@ _LACKING = {
     EvidenceStatus.UNTESTED: "the test or interval is unavailable",
     EvidenceStatus.ONLY_TOGETHER: "the group alone does not differ significantly",
 }
-"""What the evidence lacks for a value over its limit."""
+"""The reason why evidence does not support a value over its limit."""
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:

@@ -220,7 +220,7 @@ def _table(
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    # The first column has the width that remains beside the numbers.
+    # The first column has the width that the columns of numbers leave free.
     room = page // 5 if block.slim else page
     if not block.slim and all(block.numeric[1:]):
         others = [max(map(cell_len, column)) for column in zip(*_texts(block, 1), strict=True)]
