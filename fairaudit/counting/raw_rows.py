@@ -119,7 +119,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The rows, renumbered for additional raw cells and for `rows` additional rows before."""
+        """The rows, renumbered: `before` and `after` are new raw cells, `rows` new rows before."""
         pad = (before, after)
         missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
         return replace(

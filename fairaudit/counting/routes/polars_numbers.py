@@ -296,7 +296,7 @@ class Numbers:
     def counters(self) -> dict[str, tuple[str, bool]]:
         """The names of the columns that count bad rows.
 
-        Each has the column with the values, and whether they are bad for the filter.
+        The value is the column that is checked, and whether it is checked for the filter.
         """
         checks = [(name, True) for name in self.compared] + [(name, False) for name in self.columns]
         return {own(f"bad{number}"): check for number, check in enumerate(checks)}
@@ -334,7 +334,7 @@ class Numbers:
             )
 
     def _find_dated(self, column: str) -> str | None:
-        """The column of dates behind a column: dates for the filter, an age or a period."""
+        """The column of dates of an age or period; for dates in the filter, the column itself."""
         born = {
             made.name: made.columns[0]
             for made in self.plan.derived

@@ -119,7 +119,7 @@ class Reader(Protocol):
     def check_file(
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
     ) -> SourceFile:
-        """The file after a check of everything that passes for these plans rely on."""
+        """The file, after everything in it that these plans need was checked."""
 
     def read_first(
         self, file: SourceFile, names: Sequence[str], separator: str, most: int
@@ -274,7 +274,7 @@ def begin_pass(paths: Sequence[Path]) -> Copies:
 
 
 def thread_count() -> int:
-    """The number of threads that Polars uses: its variable, or one for each core."""
+    """The number of threads that Polars uses: `POLARS_MAX_THREADS`, or one for each core."""
     return int(os.environ.get(_THREADS, "0")) or count_cores()
 
 

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group, listing, name, quoted
-from fairaudit.cube import Grouping, GroupTable, Marks
+from fairaudit.cube import Floats, Grouping, GroupTable, Marks
 from fairaudit.cube.histogram import Bins
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, Status
 from fairaudit.judge.entries import UNSEARCHED, mark_underweighted
@@ -25,6 +25,7 @@ from fairaudit.metrics import (
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.criteria import KL_DIVERGENCE
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.evaluate import evaluate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import (
     BASE_RATE,
@@ -44,6 +45,7 @@ from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
 from fairaudit.result.rows import LatticeEntry, LatticeRow
 from fairaudit.spec import RESERVED, MetricRequest
 from fairaudit.stats import distributions
+from fairaudit.stats.strata import breslow_day
 
 _ONE_POINT = 0.01
 _SAME_SIZE = 1e-9
@@ -365,7 +367,7 @@ def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -
         weights = weights / np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1)
         is_diluted = leaf.judged[0] & (people >= _MOST_OF_GROUP) & (weights < people * _LITTLE)
         for z, g in np.argwhere(is_diluted).tolist():
-            average = f"averages over {' × '.join(given)} ({request.terms.average})"
+            average = f"averages over {' × '.join(given)} ({leaf.terms.average})"
             text = (
                 f"{100 * people[z, g]:.0f} % of {describe_group(leaf.strata.groups[g])} are in "
                 f"{describe_group(leaf.strata.strata[z])}, which has only "
@@ -375,6 +377,52 @@ def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -
             if text not in told:
                 told.add(text)
                 yield Notice(text, Subjects.ANYBODY)
+
+
+def notice_unequal_odds_ratios(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Notices on strata whose odds ratio is over the limit, although the common one is not.
+
+    They have half of the people of a group or more, and Breslow and Day's test is significant,
+    corrected for the number of groups.
+    """
+    for check in checks:
+        if not isinstance(check, Check) or not check.weighs_strata:
+            continue
+        limit = check.fail or check.warn
+        if limit is None:
+            continue
+        leaf = evaluate_check(check, tables).leaves[0]
+        if leaf.strata is None or leaf.averaged is None or leaf.spread:
+            continue
+        assert isinstance(leaf.metric, Disparity)
+        terms = replace(leaf.terms, average=None, at=None)
+        within = evaluate(replace(leaf.metric, averages=()), leaf.strata, terms)
+        for g in np.flatnonzero(leaf.judged[0] & ~(limit.find_excess(leaf.value[0]) > 0)).tolist():
+            second = int(leaf.second[0, g])
+            own, other = within.group_values, within.reference_values
+            sides = [(own, g), (other, g) if second == NO_GROUP else (own, second)]
+            counts = list[Floats]()
+            for side, at in sides:
+                assert side is not None
+                n = np.nan_to_num(side.effective_n[:, at])
+                counts += [np.nan_to_num(side.value[:, at]) * n, n]
+            p = float(breslow_day(*counts)[-1]) * int(leaf.judged[0].sum())
+            a, n, c, m = counts
+            with np.errstate(all="ignore"):
+                odds = a * (m - c) / ((n - a) * c)
+                is_beyond = leaf.averaged.support[:, g] & (limit.find_excess(odds) > 0)
+            people = leaf.strata.n[:, g]
+            share = people[is_beyond].sum() / max(int(people.sum()), 1)
+            if p < check.inference.alpha and share >= _MOST_OF_GROUP:
+                z = int(np.where(is_beyond, people, -1).argmax())
+                yield Notice(
+                    f"{check.id}: {100 * share:.0f} % of {describe_group(leaf.strata.groups[g])} "
+                    "are in strata over the limit, such as "
+                    f"{describe_group(leaf.strata.strata[z])} (odds ratio {odds[z]:.3g}), and the "
+                    "odds ratios differ (Breslow–Day): judge the strata by `given`, with "
+                    "`compare: odds_ratio` of selection_rate",
+                    Subjects.ANYBODY,
+                )
 
 
 def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:

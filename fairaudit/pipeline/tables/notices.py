@@ -53,6 +53,7 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_lone_strata,
     notice_other_side,
     notice_turned_gaps,
+    notice_unequal_odds_ratios,
 )
 from fairaudit.result.rows import LatticeRow
 from fairaudit.rows.neighbours import find_neighbours, locate
@@ -119,6 +120,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_light_groups(checks, tables)
     yield from notice_lone_strata(tables, spec.requests)
     yield from notice_diluted_strata(tables, spec.requests)
+    yield from notice_unequal_odds_ratios(checks, tables)
     yield from _notice_unused_strata(spec)
     yield from notice_deciding_strata(tables, spec.requests)
     yield from notice_repeated_rows(cubes.cube)
