@@ -317,10 +317,7 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
 
 
 def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[str, str] | None:
-    """The texts `apart` of `contrast` for both rates; None if they do not give the value.
-
-    For a log-ratio, the text is how many times as likely an outcome is: `1.80 times as likely for`.
-    """
+    """The texts `apart` of `contrast` for both rates; None if they do not give the value."""
     comparison = checks.comparison_of(finding)
     a, b = (side.estimate.value for side in part.sides)
     if part.outcome is not None:

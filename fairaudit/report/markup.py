@@ -120,10 +120,7 @@ def _broken(match: re.Match[str]) -> str:
 
 
 def _keep_spaces(match: re.Match[str]) -> str:
-    """Keeps spaces that Markdown would drop: all but one between words, and all at an end.
-
-    Spaces at an end are followed by a character of no width, so that they are not stripped.
-    """
+    """Keeps spaces that Markdown would drop: all but one between words, and all at an end."""
     kept = KEPT_SPACE * len(match[0])
     before = JOINER if match.start() == 0 else ""
     after = JOINER if match.end() == len(match.string) else ""
