@@ -94,7 +94,8 @@ _Baseline = Annotated[
     str | None, typer.Option(help="Fail only checks that are worse than in this JSON report.")
 ]
 _Tolerance = Annotated[
-    str | None, typer.Option(help="How much worse than the baseline is accepted, such as 0.01.")
+    str | None,
+    typer.Option(help="Accept values that are worse than in the baseline by at most this."),
 ]
 
 _ForEach = Annotated[
@@ -119,7 +120,7 @@ _Jobs = Annotated[
 DrawsOption = Annotated[
     str | None,
     typer.Option(
-        help="File of random draws of the groups' rates from your own model, for `model: draws`."
+        help="File with random draws of the rates of groups, made by your model (`model: draws`)."
     ),
 ]
 

@@ -213,8 +213,8 @@ _Models = Annotated[
     tuple[str, str] | None,
     typer.Option(
         metavar="FIRST SECOND",
-        help="The two models (or other outcomes) to compare: one of the earlier report, one of the "
-        "later.",
+        help="The two models (or other outcomes) to compare: the first is in the earlier report, "
+        "the second in the later one.",
     ),
 ]
 _FailWhen = Annotated[
@@ -229,8 +229,8 @@ _AcceptDropped = Annotated[
     bool,
     typer.Option(
         "--accept-dropped",
-        help="With `--fail-on worse`: ignore each check that the later report does not have, or "
-        "has with a looser limit or another definition.",
+        help="With `--fail-on worse`: ignore each check that is missing in the later report, or "
+        "that has a looser limit or another definition there.",
     ),
 ]
 _Quiet = Annotated[bool, typer.Option("-q", "--quiet", help="Print no terminal report.")]

@@ -201,8 +201,8 @@ METHODS = (
         "MOVER",
         "The interval of a sum, difference, ratio or mean of estimates. It is made from the "
         "intervals of these estimates (method of variance estimates recovery). “MOVER by each "
-        "share” is the same for any other formula: each share in turn is set to the lower and to "
-        "the upper end of its interval, and the other shares keep their values. In an average "
+        "share” is the method for all other formulas: each share in turn is set to both ends of "
+        "its interval, and the other shares keep their values. In an average "
         "over strata, strata with few hits (counted people) are joined (Fay & Feuer, Stat Med "
         "16:791).",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
@@ -219,12 +219,12 @@ METHODS = (
         "Hits are the people that a share counts; misses are all others. If a share has fewer "
         "than 13 hits or fewer than 13 misses, its interval is the exact interval of "
         "Clopper–Pearson. The interval of a difference, ratio or odds ratio is then made from the "
-        "intervals of its shares (method: MOVER). For a difference or ratio, it is made several "
-        "times: the interval of one share with more confidence, of the other with less. The widest "
-        "result counts. A wide interval can include parity (no disparity) although p is below .05. "
-        "The threshold of 13 is higher if several intervals must hold at the same time: "
-        "13 · (z/1.96)⁵, and for all pairs 2/3 · z², but at least 13. Here z is the critical "
-        "value: 1.96 for a single 95 % interval.",
+        "intervals of its shares (method: MOVER). The interval of a difference or ratio is made "
+        "several times. Each time, one share has an interval with more confidence, and the other "
+        "share one with less. The widest result counts. A wide interval can include parity (no "
+        "disparity) although p is below .05. If several intervals must be right at the same time, "
+        "the threshold is higher than 13: it is 13 · (z/1.96)⁵. For all pairs, it is 2/3 · z², but "
+        "at least 13. Here z is the critical value: 1.96 for a single 95 % interval.",
         Citation(
             "Donner & Zou, Stat Methods Med Res 21:347",
             2012,
@@ -266,10 +266,11 @@ METHODS = (
     ),
     Method(
         "DeLong, moderated",
-        "The area is treated as a share of people, whose number is chosen so that the share has "
-        "DeLong's variance (if that is 0, the number is that of the smaller side). The variance "
-        "has a part for each side: positive and negative labels, or two groups. The part of the "
-        "smaller side has a minimum: a fraction of what the formula of Hanley & McNeil gives.",
+        "The interval is made as if the area were a share of people. The number of these people "
+        "is chosen so that the share has DeLong's variance. If this variance is 0, it is the "
+        "number of people on the smaller side. The variance has a part for each side: positive and "
+        "negative labels, or two groups. The part of the smaller side has a minimum: a fraction of "
+        "what the formula of Hanley & McNeil gives.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
@@ -467,8 +468,8 @@ METHODS = (
     ),
     Method(
         "Šidák",
-        "A correction for choosing the smallest of several p-values, or one of several intervals, "
-        "after looking at the data. It is exact if the tests, or intervals, are independent.",
+        "A correction that is needed because the smallest of several p-values, or one of several "
+        "intervals, is chosen after looking at the data. It is exact if these are independent.",
         Citation("Šidák, JASA 62:626", 1967),
     ),
     Method(
@@ -480,8 +481,9 @@ METHODS = (
     ),
     Method(
         "over pairs",
-        "A correction for choosing the pair of groups with the smallest p-value. It uses the "
-        "studentized range, or Bonferroni if that gives a smaller p-value.",
+        "A correction that is needed because the pair of groups with the smallest p-value is "
+        "chosen after looking at all pairs. It uses the studentized range, or Bonferroni if that "
+        "gives a smaller p-value.",
         Citation("Kramer, Biometrics 12:307", 1956),
         ("Tukey–Kramer",),
     ),

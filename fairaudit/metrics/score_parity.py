@@ -382,8 +382,8 @@ CALIBRATION_SLOPE = Ranked(
     description="The slope of a logistic regression of the label on the logit (log odds) of the "
     "score: 1 for a calibrated score, below 1 if the scores are too extreme (too close to 0 and "
     "1).",
-    caution="The measure relies on the label. The slope does not show what the people concerned "
-    "experience: they receive decisions, not scores. With a slope of 1, all scores can still be "
+    caution="The measure relies on the label. The slope does not show what happens to people: "
+    "they receive decisions, not scores. With a slope of 1, all scores can still be "
     "too low or too high: look also at `calibration_intercept`. The slope is undefined if a score "
     "is 0 or 1, if all labels are equal, or if a threshold separates all positive from all "
     "negative labels.",

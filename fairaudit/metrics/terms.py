@@ -61,8 +61,8 @@ class Family(StrEnum):
             return "the tests of this check"
         of = " of the same outcome" if self is Family.OUTCOME else ""
         return (
-            f"all tests of the checks{of} that can fail (for a check that only warns: of those "
-            "that only warn); equal tests count once"
+            f"all tests of the checks{of} that can fail (for a check that only warns: all tests of "
+            f"the checks{of} that only warn); equal tests count once"
         )
 
 

@@ -294,10 +294,10 @@ def _multiplicity(result: AuditResult) -> str:
     if count < _MANY:
         return ""
     return (
-        f"{numbers.whole(count)} numbers in this report compare groups. The more numbers, the "
-        "more are far from parity by chance. P-values of checks are corrected for the number of "
-        "checks, and stars in a table for the tests of that table; intervals of single groups are "
-        "not corrected."
+        f"{numbers.whole(count)} numbers in this report compare groups. Of so many numbers, some "
+        "are far from parity by chance alone. P-values of checks are corrected for the number of "
+        "checks, and stars in a table are corrected for the tests of that table. Intervals of "
+        "single groups are not corrected."
     )
 
 

@@ -311,11 +311,12 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
         )
     return (
         "A gap first appears in a group by two or more columns if two conditions are met. First, "
-        f"the group differs in one direction, by more than {least}, from all other people and from "
-        "the rest of each larger group that contains it, and all these differences are significant "
-        f"(their largest p is {corrected}). Second, these larger groups do not differ from all "
-        f"other people in that direction by more than {least} with p < {inference.alpha:g} "
-        "(uncorrected). The larger groups may still have a gap: see their intervals."
+        f"the group differs by more than {least} from all other people, and in the same direction "
+        "from the rest of each larger group that contains it. All these differences are "
+        f"significant (their largest p is {corrected}). Second, no larger group has such a gap: a "
+        f"difference from all other people in that direction, of more than {least} and with "
+        f"p < {inference.alpha:g} (uncorrected). The larger groups may still have a gap: see their "
+        "intervals."
     )
 
 

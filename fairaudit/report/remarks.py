@@ -106,7 +106,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
     if reviewed:
         texts.append("Correct the cause, or record the reason as a waiver; then audit again.")
         if result.exit_code == 1:
-            texts[-1] += " Until then a software release that runs this audit stops (exit code 1)."
+            texts[-1] += " Until then, this audit stops each release that runs it (exit code 1)."
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
         # This step comes first, because it could change which checks need a review.
         noun = numbers.counted(turning, "check")

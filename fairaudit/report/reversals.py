@@ -187,7 +187,8 @@ def _explain(
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; the note on the strata has the gaps with "
         "other weights. The column “of people”: the stratum's share of the people of both groups "
-        "(not its Mantel–Haenszel weight). A reversal is as certain as its less certain gap."
+        "(not its Mantel–Haenszel weight). A reversal is not more certain than the less "
+        "certain of its two gaps."
     )
     minimums = {"min_size": minimum.size, "min_events": minimum.events}
     if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
@@ -223,12 +224,12 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
-        f"other weights give other gaps after adjustment: {mixed} points if each stratum is "
-        f"weighted by its people of both groups; {within} points if it is weighted by the mean of "
-        "two shares (its share of one group, and its share of the other). The overall gap of "
+        f"with other weights, the gap after adjustment is {mixed} points (each stratum weighted by "
+        f"its number of people in both groups) or {within} points (weighted by the mean of the "
+        "shares of both groups that are in the stratum). The overall gap of "
         f"{numbers.points(reversal.crude)} points is the sum of these {within} points and of "
-        f"{numbers.points(reversal.composition)} points that result from the different spread of "
-        "the two groups over the strata. These numbers do not show a cause"
+        f"{numbers.points(reversal.composition)} points, because the two groups are spread "
+        "differently over the strata. These numbers do not show a cause"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
