@@ -234,7 +234,7 @@ def audit_arrays(  # noqa: PLR0913  # the names that users of scikit-learn know
 
 
 def _column_of(base: str, name: str) -> str:
-    """The column of a feature; the prefix distinguishes it from columns with the same name."""
+    """The name of the column of a feature; its prefix makes it differ from other columns."""
     return f"{base}s.{name}"
 
 

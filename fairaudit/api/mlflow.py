@@ -27,10 +27,10 @@ _UNKNOWN = re.compile(r"[^\w\-. :/]")
 def log_to_mlflow(result: AuditResult, name: str = "fairaudit") -> None:
     """Logs an audit to the active run of MLflow, or to a new one, as MLflow's own functions do.
 
-    `name` is the folder of the artifacts `report.html` and `report.json`, and the first part of
-    the names of metrics and tags. For example, `fairaudit/impact_ratio/sex/decision` is a metric
-    with the value of a check, as its limit judges it, and a tag with the status of the check. A
-    check without a finite value has only the tag. The tags `fairaudit.verdict`, `fairaudit.spec`,
+    `name` is the folder of the artifacts `report.html` and `report.json`, and the first part of the
+    names of metrics and tags. For example, the metric `fairaudit/impact_ratio/sex/decision` is the
+    value that the limit of a check judges, and the tag of that name is its status. A check without
+    a finite value has only the tag. The tags `fairaudit.verdict`, `fairaudit.spec`,
     `fairaudit.spec_sha256` and `fairaudit.version` identify the audit. Raises `UsageError` if
     MLflow is not installed, and the errors of MLflow.
     """
@@ -66,8 +66,8 @@ def log_to_mlflow(result: AuditResult, name: str = "fairaudit") -> None:
 def name_keys(ids: Iterable[str], name: str) -> dict[str, str]:
     """The unique key in MLflow of each check, by its id.
 
-    `_` replaces characters that keys cannot have. If that or the maximum length would make two keys
-    equal, a digest of the id follows.
+    `_` replaces characters that keys cannot have. If two keys would become equal by this or by the
+    maximum length, a digest of the id is added.
 
     >>> name_keys(["auc/race/decision", "gap/sex+race/decision"], "ours")["gap/sex+race/decision"]
     'ours/gap/sex_race/decision'

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LIBRARIES = ("polars", "pandas", "arrow")
 _NOT_OF_RATES = {"title", "spec", "data", "compare"}
-"""Columns that distinguish several answers, or comparisons from rates."""
+"""Columns that a frame of rates does not need: those of several answers and of comparisons."""
 
 
 def group_rates(result: AuditResult, by: str | Sequence[str] | None, to: str) -> Any:  # noqa: ANN401  # pandas and Arrow ship no types

@@ -71,7 +71,7 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the docstring of the reco
         return html.fragment(self)
 
     def __eq__(self, other: object) -> bool:
-        """Whether the JSON reports of both are equal (0/0 equals 0/0, although NaN is not NaN)."""
+        """Whether the JSON reports of both are equal; NaN, such as 0/0, equals NaN here."""
         return isinstance(other, AuditResult) and self.to_dict() == other.to_dict()
 
     def __ne__(self, other: object) -> bool:
@@ -151,9 +151,9 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the docstring of the reco
     def checks(self, to: str = "polars") -> Any:
         """A frame with one row for each check: its value, interval, p, people, limit and groups.
 
-        Values of entries without a limit follow, without `check` and `status`. Rates and their
-        differences are shares from 0 to 1. Missing numbers are null, and `state` gives the reason.
-        `to` is `polars`, `pandas` or `arrow`.
+        Rows of entries without a limit follow; they have no `check` and no `status`. Rates and
+        their differences are shares from 0 to 1. Missing numbers are null, and `state` gives the
+        reason. `to` is `polars`, `pandas` or `arrow`.
         """
         from fairaudit.api import result_frames
 
@@ -172,11 +172,11 @@ class AuditResult(plain.AuditResult):  # noqa: D101  # the docstring of the reco
     def group_rates(self, by: str | Sequence[str] | None = None, to: str = "polars") -> Any:
         """A frame with one row for each rate of each group, in one grouping or in all.
 
-        `people` is the number of people of the group. `value` is `numerator / denominator`, which
-        are sums of weights times `scale` in a weighted sample. `low` and `high` are its interval.
-        `difference` and `ratio` compare with the `reference`, and `p` is the p-value of no
-        difference. Missing numbers are null, and `state` gives the reason. Raises `UsageError` for
-        unknown groupings. `table` has a row for each group.
+        `people` is the number of people of the group. `value` is `numerator / denominator`; in a
+        weighted sample, these are sums of weights times `scale`. `low` and `high` are the ends of
+        the interval of `value`. `difference` and `ratio` compare with the `reference`, and `p` is
+        the p-value of no difference. Missing numbers are null, and `state` gives the reason. Raises
+        `UsageError` for unknown groupings. `table` has a row for each group.
         """
         from fairaudit.api import result_frames
 

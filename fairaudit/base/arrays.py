@@ -93,10 +93,10 @@ because it may be the error of a single row.
 """
 
 SQUARE_ROOTS = (10**6, 10**15)
-"""The coarser scale of weights before they are squared."""
+"""The scales of weights before they are squared; they are coarser than `WEIGHT_SCALES`."""
 
 SQUARE_SCALES = (SQUARE_ROOTS[0] ** 2, SQUARE_ROOTS[1] ** 2)
-"""The scale of squared weights."""
+"""The scales of squared weights."""
 
 TINY = 1e-3
 """Weights below this number, such as weights that add up to 1, need the finer scale."""
@@ -112,7 +112,7 @@ SCORE_ROOT_SCALE = 10**6
 """The scale of sums of scores, and the scale of scores before they are squared."""
 
 LARGEST_WHOLE = 2**53 - 1
-"""The largest whole number up to which doubles are exact. Columns are read as doubles, so larger
+"""Doubles hold each whole number up to this one exactly. Columns are read as doubles, so larger
 numbers are rounded, but they stay on the correct side of every cut.
 """
 

@@ -1,8 +1,8 @@
-"""Marks that state whose data a field of a result or a `Notice` is computed from.
+"""Marks of fields and notices: the people from whose data each one is computed.
 
-By these marks, a published report (`suppress_below`) hides values. Each class of a result declares
+A published report (`suppress_below`) hides values by their marks. Each class of a result declares
 all of its fields with `declare_subjects`. A class with an undeclared field raises an error when it
-is defined, and each field is hidden unless its mark allows to publish it.
+is defined. A field is hidden unless its mark allows publication.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Subjects(StrEnum):
     """People whom the row does not name. Published if no combination of columns has small cells."""
 
     NEVER = "never"
-    """People outside all cells of the audit, or of another report. Never published."""
+    """People outside all cells of the audit, or people of another report. Never published."""
 
     NESTED = "nested"
     """The value is a nested row, for which suppression decides separately."""
@@ -125,7 +125,7 @@ class NoticeRate(Frozen):
 
 
 class Notice(str):
-    """A sentence of a report, and the people whose data its numbers are computed from.
+    """A sentence of a report, with a mark of the people from whose data its numbers are computed.
 
     With `Subjects.ROW`, a published report has the sentence only if all `rates` are proven safe.
     """

@@ -31,7 +31,7 @@ STDIN = "-"
 """The name of standard input on the command line and in reports."""
 
 OPTION = "--set"
-"""The file name in the place of a setting of the command line."""
+"""The `file` of a `Place` in a setting of the command line."""
 
 SPEC = 2_000_000
 """The maximum size of a spec or a file of waivers in bytes, about 40,000 lines."""
@@ -219,7 +219,7 @@ _SUFFIXES = {
     **{form.magic: form.suffixes[0] for form in FORMATS if form.magic},
     **{packing.magic: f"{CSV.suffixes[0]}{end}" for end, packing in COMPRESSIONS.items()},
 }
-"""The suffix for each start of a file that identifies a format."""
+"""The suffix of a format, by the first bytes of its files."""
 
 FIRST_BYTES = max(map(len, _SUFFIXES))
 """The number of first bytes that identify the format of a file without a name."""

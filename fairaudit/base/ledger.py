@@ -1,4 +1,4 @@
-"""`DataFile`, a file that was read; `Ledger`, the number of rows by what happened to them."""
+"""`DataFile`, a file that was read; `Ledger`, how many rows were counted, filtered or dropped."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class DataFile(Frozen):
     """A file that was read.
 
     `lines` is the number of physical lines of a CSV file, including the header. `modified` is the
-    time of the last change, to the second. `bytes` is None if suppressed, and 0 if the data is not
-    a file.
+    time of the last change, to the second. `bytes` is None if it is suppressed, and 0 for data
+    without a file.
     """
 
     path: str
@@ -25,7 +25,7 @@ class DataFile(Frozen):
 
 @declare_subjects(nobody="column reason", nested="rows people")
 class LedgerLine(Frozen):
-    """A line of the ledger: the rows and people that one column caused to be treated in one way."""
+    """How many rows and people are dropped or set aside because of a column, and the reason."""
 
     rows: int
     people: int
@@ -35,7 +35,7 @@ class LedgerLine(Frozen):
 
 @declare_subjects(nested="read counted people filtered undecided dropped set_aside")
 class Ledger(Frozen, tag=True):
-    """The number of rows by what happened to them: read = counted + filtered + undecided + dropped.
+    """The number of rows by their treatment: read = counted + filtered + undecided + dropped.
 
     The filter cannot decide on `undecided` rows, because a value is missing. `set_aside` lists
     rows that are part of `counted`, but that some tables leave out.

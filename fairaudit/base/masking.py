@@ -144,7 +144,7 @@ def mask_all(value: T) -> T:
     """The record with all its texts masked. Parts without credentials stay the same objects.
 
     Fields of free text (`_FREE_TEXTS`) are masked by `mask`, all other texts by `mask_name`.
-    Different texts stay different: if a masked text is taken, the next gets a number (`***#2`).
+    Different texts stay different: if two would become equal, the second gets a number (`***#2`).
     """
     return cast("T", _mask_within(value, _Masker(mask_name, _Masker(mask))))
 

@@ -20,7 +20,7 @@ else:
     _LIMITS = (resource.RLIMIT_AS, resource.RLIMIT_DATA)
 
 START = 400_000_000
-"""The address space of NumPy and SciPy. With less, OpenBLAS ends the process with 1, or hangs."""
+"""The address space of NumPy and SciPy. With less, OpenBLAS hangs or exits with 1."""
 START_WRITTEN = 250_000_000
 """The part of `START` that is written to; `ulimit -d` limits it."""
 ENGINE = 1_800_000_000

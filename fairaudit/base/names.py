@@ -2,7 +2,7 @@
 
 A name from the data may contain a line break, an escape sequence of a terminal, a character that
 reverses the direction of writing, ten thousand letters, or a word that reports use. The functions
-turn it into one printable line.
+turn such a name into one printable line.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _OURS = frozenset({
 _COMMAND = re.compile(r"(?:^|(?<=\s)):(?=:)|#(?=#\w*\[)")
 """The start of a command of a CI server: `::error::`, `##[add-mask]`, `##vso[…]`.
 
-GitHub reads the first command only at the beginning of a line, but a text may be wrapped there.
-GitHub and Azure read the other commands anywhere.
+GitHub reads `::` only at the start of a line, but each word of a wrapped text may start a line.
+GitHub and Azure read the other forms anywhere.
 """
 _SEPARATES = re.compile(r", | × |; | / |: |\w\s*=|^[\"']|^\s|\s$")
 """Separators that reports put between names, and quotes or blanks at the ends of a name."""
@@ -59,7 +59,7 @@ _BARE_WORDS = frozenset(
 """Levels that many columns have: they do not show which column they belong to."""
 
 _REMAINING = {"other", "others", "rest", "remaining", "everybody else", "everyone else", "else"}
-"""Levels that a reader may take for everybody outside a group."""
+"""Levels that a reader may confuse with everybody outside a group."""
 
 
 @lru_cache(maxsize=4096)
@@ -134,7 +134,7 @@ def describe_group(pairs: tuple[tuple[str, str], ...]) -> str:
 def people(levels: tuple[tuple[str, str], ...]) -> str:
     """A group in a headline: its levels, with the column if a level alone is unclear.
 
-    `female × Black`, but `COW=6` and `disabled=yes`, and `race 'Other'`, which is not all others.
+    `female × Black`, `COW=6`, `disabled=yes`, `race 'Other'` (a level, not all other people).
     """
     parts = []
     for column, level in levels:

@@ -139,7 +139,7 @@ class Progress:
         """A stage begins; `total` is the number of its units (such as rows), None if unknown."""
 
     def advance(self, done: int, unit: str) -> None:
-        """Adds `done` units to the stage with this unit; each running stage has another unit."""
+        """Adds `done` units to the stage with this unit; running stages have different units."""
 
 
 SILENT = Progress()

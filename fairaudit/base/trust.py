@@ -26,11 +26,11 @@ _root: ContextVar[Path | None] = ContextVar("root", default=None)
 
 @contextmanager
 def untrusted(*, is_on: bool = True) -> Iterator[None]:
-    """Makes specs untrusted within a `with` block if `is_on`; a block inside changes nothing.
+    """Makes specs untrusted within a `with` block if `is_on`; a nested block changes nothing.
 
     The root is the repository that contains the current folder, or else the current folder. The
-    parents of the path in `PWD` are searched first, so that a link inside a repository cannot make
-    a folder outside the repository the root.
+    parents of the path in `PWD` are searched first, so that a link inside a repository cannot move
+    the root out of it.
     """
     if not is_on or _root.get() is not None:
         yield

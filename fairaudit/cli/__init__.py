@@ -1,7 +1,7 @@
 """The command line: runs a command, catches errors, returns the exit code.
 
-A result has an exit code (`AuditResult.exit_code`), and so has each class of errors
-(`base.errors`). Ctrl-C (130) and a report that could not be printed (2) replace this code.
+Each result (`AuditResult.exit_code`) and each class of errors (`base.errors`) has an exit code. The
+codes of Ctrl-C (130) and of a report that could not be printed (2) replace it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def main(arguments: list[str]) -> int:
         # NumPy does not fit into memory, and the usual report of an error would load NumPy.
         raise OutOfMemory
     memory.leave_by(OutOfMemory.exit_code)
-    # The start of more threads would take a twentieth of the time of a small audit.
+    # Starting more threads would take 5 % of the time of a small audit.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # NumPy fails if this is set to an empty text.
     if not os.environ.get("SOURCE_DATE_EPOCH", "0").strip():
@@ -84,8 +84,8 @@ def run_line(arguments: list[str]) -> int:
 def _call(arguments: list[str], request: Request) -> int:
     """Runs a command and returns its exit code.
 
-    `main` of Typer is not used, because it returns 1 for a broken pipe. It also exits with 0 and
-    without an audit if the environment asks for shell completions but the line has arguments.
+    `main` of Typer is not used, because it returns 1 for a broken pipe. It also returns 0 without
+    an audit if the environment asks for shell completions, even if the line has arguments.
     """
     for name in request.repeated:
         hint = "use a folder or a glob for several files" if name == "--data" else request.help

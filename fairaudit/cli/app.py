@@ -92,7 +92,7 @@ def show_examples(*commands: str) -> str:
 
 
 class Request(Struct):
-    """The parts of a command line, even of an invalid one. They decide where its error is written.
+    """The parts of a command line, even of an invalid one. They decide where an error is written.
 
     `arguments` are the words that do not belong to an option. `outputs` is set as soon as the
     command may write to them. `repeated` are options that the line repeats, but that allow one

@@ -43,7 +43,7 @@ from fairaudit.report import FORMATS, format_named, format_of_suffix
 
 
 def _known_format(context: typer.Context, parameter: typer.CallbackParam, name: str) -> str:
-    """The name of a known format; an error names the environment variable if it has the name."""
+    """The name of a known format; an error says if an environment variable set the name."""
     try:
         return format_named(name).name
     except UsageError as error:
@@ -192,7 +192,7 @@ def run(  # noqa: PLR0913, PLR0917  # the options of the command
 
 
 def clear_earlier(request: Request) -> None:
-    """Clears the outputs of an invalid command, so that no old report is taken for its report."""
+    """Clears the outputs of an invalid command, so that no old report looks like its report."""
     specs = [Path(name) for name in request.arguments] or None
     with contextlib.suppress(UsageError):
         written = [path for path in map(Path, request.written) if path.is_file()]

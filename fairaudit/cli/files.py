@@ -1,7 +1,7 @@
-"""Writes and removes files atomically; `-o` with a folder: pages, JSON, and an index of them.
+"""Writes and removes files atomically; for `-o FOLDER/`, writes pages, JSON and an index.
 
-Files of an earlier run with the same names are removed before anything is read. If a signal ends
-the run, users cannot take an older file for its report.
+Files of an earlier run with the same names are removed before anything is read. So if a signal ends
+the run, users find no older file that looks like its report.
 
 Other files of the folder stay, including other reports of an earlier run. The index lists only the
 reports of this run, and the command prints the number of older reports.
@@ -54,7 +54,7 @@ class Identity(Frozen):
 
 
 class Outputs(Frozen):
-    """The output paths of a command, its input files, and the reports that folders listed before.
+    """The output paths and input files of a command, and the reports that older indexes list.
 
     `unwritten` are the paths without new content. An error that ends the command is written there.
     """
@@ -194,7 +194,7 @@ def write_folder(path: Path, answers: Sequence[Answer], outputs: Outputs, worker
 
 
 def write_pictures(path: Path, answers: Sequence[Answer], outputs: Outputs) -> None:
-    """Writes each picture of the pages as an SVG file, named by its audit if there are several."""
+    """Writes each picture as an SVG file; its name has the audit if there are several audits."""
     from fairaudit.report import html
     from fairaudit.report.html import svg
 

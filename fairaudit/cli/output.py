@@ -271,7 +271,7 @@ def print_report(
             of = f"{names.copied(answer.title)}: " if len(answers) > 1 else ""
             found = diagnose(answer.result) if isinstance(answer.result, AuditResult) else ()
             for row in (row for row in found if row.level is not Level.PASS):
-                # For people without bounds, the headline itself states this.
+                # A headline that is about people without bounds needs no addition.
                 told = not row.finding.people_without_bounds and headlines.turning([row.finding])
                 text = f"{row.headline}; {told}" if told else row.headline
                 lines.append(f"{of}{row.level}[{row.code}]: {text}\n")

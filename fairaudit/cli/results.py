@@ -277,7 +277,7 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         () if after is not None else tuple(asked_comparisons.models(first, None if verbose else 1))
     )
     if grid and models is None and len(_pairs(first)) > 1 and fail_on == "never":
-        # JSON does not have this table: it compares two models only.
+        # JSON has no such table, because a JSON comparison has exactly two models.
         page = Page(lambda: grid, _refuse_json_of_grid)
         page.write(request.outputs)
         page.show(format_named(format_name), color)

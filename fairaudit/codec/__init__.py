@@ -199,7 +199,7 @@ def choose_result(answers: Sequence[Answer], what: str = "the document") -> Audi
 def read_answers(document: Mapping[str, Any]) -> list[Answer]:
     """The answers in a document: one result, one error, or several of both.
 
-    The question of a document without one is the spec of its result, or an empty text for an error.
+    If a document does not name the question, it is the spec of the result, or empty for an error.
     Results with metrics of another version keep their numbers and words. Raises `UsageError` (with
     the path of the member) for other documents, other major versions of the schema, and missing
     members.
@@ -224,7 +224,7 @@ def read_answers(document: Mapping[str, Any]) -> list[Answer]:
 
 
 def _outcome(document: Result | Failure) -> ResultOrError:
-    """The result, or the error in its class."""
+    """The result, or the error as an instance of its class."""
     if isinstance(document, Result):
         return mask_all(document.result)
     error = document.error

@@ -1,6 +1,6 @@
 """Converts records to JSON objects and back; msgspec reads and checks the types.
 
-A member of an object has msgspec's name of the field. This module adds to msgspec:
+Each field is a member of a JSON object, with the name that msgspec gives it. This module adds:
 
 - Groups and other tuples of pairs are objects.
 - A number that is not finite is null, and another member (`x_state`) has its state.

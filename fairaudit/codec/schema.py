@@ -43,7 +43,7 @@ GLOSSARY: Mapping[str, str] = {
     "significance": "The test, null if missing.",
     "place": "The place in the spec.",
 }
-"""Descriptions of members that mean the same in all records whose docstring does not name them."""
+"""Descriptions of members, for records whose docstring does not describe the member itself."""
 
 
 @cache
@@ -129,7 +129,7 @@ def _describe_type(cls: Any) -> Tree:
 
 
 def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
-    """A schema as `records` writes: pairs are objects, listed numbers may be words of states."""
+    """The schema of what `records` writes: pairs are objects, numbers in lists may be words."""
     if isinstance(schema, list):
         return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):

@@ -91,7 +91,7 @@ class CsvFormat(Frozen):
 
     @property
     def first_row(self) -> int:
-        """The line of the first row."""
+        """The number of the line with the first row."""
         return self.skip_rows + (1 if self.header else 2)
 
     @property
@@ -105,7 +105,7 @@ class CsvFormat(Frozen):
 
 
 class Repeats(Frozen):
-    """The column `id` that identifies a person, and which row of a person with several rows counts.
+    """The column `id` that identifies a person, and which of several rows of a person counts.
 
     If `latest` names columns of dates or numbers, the row with the largest value in the first of
     them counts. The next columns decide between equal values; if all are equal, the last row
@@ -118,7 +118,7 @@ class Repeats(Frozen):
 
 
 class Age(Frozen, tag=True):
-    """The completed years from the date in the column `born` to `at`, a day or another column."""
+    """The completed years from the date in the column `born` to `at` (a day or a column)."""
 
     born: str
     at: str
@@ -243,8 +243,8 @@ class MaskedCount(Frozen):
 class CountColumns(Frozen):
     """Columns of counts: each row counts people by an outcome, with a column for each level.
 
-    `levels` are the columns by level. With a column `total` of all people, the people whom no other
-    column counts have the level `rest`.
+    `levels` are the columns by level. If there is a column `total` of all people, the
+    people outside the other columns have the level `rest`.
     """
 
     levels: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""`PartialCounts` of some files and `Counts` of all data, by levels as the data writes them."""
+"""`PartialCounts` of some files and `Counts` of all data, by the original levels of the data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CountedFile(Frozen):
 
 
 class HiddenCells(Frozen):
-    """The rows and people in cells that `--suppress` hid, mostly of fewer than `below` people."""
+    """The rows and people in cells that `--suppress` hid; most have fewer than `below` people."""
 
     below: int
     rows: int
@@ -88,7 +88,7 @@ class RawWeights(Frozen, eq=False):
 
     @classmethod
     def join(cls, parts: Sequence[RawWeights]) -> RawWeights:
-        """The weights of all parts: the cells of one part after those of the other."""
+        """The weights of all parts: the cells of the first part, then those of the next."""
         return cls(
             tuple([*chain(*values)] for values in zip(*(part.sums for part in parts), strict=True)),
             max(part.largest for part in parts),
@@ -106,7 +106,7 @@ class Median(Frozen):
 class PartialCounts(Frozen, eq=False):
     """The counts of some files, with an entry for each combination of raw levels (raw cell).
 
-    Raw levels are levels as the data writes them. A raw cell may have several entries. `kept` is 1
+    Raw levels are the original levels of the data. A raw cell may have several entries. `kept` is 1
     if the filter keeps the rows, 0 if not, -1 if it cannot decide, and `MASKED` for people who may
     exist behind a masked count. `amounts` are the sums that the plan asks for, as Python integers;
     missing values add 0. Numbers and distances are multiplied by `ADDED_SCALE`, products by its
@@ -203,7 +203,7 @@ class Counts(PartialCounts, eq=False, kw_only=True):
 
     @property
     def file_rows(self) -> Ints:
-        """The rows of the data in each cell; a row with several counts is only in the first's."""
+        """The rows of the data in each cell; a row of several counts belongs to the first count."""
         if self.plan.counts is None:
             return self.rows
         key, first = self.text_key(COUNTED_LEVEL), self.plan.counts.names[0]

@@ -44,7 +44,7 @@ VERSION = 4
 
 
 class StoredNotice(Frozen):
-    """A notice, with the fields that decide whether reports to publish may show it."""
+    """A notice, with the fields that decide whether a published report may show it."""
 
     text: str
     subjects: Subjects
@@ -90,7 +90,7 @@ def _encode_header(header: Header) -> bytes:
 
 
 def _read_fraction(cls: type, value: Any) -> Any:  # noqa: ANN401  # as msgspec asks
-    """A share in decimal digits, such as 1/2; `1e999999` would fill the memory with digits."""
+    """A share such as 1/2; other notations are refused: `1e999999` would fill the memory."""
     if not (isinstance(value, str) and _SHARE.fullmatch(value)):
         raise ValueError("not a fraction")
     return cls(value)
@@ -168,7 +168,7 @@ def _write_tables(counts: Counts) -> Iterator[pa.Table]:
 
 
 def _name(kind: str, *of: str | int) -> str:
-    """The name of a column or part of the file about some columns of the data (`of`)."""
+    """The name of a column or part of the file; `of` are the columns of the data it is about."""
     return f"{kind}:{json.dumps(of, ensure_ascii=False)}"
 
 
@@ -313,7 +313,7 @@ def _read_codes(
 
 
 def _read_key(table: pa.Table, key: Key, known: Sequence[str | None] | None = None) -> RawKey:
-    """A key, by the `known` levels or those that occur; raises `KeyError` for other levels."""
+    """A key with the `known` levels, or those that occur; raises `KeyError` for other levels."""
     if key.is_cut:
         return RawKey(key, _ints(table, _title(key)))
     texts = table[_title(key)].combine_chunks().dictionary_encode(null_encoding="encode")

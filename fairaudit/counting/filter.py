@@ -28,7 +28,7 @@ _DECIDE_BLANKS = {
     "EqValidity": ("Eq", "IsNotNull", "And"),
     "NotEqValidity": ("NotEq", "IsNull", "Or"),
 }
-"""Comparisons that also decide blank cells (nulls), written with operations that do not.
+"""How to write comparisons that also decide blank cells (nulls), with operations that do not.
 
 Each has the usual comparison, a test of whether a cell is blank, and the operator between both.
 """
@@ -91,7 +91,7 @@ class _Kind(Enum):
 class _Node(Frozen):
     """A part of an expression: a column, a literal, or an operation on `inner` parts.
 
-    `name` is the name of a column or operation. `text` is a column or literal as a spec writes it.
+    `name` is the name of a column or operation. `text` is a column or literal as it is in a spec.
     `texts` are the texts in a literal, which may be a list.
     """
 
@@ -156,7 +156,7 @@ class Filter(Frozen):
 def name_apart(column: str, letters: str) -> str:
     """The name of a copy of a column in `Filter.texts`; no file has a column with this name.
 
-    Texts that are similar to a text of the filter (in other case or with other blanks) are null in
+    Texts that are similar to a text of the filter (with other case or blanks) are null in
     the copy. So the filter does not decide their rows, and the user must decide them.
     """
     return f"\0{letters}={column}"

@@ -109,7 +109,8 @@ class Plan(Frozen):
     fitted models of strata, by the name of the column that they make. `rows` are the columns that
     are kept for each person, `derived` the columns that are computed from others, and `counts`
     columns of counts, one for each level of an outcome. `masked` are the texts that hide a count.
-    `repeats` says which row counts for a person with several rows.
+    `repeats` says which row counts for a person with several rows, and `groups` are the protected
+    columns of texts, for notices on these rows.
     """
 
     keys: tuple[Key, ...]
@@ -134,6 +135,7 @@ class Plan(Frozen):
     counts: CountColumns | None = None
     masked: tuple[MaskedCount, ...] = ()
     repeats: Repeats | None = None
+    groups: tuple[str, ...] = ()
 
     @property
     def is_derived(self) -> bool:
@@ -214,7 +216,7 @@ class Plan(Frozen):
 
     def counted(self) -> Plan:
         """The plan without the fields that do not change the counts, such as the file format."""
-        return replace(self, columns=(), capped=(), format=_ANY_FORMAT)
+        return replace(self, columns=(), capped=(), groups=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
         """The index in `keys` of the key of a column, as text or cut into intervals."""
@@ -253,6 +255,7 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
         keys=unite_keys(keys, edges),
         unknown=unknown,
         capped=tuple(dict.fromkeys(column for plan in plans for column in plan.capped)),
+        groups=tuple(dict.fromkeys(column for plan in plans for column in plan.groups)),
         adding=adding,
         medians=tuple(dict.fromkeys(column for plan in plans for column in plan.medians)),
         cuts={quantile: cut for plan in plans for quantile, cut in plan.cuts.items()},

@@ -229,7 +229,7 @@ def count_by_route(
 
 
 def leave_unproven(file: SourceFile, plan: Plan) -> SourceFile:
-    """The file, with the columns that the native route checks while it counts as `unproven`.
+    """The file with its `unproven` columns, which the native route checks while it counts.
 
     Use it only for a single plan: in a second pass, another reader needs checked columns.
     """
@@ -304,9 +304,9 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
     from fairaudit.counting.sources.batches import leave_out_rows
 
     with _locating_errors(batch, plan, "row "):
-        (rows,) = repeats.find_repeats([batch], plan, plan.repeats)
+        (rows,), notices = repeats.find_repeats([batch], plan, plan.repeats)
     batch = replace(batch, frame=leave_out_rows(batch.frame, rows))
-    return replace(file, repeated=rows), batch
+    return replace(file, repeated=rows, notices=notices), batch
 
 
 @contextmanager
@@ -491,6 +491,7 @@ def _join_parts(
         plan=plan,
         read=read,
         repeated=repeated,
+        notices=tuple(notice for file in ready for notice in file.notices),
         sources=tuple(CountedFile(one.file, one.records, one.blank) for one in ready),
         route=route,
     )

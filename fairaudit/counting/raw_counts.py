@@ -1,4 +1,4 @@
-"""`RawKey`, `RawTable`, `RawScores`: counts by levels as the data writes them, and their sums."""
+"""`RawKey`, `RawTable`, `RawScores`: counts by the original levels of the data."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Level: TypeAlias = str | int | None
 
 
 class RawKey(Frozen):
-    """The codes of a key in each entry: of text levels (None if missing), or of intervals."""
+    """A key with its code in each entry: an index in `levels` (None is missing), or an interval."""
 
     key: Key
     codes: Ints
@@ -30,15 +30,15 @@ class RawKey(Frozen):
 
     @property
     def size(self) -> int:
-        """The number of possible codes; a cut number has one for each interval, and for missing."""
+        """The number of possible codes: one for each level; or for each interval and missing."""
         return len(self.levels) if self.key.edges is None else len(self.key.edges) + 2
 
 
 class RawTable(Frozen, eq=False):
-    """The number of people (whom the filter keeps) by some keys: [E] entries.
+    """The number of people by some keys, in E entries; only people whom the filter keeps.
 
-    Several entries may have the same codes. If a key is also a key of the cells, it has the same
-    levels and codes there.
+    Several entries may have the same codes. If `PartialCounts.keys` has the same key, its levels
+    and codes are the same there.
     """
 
     keys: tuple[RawKey, ...]
@@ -126,7 +126,7 @@ def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> I
 
 
 def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
-    """The exact sums of the values with the same index; empty without values."""
+    """The exact sums of the values with the same index; if there are no values, an empty list."""
     total = [0] * (size if values else 0)
     for value, place in zip(values, index.tolist() if values else (), strict=True):
         total[place] += value
@@ -134,15 +134,15 @@ def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
 
 
 MOST_ENTRIES = 64 * 2**20 // 8
-"""Maximum number of counts (64 MB) in all histograms together; bins are widened to keep it."""
+"""Maximum number of counts in all histograms together (64 MB); with more, bins are widened."""
 
 
 class RawHistogram(Frozen, eq=False):
     """The histogram of a score by some keys: entries [E] with codes [E, K], a bin, and people.
 
-    `keys` are the indexes of the keys. `cells` [C, K] are the codes of each combination of levels,
-    with the smallest score `low` and the largest `high`. `sums` are the four lists of numbers [C]
-    in `histogram.Moments`; None if a score is too large for fixed-point sums.
+    `keys` are indexes in the list of all keys. `cells` [C, K] are the codes of each combination of
+    levels, with the smallest score `low` and the largest `high`. `sums` are the four lists of
+    numbers [C] in `histogram.Moments`; None if a score is too large for fixed-point sums.
     """
 
     keys: tuple[int, ...]
@@ -180,7 +180,7 @@ class RawHistogram(Frozen, eq=False):
         lookups: Sequence[Sequence[Ints | None]],
         bins: Sequence[Ints],
     ) -> RawHistogram:
-        """The histograms of all parts as one; an empty histogram without parts.
+        """The histograms of all parts as one; if there are no parts, it is empty.
 
         `lookups` convert the codes of each part (see `recode`). `bins` are the indexes of the joint
         bins for the entries of each part.
@@ -224,8 +224,8 @@ class RawScores(Frozen, eq=False):
     ) -> RawScores:
         """The histograms of all parts together; `keys` are the keys of each part.
 
-        The bins are the narrowest with which full histograms (all cells by all bins) have at most
-        `most` entries. So they do not depend on how the rows were split into parts.
+        Full histograms (all cells by all bins) must have at most `most` entries. The bins are as
+        narrow as this allows, so they do not depend on how the rows were split into parts.
         """
         groupings = [histogram.keys for histogram in parts[0].histograms]
         filled = [part for part in parts if len(part.bins.codes)]

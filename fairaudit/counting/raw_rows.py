@@ -1,6 +1,6 @@
 """People one by one, as they were read, for metrics of individuals; sampled to fit into memory.
 
-A raw cell is a combination of levels as the data writes them. An entry represents all people of a
+A raw cell is a combination of original levels of the data. An entry represents all people of a
 raw cell who are equal in every feature and score. A profile is a combination of features. If memory
 is too small for all entries, only the profiles whose hash is below a power of two are kept, with
 all their people. So the sample depends only on the features, not on the order of rows or files.
@@ -33,9 +33,9 @@ _PER_FEATURE = 32
 _BITS = 64
 
 _SPARE = 4
-"""Entries that are kept for each person that the plan asks for.
+"""Number of entries to keep for each person that the plan asks for.
 
-If there are more, half of the profiles are dropped at a time; this leaves at least two.
+If there are more, half of the profiles are dropped at a time, so at least two entries are left.
 """
 
 _PER_ENTRY = ("cells", "numbers", "n", "profiles", "contents")
@@ -119,7 +119,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The rows, renumbered for additional raw cells and for `rows` additional rows before."""
+        """The rows, renumbered: `before` and `after` are new raw cells, `rows` new rows before."""
         pad = (before, after)
         missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
         return replace(

@@ -100,9 +100,9 @@ def number_names(names: tuple[str, ...]) -> list[tuple[str, str]]:
 class FeatureBalance(Frozen):
     """The difference in a feature between the two sides of a propensity model.
 
-    In standard deviations, `before` is the difference among all people, and `after` the difference
-    within the strata of the model. For a category, each is the largest difference in the share of a
-    level. `stratum` is the name of these strata.
+    `before` is the difference among all people, `after` the difference within the strata of the
+    model, both in standard deviations. For a category, each is the largest difference in the share
+    of a level. `stratum` is the name of these strata.
     """
 
     stratum: str

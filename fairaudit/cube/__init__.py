@@ -1,6 +1,6 @@
 """`Cube`: the people in each combination of levels, and the group tables made from it.
 
-A `Cube` has one cell for each combination of levels of the audited columns that occurs. All counts
+A `Cube` has one cell for each combination of levels that occurs in the audited columns. All counts
 are integers, so the order of addition does not change a sum. The counts of a coarser grouping are
 sums of cells, so the data is not read again. `Cube.table` makes a `GroupTable`, which metrics read.
 """
@@ -52,7 +52,7 @@ _MOST_WEIGHTED = 10_000
 
 
 def mark_weightless(people: Ints, weight: Sum) -> Marks:
-    """The cells whose people weigh next to nothing, compared with the mean weight of everybody."""
+    """Marks cells whose people have almost no weight, compared with the mean of all people."""
     mass = (weight.values / weight.scale).astype(np.float64)
     return np.asarray(mass * people.sum() <= people * (mass.sum() / _MOST_WEIGHTED))
 
@@ -61,7 +61,7 @@ class Cube(Frozen, eq=False, dict=True):
     """The people, rows, weights and sums of numbers in each cell.
 
     `codes` [C cells, K columns] are the codes of levels; `NO_LEVEL` marks a value that is left out.
-    It is not known whether the `possible` people belong to the cube, or exist; tables count them
+    `possible` are people who may not belong to the cube, or may not exist; tables count them
     separately. `masked` says whether masked counts (such as `<5`) hide people or their outcomes.
     `weightless` [C] are the people with the weight 0 or a negligible weight.
     """
@@ -216,7 +216,7 @@ class Cube(Frozen, eq=False, dict=True):
         )
 
     def count_people(self, by: Grouping) -> tuple[tuple[Group, ...], Ints, Marks]:
-        """The groups by the columns `by`, their people with any outcome, and which are known."""
+        """The groups by the columns `by`, their people of all outcomes, marks of known groups."""
         columns = self.places(by)
         inside = np.all(self.codes[:, columns] != NO_LEVEL, axis=1) & (self.people > 0)
         codes, index = distinct_rows(self.codes[inside][:, columns])
@@ -250,7 +250,7 @@ class Cube(Frozen, eq=False, dict=True):
 
 
 def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroups:
-    """The groups by the columns `by` that are smaller than the share of people in a rule.
+    """The groups by the columns `by` that a rule excludes because their share of people is small.
 
     The rule says whether the share is of the people whose group is known, or of all people. People
     of all strata and outcomes count, without survey weights.
@@ -384,7 +384,7 @@ class _TableLayout(Frozen, eq=False):
         if other is None or positive is None or not marks.any():
             return None
         (column,), classes = self.cube.places([other.name]), len(other.levels)
-        # People without the second outcome count as unknown in the first: any class will do.
+        # People without the second outcome are unknown in the first: their class has no effect.
         q = np.maximum(self.cube.codes[marks, column].astype(np.int64), 0)
         mass = (self.cube.weight.values if self.cube.weight else self.cube.people)[marks]
         size = int(np.prod(self.inside.shape)) * classes

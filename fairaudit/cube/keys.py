@@ -16,7 +16,7 @@ from fairaudit.base.arrays import Group, Grouping, Ints, Marks
 from fairaudit.base.frozen import Frozen
 
 NO_LEVEL = -1
-"""The code of a missing level: tables by this column leave the row out. An outcome is unknown."""
+"""The code of a missing level: tables by the column omit the row; an outcome is unknown."""
 
 OUTSIDE = -2
 """The code of an outcome that does not apply to a row: tables of this outcome leave the row out."""
@@ -121,7 +121,7 @@ def distinct_rows(codes: NDArray[_Integer]) -> tuple[NDArray[_Integer], Ints]:
 
 
 class ShareOf(StrEnum):
-    """The people of whom the share of a group is taken: people of known group, or all people."""
+    """Which people are the total for the share of a group: people of known group, or all people."""
 
     KNOWN = "known"
     ALL = "all"
@@ -145,7 +145,7 @@ class ExcludeBelow(Frozen):
 class ExcludedGroups(Frozen):
     """The groups that a rule excludes, with the number of people of each.
 
-    `everybody` is the number of people of whom the rule takes the share.
+    `everybody` is the total number of people for the shares (see `ShareOf`).
     """
 
     rule: ExcludeBelow

@@ -25,6 +25,7 @@ from fairaudit.evidence.metric_bounds import (
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, GroupValues, is_over_classes
 from fairaudit.metrics.clustered_variance import FEWEST_CLUSTERS
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
+from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.estimate import MASKED_RANGE, Estimate, SecondTest, Significance
 from fairaudit.metrics.group_metrics import CLUSTER_ROBUST
 from fairaudit.metrics.terms import NO_GROUP, Correction
@@ -330,7 +331,10 @@ def write_masked_range(estimate: Estimate, ends: Ends | None, z: int, w: int) ->
 
 
 def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, ...]:
-    """The comparisons that one value is computed from, with both sides."""
+    """The comparisons that one value is computed from, with both sides.
+
+    For a number over all groups, they are those of the group that is farthest from parity.
+    """
     if evaluation.parts:
         parts: list[Sequence[ComparisonPart]] = [
             find_parts(part, z, w) for part in evaluation.parts
@@ -349,6 +353,11 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
             named = zip(evaluation.names, parts, strict=True)
             parts = [[replace(part, outcome=name) for part in own] for name, own in named]
         return tuple(chain.from_iterable(parts))
+    if (each := evaluation.by_group) is not None and isinstance(each.metric, Disparity):
+        with np.errstate(all="ignore"):
+            apart = replace(each.metric, over_groups=OverGroups.MAX).size_of(each.value[z])
+        is_known = each.judged[z] & ~np.isnan(apart)
+        return find_parts(each, z, int(np.where(is_known, apart, -np.inf).argmax()))
     if evaluation.table_value is not None:
         return _find_outcome_parts(evaluation, z)
     values = evaluation.group_values

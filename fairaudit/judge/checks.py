@@ -24,6 +24,7 @@ from fairaudit.judge.simpson import ReversalKind, ScanScope
 from fairaudit.judge.subgroups import SearchScope
 from fairaudit.metrics import Disparity, Metric, find_record, name_record
 from fairaudit.metrics.definitions import Bounds
+from fairaudit.metrics.disparities import OverGroups
 from fairaudit.metrics.evaluation_record import MetricRecord
 from fairaudit.metrics.terms import DEFAULT_INFERENCE, Inference, MetricOptions, ReferencePolicy
 
@@ -184,6 +185,9 @@ AcceptedShare: TypeAlias = Annotated[Fraction | None, RARE]
 """The largest share of the people, and of the groups, that a check may leave out."""
 
 
+_MOST_WEIGHTS = 4
+
+
 class Check(Frozen, tag=True):
     """A metric with a limit, for the outcome `of`, between the groups `by` within strata `given`.
 
@@ -226,6 +230,30 @@ class Check(Frozen, tag=True):
     def strata(self) -> Grouping:
         """The columns that define the strata: the columns `given` and the controls."""
         return (*self.given, *self.terms.parameters.controls)
+
+    @property
+    def over_groups(self) -> OverGroups | None:
+        """How the comparisons of all groups become one number; None if each is judged."""
+        return self.metric.over_groups if isinstance(self.metric, Disparity) else None
+
+    @property
+    def weighs_strata(self) -> bool:
+        """Whether the metric defines the weights of the strata, as Mantel and Haenszel's does."""
+        metric = self.metric
+        return isinstance(metric, Disparity) and metric.comparison.exact_in_strata is not None
+
+    def describe_given(self) -> str:
+        """The strata, and the weights of an average over them: `given m (average: uniform)`."""
+        averages = self.metric.averages if isinstance(self.metric, Disparity) else ()
+        if self.terms.average is not None and len(averages) < 2:
+            averages = (self.terms.average,)
+        weights = [str(one).split(", ") for one in averages if not self.weighs_strata]
+        more = " …"
+        text = " and ".join(
+            ", ".join(one[:_MOST_WEIGHTS]) + more * (len(one) > _MOST_WEIGHTS) for one in weights
+        )
+        average = f" (average: {names.line(text)})" if text else ""
+        return f"given {' × '.join(map(names.name, self.given))}{average}"
 
     @property
     def hypothesis(self) -> str:

@@ -51,13 +51,15 @@ def list_departures(evaluation: Evaluation, limit: Limit) -> tuple[Departure, ..
 
 def _list_signed(side: Evaluation) -> _Values | None:
     """The signed values of one outcome of two; for a mean of rates, the values of each rate."""
-    metric, parts = side.metric, side.averaged_parts
+    metric = side.metric
     if side.by_group is None or not isinstance(metric, Disparity):
         return _measure(side)
     if metric.fold in {MEAN_MAGNITUDE, MEAN_RATIO}:
         rates = (rate.id for rate, _ in metric.parts)
-        return {(rate, False): part.value for rate, part in zip(rates, parts, strict=True)}
-    return {("", False): side.by_group}
+        return {
+            (rate, False): part.value for rate, part in zip(rates, side.by_group.parts, strict=True)
+        }
+    return {("", False): side.by_group.value}
 
 
 def _list_ends(value: TableValue) -> _Values:
@@ -69,7 +71,7 @@ def _measure(evaluation: Evaluation) -> _Values | None:
     metric, whole, values = evaluation.metric, evaluation.table_value, evaluation.group_values
     if evaluation.by_group is not None:
         assert isinstance(metric, Disparity)
-        return {("", False): metric.size_of(evaluation.by_group)}
+        return {("", False): metric.size_of(evaluation.by_group.value)}
     if evaluation.subtracts:
         sides = [*map(_list_signed, evaluation.parts)]
     else:

@@ -440,7 +440,7 @@ def compares_shares(finding: Finding, evaluation: Evaluation) -> bool:
     metric, values = evaluation.metric, evaluation.group_values
     is_one_pair = (
         isinstance(metric, Disparity) and len(metric.parts) == 1 and len(finding.parts) == 1
-    )
+    ) and evaluation.by_group is None
     crowd = finding.parts[0].second.crowd if is_one_pair and finding.parts[0].second else None
     is_apart = is_one_pair and crowd not in INCLUDING_GROUP
     return is_apart and values is not None and bool(values.binomial)

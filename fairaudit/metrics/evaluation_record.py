@@ -63,8 +63,7 @@ class Evaluation(Frozen, eq=False):
     - `error` [Z, W] is a bound of the error from the bins of a score.
     - For an average over strata, `table` has no strata, `strata` is the table with strata, and
       `averaged` contains the weights.
-    - For a number over all groups, `by_group` [Z, G] contains the values of the groups, and
-      `averaged_parts` the evaluations of the parts.
+    - For a number over all groups, `by_group` is the evaluation of the groups that it combines.
     """
 
     metric: Metric
@@ -85,13 +84,12 @@ class Evaluation(Frozen, eq=False):
     table_value: TableValue | None = None
     strata: GroupTable | None = None
     averaged: StratifiedAverages | None = None
-    averaged_parts: tuple[Evaluation, ...] = ()
-    by_group: Floats | None = None
+    by_group: Evaluation | None = None
 
     @property
     def leaves(self) -> tuple[Evaluation, ...]:
         """The evaluations of single group metrics that this evaluation consists of."""
-        inner = self.parts or self.averaged_parts
+        inner = self.parts or (self.by_group.parts if self.by_group else ())
         return tuple(leaf for part in inner for leaf in part.leaves) if inner else (self,)
 
     @property

@@ -19,7 +19,7 @@ from fairaudit.judge import AnyCheck, Check, Finding, NotEvaluated, Status
 from fairaudit.judge.judging import worst_status
 from fairaudit.judge.left_out import Outsiders
 from fairaudit.judge.waivers import Exclusion, exclude_values
-from fairaudit.metrics import Evaluation, Metric, Requirement, find_metric
+from fairaudit.metrics import Evaluation, Metric, Requirement, find_metric, list_requirements
 from fairaudit.metrics.reasons import describe_groups
 from fairaudit.pipeline.tables.audit import Audit, Tables, evaluate_check
 
@@ -93,11 +93,12 @@ class LeftOutRows:
         assert audit.cubes.left_out is not None
         self._rows = audit.cubes.left_out
         self._tables = audit.tables
+        self._models = audit.spec.predictions
         self._rule = audit.spec.exclude_below
         self._is_published = audit.spec.suppress_below is not None
         self._is_weighted = audit.spec.weight is not None
         self._wide: dict[tuple[Grouping, Grouping, frozenset[str], bytes, bool], Tables] = {}
-        self._outsiders: dict[tuple[Grouping, Grouping, str], list[Outsiders]] = {}
+        self._outsiders: dict[tuple[Grouping, Grouping, str, str | None], list[Outsiders]] = {}
 
     def find_gone(
         self, places: Sequence[tuple[Grouping, Grouping]], least: int | None
@@ -126,14 +127,26 @@ class LeftOutRows:
             missing += [NotEvaluated(group, stratum, reason, blocks=True) for group in groups]
         return missing
 
-    def list_outsiders(self, by: Grouping, strata: Grouping, of: str) -> list[Outsiders]:
+    def list_outsiders(self, by: Grouping, strata: Grouping, check: AnyCheck) -> list[Outsiders]:
         """The people of dropped rows and of undecided rows, in the tables of a grouping."""
-        if (by, strata, of) not in self._outsiders:
-            self._outsiders[by, strata, of] = [
+        of, score = check.of, self._find_score(check)
+        if (by, strata, of, score) not in self._outsiders:
+            self._outsiders[by, strata, of, score] = [
                 Outsiders(reason, cube.table((), (), of), cube.table(by, (), of))
-                for reason, cube in self._rows.uncounted(strata)
+                for reason, cube in self._rows.uncounted(strata, score)
             ]
-        return self._outsiders[by, strata, of]
+        return self._outsiders[by, strata, of, score]
+
+    def _find_score(self, check: AnyCheck) -> str | None:
+        """The column of the score whose distribution a check uses; None for another check."""
+        if not isinstance(check, Check):
+            return None
+        if check.terms.at is None and Requirement.DISTRIBUTION not in list_requirements(
+            check.metric
+        ):
+            return None
+        models = [model for model in self._models if model.name == check.of]
+        return next(((model.score or model.column).value for model in models), None)
 
     def list_doubts(
         self, check: AnyCheck, status: Status, exclusion: Exclusion, may_cross: MayCross
@@ -269,11 +282,10 @@ def find_idle_roles(
 ) -> frozenset[str]:
     """The roles whose columns a check does not need.
 
-    The roles `prediction` and `score` stand for the columns of all `models` together. Of several
-    models, only a check `against` the other one of two needs all: otherwise these roles are idle.
+    The roles `prediction` and `score` stand for the columns of all `models` together. With several
+    models, a row can lack the column of one model only, so these roles are always idle.
     """
-    against = check.against if isinstance(check, Check) else None
-    needs, is_alone = find_measure(check).requirements, {check.of, against}.issuperset(models)
+    needs, is_alone = find_measure(check).requirements, [check.of] == [*models]
     needs_score = isinstance(check, Check) and _needs_score(check)
     is_cut = isinstance(check, Check) and check.terms.at is not None
     needed = {
@@ -315,8 +327,8 @@ def downgrade_if_worse(
         return finding
     dropping = ", ".join(f"{rule}: drop" for rule in rules)
     reason = (
-        f"it would {_WORSE[kept.status]} if it counted those rows that `missing: {{{dropping}}}` "
-        "leaves out and that have everything it needs; write `aside` in place of `drop`"
+        f"it would {_WORSE[kept.status]} if `missing: {{{dropping}}}` did not leave out rows; "
+        "write `aside` in place of `drop`"
     )
     is_open = kept.status in {Status.INCONCLUSIVE, *failing} and finding.status not in failing
     return replace(

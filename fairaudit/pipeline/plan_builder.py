@@ -90,6 +90,7 @@ def plan(
         counts=spec.counts,
         masked=spec.masked,
         repeats=spec.repeats,
+        groups=tuple(name for one in spec.protected if not one.is_cut for name in one.columns),
     )
 
 
@@ -111,6 +112,9 @@ AROUND: Mapping[Decimal, tuple[Edge, ...]] = {
 
 _OF_WEIGHTS = (Edge(Decimal(0), beyond=True), *(Edge(Decimal(10) ** n) for n in range(-17, 9, 3)))
 """The edges that separate rows of weight 0, and weights that differ by a factor of 1,000."""
+
+NEGATIVE = Edge(Decimal(0))
+"""The edge that separates negative differences from others, if no bin does."""
 
 PER_CENT = (
     Edge(Decimal(0), beyond=True),
@@ -363,4 +367,7 @@ def is_positive(outcome: Outcome, passed: Iterable[Edge]) -> bool:
 
 
 def _bin_edges(attribute: Protected) -> set[Edge]:
-    return {Edge(value, attribute.is_over) for value in attribute.bins}
+    edges = {Edge(value, attribute.is_over) for value in attribute.bins}
+    if isinstance(attribute.derivation, Difference) and min(attribute.bins, default=0) > 0:
+        edges.add(NEGATIVE)
+    return edges

@@ -383,7 +383,7 @@ class Judge:
                     evaluation,
                     passed_over,
                     (self._tables.table((), (), check.of), self._tables.table(by, (), check.of)),
-                    [] if rows is None else rows.list_outsiders(by, strata, check.of),
+                    [] if rows is None else rows.list_outsiders(by, strata, check),
                     self._audit.hidden_people,
                     self._spec.suppress_below or 0,
                     excludes=self._spec.exclude_below is not None,

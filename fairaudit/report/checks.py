@@ -138,13 +138,11 @@ def title(finding: Finding) -> str:
     reference = f"{how} {reference}".strip()
     outcome = metric_titles.of_outcome(metric.id, check.of)
     words = [*filter(None, (heading + outcome, reference))]
-    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
-        words.append(f"{check.metric.over_groups} over groups")
+    if check.over_groups is not None:
+        words.append(f"{check.over_groups} over groups")
     words += [*details(check), f"by {numbers.subset(check.by)}"]
     if check.given:
-        average = check.terms.average
-        averaged = f" (averaged, {names.line(str(average))})" if average else ""
-        words.append(f"given {numbers.subset(check.given)}{averaged}")
+        words.append(check.describe_given())
     return ", ".join(words)
 
 

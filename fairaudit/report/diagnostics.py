@@ -13,7 +13,7 @@ from fairaudit.evidence.clusters_and_pairs import SIMULTANEOUS
 from fairaudit.evidence.value_intervals import SIDAK, UNPAIRED
 from fairaudit.evidence.value_tests import EQUAL_CHANGES
 from fairaudit.judge import Check, Finding, Limit, Status
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, find_metric
+from fairaudit.metrics import Eligibility, GroupMetric, Requirement, find_metric
 from fairaudit.metrics.criteria import DISTRIBUTIONS
 from fairaudit.metrics.definitions import NO_DISPARITY
 from fairaudit.metrics.means_and_errors import ADJUSTED_MEAN
@@ -358,8 +358,6 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         own, of_all = (numbers.percent(rate, digits) for rate in rates)
         return [f"{name}  {own}  {counts_of_subgroup}", f"{everybody}  {of_all}"]
     metric = finding.check.metric if isinstance(finding.check, Check) else None
-    if isinstance(metric, Disparity) and metric.over_groups is not None:
-        return []  # it combines the comparisons of all groups, so it has no two sides
     # Both sides of each part: name, rate and counts; with several parts, also the rate's title.
     rows, parts = [], checks.deciding_parts(finding)
     averages = getattr(metric, "averages", ())
@@ -369,6 +367,8 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
             title = metric_titles.title(part.metric, part.of or finding.check.of)
             title += f" averaged ({averages[index % len(averages)]})" if averages else ""
             title += f" of {names.name(part.of)}" if part.of else ""
+        elif isinstance(finding.check, Check) and finding.check.weighs_strata:
+            title = f"averaged over {numbers.subset(finding.check.given)}, pooled weights"
         if checks.averages_classes(finding) and part.outcome is not None:
             title = f"{title} of class {names.name(part.outcome)}".lstrip()
         elif part.outcome is not None:

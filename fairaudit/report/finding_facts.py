@@ -110,7 +110,7 @@ def derivation(finding: Finding) -> str:
     if any(check.terms.parameters.as_texts().get(key) for key in PSEUDO_COUNTS):
         return "the rates are not smoothed; the interval is for the smoothed value"
     comparison = checks.comparison_of(finding)
-    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
+    if isinstance(check.metric, Disparity) and check.over_groups is not None:
         return check.metric.aggregate
     is_own = isinstance(check.metric, GroupMetric) and check.against is None
     is_told = is_own or bool(headlines.compared(finding, check, finding.estimate))

@@ -21,7 +21,7 @@ from fairaudit.judge.checks import ReversalLimit
 from fairaudit.judge.left_out import NOTABLE_OF_GROUP, LeftOutGroup, LeftOutPeople, LeftOutReason
 from fairaudit.judge.simpson import Reversal, ReversalKind
 from fairaudit.judge.subgroups import Subgroup
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric, Requirement, TableMetric
+from fairaudit.metrics import Eligibility, GroupMetric, Requirement, TableMetric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -272,8 +272,8 @@ def subject(finding: Finding) -> str:
     if isinstance(check, ReversalCheck | SubgroupCheck):
         return checks.title(finding)
     title = ", ".join(filter(None, checks.heading_of(check)))
-    if isinstance(check.metric, Disparity) and check.metric.over_groups is not None:
-        title += f", {check.metric.over_groups} over groups,"
+    if check.over_groups is not None:
+        title += f", {check.over_groups} over groups,"
     return f"{title} by {numbers.subset(check.by)}"
 
 
@@ -286,14 +286,14 @@ def _where(finding: Finding) -> str:
     if finding.stratum:
         details.append(f"in {names.people(finding.stratum)}")
     elif check.given:
-        details.append(f"given {numbers.subset(check.given)}")
+        details.append(check.describe_given())
     return "".join(f", {detail}" for detail in details)
 
 
 def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     """A sentence on two sides, if the value is their ratio, difference or log-ratio; else empty."""
     parts = checks.deciding_parts(finding)
-    if checks.averages_classes(finding):
+    if checks.averages_classes(finding) or check.over_groups is not None:
         return ""
     if len(parts) != 1 or parts[0].first is None or parts[0].second is None:
         return ""
@@ -412,6 +412,9 @@ def _plain(finding: Finding) -> str:
     which = "" if outcome is None else f"{names.quoted(outcome)}, "
     if checks.averages_classes(finding) and finding.decided_by is not None:
         which = f"farthest in class {names.quoted(finding.decided_by)}: "
+    if parts and not parts[0].of and getattr(finding.check, "over_groups", None):
+        groups, which = [*map(side, parts[0].sides)], "farthest: "
+        which += f"{ends(finding, parts[0].value)} for " if len(parts) == 1 else ""
     return f"{text} ({which}{' against '.join(groups)})" if groups else text
 
 

@@ -10,7 +10,7 @@ from fairaudit.base import names
 from fairaudit.base.frozen import replace
 from fairaudit.cube import Grouping
 from fairaudit.judge import Check, Finding, Limit
-from fairaudit.metrics import Disparity, Eligibility, GroupMetric
+from fairaudit.metrics import Disparity, Eligibility, GroupMetric, find_metric
 from fairaudit.metrics.estimate import Estimate
 from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -190,10 +190,14 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
     if check.strata or terms.average or terms.of_class or terms.at is not None or check.against:
         return  # the rates that it compares are not those of the plain table
     write = numbers.percent if metric_titles.is_share(metric) else numbers.number
+    low, high = (None, None) if (rate := find_metric(metric)) is None else rate.bounds
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
         if limit is None:
             continue
         for value, side, base in _places(finding, check, metric, limit):
+            end, sign = (high, 1) if side == "above" else (low, -1)
+            if end is not None and sign * (value - float(end)) > -_NUDGE:
+                continue  # no rate can be there
             label, bounds = f"{name} {side} {write(value, digits)}", ""
             if isinstance(check.metric, Disparity):
                 derived = _derive(value, base, check.metric.comparison.scale, write, digits)

@@ -81,12 +81,11 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         return
     opened = [row for row in every if row.level is not Level.PASS]
     evident = [row for row in opened if not row.finding.not_enough_evidence]
-    reviewed = [row for row in evident if row.finding.status is not Status.PASS]
+    reviewed = [row for row in evident if row.finding.status not in {Status.PASS, Status.WAIVED}]
     disparities = [row for row in reviewed if row.finding.worse_off or row.finding.second]
     adjusted = [one for row in disparities if (one := reversals.find_adjusted(result, row.finding))]
     found = [*adjusted, *(one for row in evident for one in row.finding.reversals)]
-    told = [row.split_headline[0] for row in disparities[:_SHOWN]]
-    texts = [f"Find the cause of this: {text}." for text in told]
+    texts = [f"Find the cause of this: {row.split_headline[0]}." for row in disparities[:_SHOWN]]
     if (more := len(disparities) - _SHOWN) > 0:
         texts.append(f"Do the same for {numbers.counted(more, 'more check')} over a limit.")
     if found:

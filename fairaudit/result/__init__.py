@@ -115,7 +115,7 @@ class Provenance(Frozen):
 
 
 class Summary(Frozen):
-    """The outcome of a run in numbers; a document has the exit code, and some of the others.
+    """The outcome of a run in numbers; a document has the exit code, and only members that apply.
 
     `checks` are the numbers of checks by status, `rates` the numbers of compared rates by change,
     and `exit_codes` the numbers of answers by exit code. `not_enough_evidence` is the number of
@@ -257,7 +257,7 @@ class AuditResult(Frozen):
 
     @property
     def verdict(self) -> Verdict:
-        """Fail if a check fails, inconclusive if one is or all are open, none without checks."""
+        """None without checks; else the worst: fail, inconclusive (also if all are open), pass."""
         tally = self.tally
         if not self.findings:
             return Verdict.NONE

@@ -31,7 +31,7 @@ from fairaudit.metrics.example import describe_example
 from fairaudit.metrics.terms import ReferencePolicy, Weights
 
 GroupKey: TypeAlias = tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]
-"""A group and a stratum, without an order of columns.
+"""A group and a stratum, independent of the order of columns.
 
 The group is empty for a spread: a value of all groups together.
 """
@@ -120,9 +120,9 @@ class RateRow(Frozen):
 class ComparisonRow(Frozen):
     """A comparison of one group with its reference, or of all groups (without a `group`).
 
-    `averaged` are the columns of the strata over which rates were averaged before. `takes_part` is
-    the number of compared groups; if it is suppressed, it has no value (None). If the value is
-    outside a fair range, `flag` says on which side it is.
+    `averaged` are the columns of the strata over which rates were averaged before the comparison.
+    `takes_part` is the number of compared groups; if it is suppressed, it has no value (None). If
+    the value is outside a fair range, `flag` says on which side it is.
     """
 
     metric: str
@@ -196,8 +196,8 @@ class LatticeRow(Frozen):
     """One subset of the protected attributes, with the number of its groups.
 
     `smallest` is the number of people of the smallest group. `appears` are the groups in which a
-    gap first appears. `tested` is, for each outcome, the number of rates of groups that were tested
-    for such a gap; None if it is suppressed.
+    gap first appears. `tested` is the number of rates of groups that were tested for such a gap,
+    for each outcome; None if it is suppressed.
     """
 
     by: Grouping
@@ -372,9 +372,9 @@ class ModelChange(Frozen):
     """A rate of the same people by two models, `first` and `second`.
 
     `n` is the number of people in the denominator. `both`, `first_only`, `second_only` and
-    `neither` are the numbers of people whom the rates of the models count; with survey weights they
-    have no value (None). `difference` is the rate of `second` minus that of `first`, with its
-    interval and McNemar's test.
+    `neither` are the numbers of people in the numerator of both rates, of one, and of none; with
+    survey weights they have no value (None). `difference` is the rate of `second` minus that of
+    `first`, with its interval and McNemar's test.
     """
 
     metric: str
@@ -510,7 +510,7 @@ def definition(record: Metric | Comparison, *, worked: bool = False) -> Definiti
 
 
 JudgedValues: TypeAlias = Mapping[GroupKey, tuple[Group, Group, Estimate]]
-"""The group, the stratum and the value of each group in a stratum."""
+"""The group, the stratum and the value of each key."""
 _RowsKey: TypeAlias = tuple[str, str, frozenset[str]]
 IndexedRows: TypeAlias = Mapping[_RowsKey, Sequence[RateRow | ComparisonRow]]
 """The rows of a result by metric, outcome and columns of groups."""
@@ -553,7 +553,7 @@ def find_entries(finding: Finding, rows: IndexedRows) -> dict[_Entry, JudgedValu
         if isinstance(row, ComparisonRow):
             given |= {*row.averaged}
             is_of_check = not is_rate and row.compare == compare
-            # Two entries may name different references; without a name, groups may differ.
+            # A named level distinguishes entries; under other policies, the reference may vary.
             level = frozenset(row.second if row.reference == ReferencePolicy.LEVEL else ())
             entry = (*entry, row.compare, row.reference, level, frozenset(row.averaged))
         if is_of_check and given == {*check.given}:

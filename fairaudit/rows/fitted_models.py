@@ -84,7 +84,7 @@ class Design(Frozen, eq=False):
         names += [category.column for category in scale.categories for _ in category.levels]
         for name in dict.fromkeys(names):
             places = [place for place, other in enumerate(names) if other == name]
-            # For a category, the largest difference of a level, which may be another within strata.
+            # For a category: the level with the largest difference (maybe another within strata).
             largest, largest_within = (
                 float(np.fmax.reduce(gap[places])) for gap in (before, within)
             )
@@ -94,7 +94,7 @@ class Design(Frozen, eq=False):
 def design(features: Features, indicator: float = 1.0) -> Design:
     """The design of people who have every feature, without features that do not vary.
 
-    `indicator` is the number for a person with a level.
+    `indicator` is the value of the indicator of a level for people with this level.
 
     >>> people = Features(("age",), np.array([[20.0], [40.0]]), ("city",), np.array([[0], [1]]),
     ...                   (("A", "B"),))
@@ -220,7 +220,7 @@ _LEAST = 2
 
 
 class Side(Frozen):
-    """The number of people of a side, of people without a counterpart, and the range of scores."""
+    """The people of a side: all, those without a counterpart, and their range of scores."""
 
     people: int
     without_counterpart: int
@@ -242,7 +242,7 @@ class PropensityFit(Frozen):
 
 
 def count_bins(member: Marks) -> int:
-    """The number of strata: the cube root of twice the smaller side, from 5 to 20.
+    """The number of strata, 5 to 20: the cube root of 2n, for n people on the smaller side.
 
     Five strata leave about a tenth of the confounding for any number of people (Cochran 1968,
     Biometrics 24:295). The bias is smaller than the standard error only if the number of strata
@@ -342,7 +342,7 @@ class Errors(NamedTuple):
 
 
 def predict_errors(features: Features, member: Marks) -> Errors | None:
-    """The errors of predicting who is a member, each fold by models of the other four folds.
+    """The errors of predicting who is a member; models of four folds predict the fifth.
 
     The predictor is the mean of a logistic regression, for additive effects, and of
     gradient-boosted trees, for thresholds and interactions. Both models give the two sides equal

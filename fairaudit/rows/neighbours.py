@@ -33,7 +33,7 @@ class Points(Frozen, eq=False):
 
 
 class Space(Frozen, eq=False):
-    """The number of the profile of each of [N] people, and the data for the points of profiles.
+    """The profile of each of N people (as a number), and the data for the points of profiles.
 
     `person` [P] is the index of one person of each profile. `numbers` and `codes` are the features
     of all people that vary; `constant` features do not vary and are ignored. `scales` are the
@@ -119,7 +119,7 @@ _MOST_DISTANCES = 2**20
 """Maximum number of distances in memory at a time."""
 
 _MANY = 256
-"""Minimum number of points whose neighbours are searched for a search on all cores."""
+"""A search for the neighbours of this number of points or more uses all cores."""
 
 
 class _Step(NamedTuple):
@@ -266,7 +266,7 @@ class NearestPoints:
 
 
 def _combine(points: Points) -> tuple[Ints, Ints]:
-    """The number of the combination of categories of each point, and one point of each."""
+    """The combination of categories of each point (as a number), and one point of each."""
     combination, first = np.zeros(len(points), dtype=np.int64), np.arange(min(len(points), 1))
     for codes in points.codes.T:
         combination, first = split_profiles(combination, codes)
@@ -326,7 +326,7 @@ class Neighbours:
         return len(self.base) >= self.k + self.without_self
 
     def search(self, people: Ints) -> Ints:
-        """Searches the neighbours of people; returns the people up to the limit of memory."""
+        """Searches the neighbours of people; returns the people before the memory limit."""
         of_people = self.space.profile[people]
         new, first = np.unique(of_people[self.row[of_people] < 0], return_index=True)
         new, start = new[np.argsort(first)], 0

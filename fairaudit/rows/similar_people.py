@@ -52,7 +52,7 @@ def estimate_variance(influence: Floats, people: int, n: Ints | None = None) -> 
 def add_sampling(variance: float, profile: Ints, influence: Floats, share: float) -> float:
     """The variance of a number if only a share of the profiles was read.
 
-    The given variance of the people who were read becomes the variance of all people. The sampling
+    The given variance is that of the people who were read; it is scaled to all people. The sampling
     of profiles adds the variance of a ratio under Poisson sampling (Särndal, Swensson & Wretman
     1992, §5.6), from the influence of each person.
     """
@@ -87,7 +87,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
 
     It is `yNN` in Zemel, Wu, Swersky, Pitassi & Dwork (2013), Learning Fair Representations, ICML.
     The variance is the infinitesimal jackknife over people, with fixed neighbours; in a bootstrap,
-    people would be neighbours of their copies. A person has an influence through the own
+    people would be neighbours of their copies. A person has an influence through their own
     outcome, and through the means of the people who have this person as a neighbour.
     """
     if not len(people) or not neighbours.has_enough_people:
@@ -196,7 +196,7 @@ def compare_twins(
 
 
 MOST_IN_PAIRS = 2_000
-"""Maximum number of people of whom all pairs are compared; of more people, a sample is used."""
+"""If there are more people than this, only the pairs of a sample of them are compared."""
 
 _CHUNK = 200
 
@@ -256,7 +256,7 @@ def pair_variance(pairs: Floats | Ints, differing: Floats | Ints) -> float:
 
 
 class SteepestPair(NamedTuple):
-    """The pair with the largest ratio of gap of scores to distance: both people, ratio and gap."""
+    """The pair with the largest ratio (gap of scores / distance): both people, ratio and gap."""
 
     first: int
     second: int
@@ -291,7 +291,7 @@ def steep_pairs(features: Features, score: Floats, people: Ints, slope: float) -
 
 
 def find_steepest_pair(features: Features, score: Floats, people: Ints) -> SteepestPair | None:
-    """The pair with the largest ratio of gap of scores to distance; None if all gaps are 0.
+    """The pair with the largest ratio (gap of scores / distance); None if all gaps are 0.
 
     The ratio is infinite at distance 0. Among equal ratios, the pair with the largest gap is used.
     """

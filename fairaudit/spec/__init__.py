@@ -42,7 +42,7 @@ def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
     """The spec in a YAML file (`-` is stdin); raises `SpecError` with located faults.
 
     Each of the `settings`, such as `metrics[0].fail.below=0.75`, overrides the file. Raises
-    `UsageError` if the file cannot be read or is a data file by its name.
+    `UsageError` if the file cannot be read, or if its name is that of a data file.
     """
     if is_surely_data(Path(path)):
         hint = f"`fairaudit init {path}` writes a spec for it"
@@ -63,7 +63,7 @@ def load(path: str | Path, settings: Iterable[str] = ()) -> Spec:
 def files_named(path: Path) -> list[str]:
     """The files of data, waivers and draws that a file names, even if it is not a valid spec.
 
-    If the file is not YAML, every word of it may be a path: none of these files may be overwritten.
+    If the file is not YAML, these are all words that could be paths, so that none is overwritten.
     """
     try:
         content = inputs.read_named(str(path), inputs.SPEC).decode("utf-8-sig", "replace")

@@ -399,8 +399,8 @@ def find_ladders(
 
     `name_counts` returns an identity and a name of the counts by some columns and an outcome.
     Strata are ignored, because a column with a single level does not change the counts. A check
-    that needs only the label counts as one for the label. A check with utilities counts as one for
-    its outcomes and for the label.
+    that needs only the label counts as a check of the label. A check with utilities counts for its
+    outcomes and for the label.
     """
     judging: dict[Hashable, list[str]] = {}
     named: dict[Hashable, str] = {}

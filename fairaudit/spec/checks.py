@@ -456,7 +456,7 @@ def _expand_presets(
             context.reader.fault((*path, key), what, key=True)
         parts = list(_expand_preset(context, path, shape, preset))
         entries += [(path, part) for part in parts]
-        # The measures for this data, and the reason of the source.
+        # The measures that this data allows, and the reason that the source gives.
         used = [name for name in preset.metrics if name in {part.metric for part in parts}]
         others = [name for name in preset.metrics if name not in used]
         noun = "measure" if len(used) == 1 else "measures"

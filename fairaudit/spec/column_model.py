@@ -58,10 +58,10 @@ def format_edge(edge: Decimal) -> str:
 
 
 class PropensityStrata(Frozen):
-    """Bins of the probability of belonging to a `group` of the attribute `of`, by the features.
+    """Bins of the predicted probability of belonging to a `group` of the attribute `of`.
 
-    Without a `group`, it is all people outside the reference group, or one of two groups. Without
-    `bins`, the number of bins depends on the number of people.
+    If `group` is None, the model predicts who is outside the reference group, or in one of two
+    groups. Without `bins`, the number of bins depends on the number of people.
     """
 
     of: str
@@ -141,8 +141,8 @@ class Protected(Frozen):
 class Threshold(Frozen):
     """A cut on a number: positive if the number is within all the given bounds.
 
-    With `beyond`, a share, the numbers above the quantile of that share are positive. The quantile
-    is computed from the data.
+    `beyond` is a share: numbers above the quantile of that share are positive. The quantile is
+    computed from the data.
     """
 
     at_least: Decimal | None = None
@@ -157,10 +157,10 @@ class Outcome(Frozen):
 
     Without `positive`, only metrics of all classes (differential fairness) can use it. If the
     outcome has only a score, `column` is the column of the score. `order` names the classes of an
-    ordinal outcome from the lowest to the highest. `is_assumed`: the spec does not name the
-    positive class that a metric needs, so the data must contain 0 and 1, or false and true.
-    `counts` are columns with the number of people of each level. The outcome does not apply to
-    people with an `outside` value: for example, people without an interview cannot get an offer.
+    ordinal outcome from the lowest to the highest. If `is_assumed`, a metric needs a positive class
+    but the spec names none, so the data must contain 0 and 1, or false and true. `counts` are
+    columns with the number of people of each level. The outcome does not apply to people with an
+    `outside` value: for example, people without an interview cannot get an offer.
     """
 
     name: str

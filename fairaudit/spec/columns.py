@@ -433,7 +433,7 @@ def add_modelled_strata(reader: SpecReader, shape: schema.AuditSpec, columns: Co
 
 
 def _values(model: ModelledStrata | None) -> object:
-    """The values that identify a model, without places."""
+    """The values that identify a model; their places in the spec are not part of them."""
     if model is None:
         return None
     features = [*model.features.columns]

@@ -116,7 +116,7 @@ class Entry(Frozen):
         return ReferencePolicy(word) if word in key_schema.REFERENCES else None
 
     def explain_unmet(self, of: str) -> str | None:
-        """Why the metric cannot be computed for an outcome by this spec; None if it can."""
+        """Why the metric cannot be computed for an outcome with this spec; None if it can."""
         context, metric = self.context, self.metric
         if self.shape.at is None:
             one_class = self.shape.of_class is not None

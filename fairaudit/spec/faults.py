@@ -105,7 +105,7 @@ def validate(document: Document, faults: list[Fault]) -> tuple[AuditSpec, frozen
     `columns` is faulty, because all other parts depend on it.
     """
     written = document.tree
-    if isinstance(written, dict):  # keys such as `x-limits` only have values for aliases
+    if isinstance(written, dict):  # keys such as `x-limits` only hold values for aliases
         written = {name: body for name, body in written.items() if not name.startswith(ALIASED)}
     empty: list[Path] = []
     given = _prune(written, empty)

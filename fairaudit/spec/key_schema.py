@@ -1,4 +1,4 @@
-"""Keys of `columns` and models of strata, of `metrics`, `defaults`, `simpson` and `subgroups`."""
+"""Keys of `columns`, `metrics`, `defaults`, `simpson`, `subgroups`, and of models of strata."""
 
 # Annotations are evaluated, because they define how a value is read.
 
@@ -58,7 +58,7 @@ class Positive(Frozen):
     below: Decimal | None = None
     """Smaller numbers are positive. Example: `3`."""
     top: Fraction | None = None
-    """The share of people with the highest numbers that is positive. Example: `10%`."""
+    """The share of all people who are positive: those with the highest numbers. Example: `10%`."""
 
 
 class LevelColumn(Frozen):
@@ -131,8 +131,8 @@ class PropensityStrata(Frozen):
     """Strata of people whose features give them a similar probability of belonging to a group."""
 
     of: str | None = None
-    """The protected column whose groups the model predicts; by default `by` of the entry. Example:
-    `gender`."""
+    """The protected column whose groups the model predicts; the default is `by` of the entry.
+    Example: `gender`."""
     group: LocatedText | None = None
     """The level that the model predicts; by default everyone outside the reference. Example:
     `women`."""
@@ -140,9 +140,9 @@ class PropensityStrata(Frozen):
     """The features of the logistic model; by default all declared features. Example:
     `[income, age]`."""
     bins: int | None = None
-    """The number of bins of the probability with about the same number of people. The default (5 to
-    20) is the cube root of twice the people of the group, or of the others if they are fewer.
-    Example: `10`."""
+    """The number of bins of the probability with about equally many people. The default is the cube
+    root of 2n (5 to 20), where n is the number of people in the group, or outside it if that is
+    smaller. Example: `10`."""
 
 
 class ClusterStrata(Frozen):
@@ -195,7 +195,7 @@ class OutcomeColumn(Frozen):
     """The positive value, a list of values, or a cut on a number. Not needed for columns with only
     0 and 1, or false and true. Examples: `"yes"`, `{at_least: 0.5}`."""
     negative: LocatedTexts | None = None
-    """The negative values, if other values may occur. Example: `"no"`."""
+    """The negative values; needed only if there are also other values. Example: `"no"`."""
     others: Literal["error", "drop"] = "error"
     """How to treat values that are neither positive nor negative. Example: `drop`."""
     favourable: bool = True
@@ -256,9 +256,8 @@ class Columns(Frozen, kw_only=True):
     `{current: {score: s1}}`."""
     stages: StageColumn | None = None
     """The stages of a process, instead of `models`. Each stage after the first is an outcome:
-    `hired` is the share of all people, and `hired among offered` of those who reached the stage
-    before. Example:
-    `{column: stage, order: [applied, offered, hired]}`."""
+    `hired` is a share of all people, and `hired among offered` a share of those who reached the
+    stage before. Example: `{column: stage, order: [applied, offered, hired]}`."""
     score: ColumnName | None = None
     """The column of a score, which reports summarise by group. Example: `score`."""
     numbers: dict[str, ColumnName] = {}
@@ -271,8 +270,8 @@ class Columns(Frozen, kw_only=True):
     """The column that identifies rows that belong together, for example rows of one job ad.
     Example: `ad`."""
     id: ColumnName | None = None
-    """The column that identifies a person; `repeats` says which row counts if a person has several.
-    Example: `candidate_id`."""
+    """The column that identifies a person. If a person has several rows, `repeats` says which one
+    counts. Example: `candidate_id`."""
     strata: Annotated[dict[str, Annotated[FactorColumn, _NAMED]], _COLUMNS] = {}
     """Factors to condition on: names, or a mapping with the keys of a protected column except
     `reference`. Examples: `[branch]`, `{branch: {keep: [north]}}`."""
@@ -300,7 +299,7 @@ _PAIR = {"type": "array", "items": NUMERIC, "minItems": 2, "maxItems": 2}
 
 
 class Bound(Frozen):
-    """A limit: a value crosses it if it is below, above, or outside two bounds.
+    """A limit. A value crosses it by being below a bound, above a bound, or outside two bounds.
 
     A limit can also require evidence, by `significant` or `conclusive`.
     """
@@ -313,10 +312,10 @@ class Bound(Frozen):
     """Values below the first number or above the second cross the limit. Example:
     `[-0.05, 0.05]`."""
     significant: bool = False
-    """Whether a value crosses the limit only if the test of no disparity is significant. Its
+    """Whether a value crosses the limit only if the test of no disparity is significant. The
     p-value is corrected for all tests that limits of the spec require. Example: `true`."""
     conclusive: bool = False
-    """Whether a value crosses the limit only if its whole interval does. Example: `true`."""
+    """Whether a value crosses the limit only if its whole interval crosses it. Example: `true`."""
 
 
 _Limit: TypeAlias = Annotated[Bound | None, Form(expand_bound, (LIMIT_TEXT,))]
@@ -326,9 +325,9 @@ class _Owned(Frozen):
     """Keys of everything that makes checks, and of `defaults`."""
 
     accept_left_out: Fraction | None = None
-    """The maximum share of people (also by weight) and of groups that a check may leave out. It is
-    inconclusive if it leaves out more. Default: half of them, but less than half of each group.
-    Example: `0.8`."""
+    """The maximum share of people (also by weight) and of groups that a check may leave out; with
+    more, it is inconclusive. The default: up to half of all people, and less than half of each
+    group. Example: `0.8`."""
     owner: Words | None = None
     """The person or team responsible for the check. Example: `people analytics`."""
 
@@ -371,12 +370,12 @@ class Defaults(_Owned):
     """The limit for a failure: a text, or a mapping that can require evidence. `none` ignores the
     limit of `defaults`. Examples: `"< 0.8"`, `{below: 0.8, significant: true}`."""
     undefined: OnUndefined | None = None
-    """The effect of an undefined value on this check; by default that of the top-level key.
+    """The effect of an undefined value on this check; the default is the top-level `undefined`.
     Example: `warn`."""
 
 
 class Metric(Defaults, kw_only=True):
-    """A metric to report, and to check if it has a limit."""
+    """A metric to report; if it has a limit, it is also a check."""
 
     name: Words | None = None
     """The name of the check in reports. Example: `Four-fifths rule`."""
@@ -399,8 +398,9 @@ class Metric(Defaults, kw_only=True):
     """The number of people added to each group over all outcomes together: 1 adds 1/2 to each of
     two outcomes. Example: `1`."""
     towards: Towards | None = None
-    """How to distribute the added people over the outcomes: equally (default), or `overall`, in the
-    proportions of all groups together, which keeps equal groups equal. Example: `overall`."""
+    """How to distribute the added people over the outcomes: equally (default), or by `overall`, the
+    proportions of all groups together. With `overall`, groups with equal rates stay equal. Example:
+    `overall`."""
     alpha: Decimal | None = None
     """The exponent of the generalized entropy or of the Atkinson index. Example: `2`."""
     utilities: dict[str, Decimal] | None = None
@@ -426,7 +426,7 @@ class Metric(Defaults, kw_only=True):
     sd: Literal["pooled", "total"] | None = None
     """The standard deviation that divides a standardized difference. Example: `total`."""
     against: str | None = None
-    """The model that the model of `of` is compared with. Example: `current`."""
+    """The model to compare with the model that `of` names. Example: `current`."""
     at: Numbers | None = None
     """Thresholds of the score at which the metric is computed. Example: `[0.3, 0.5, 0.7]`."""
 

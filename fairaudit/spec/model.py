@@ -1,8 +1,8 @@
 """`Spec`: an audit spec that was read, and the spec with cuts that are computed from the data.
 
-A cut divides a column of numbers into bins or classes. The q-quantile is the smallest value for
-which at least the share q of the people have this value or a smaller one. `top: 3%` selects values
-above the 97 % quantile, so it never selects more than 3 %. A bin begins at its lower quantile.
+A cut divides a column of numbers into bins or classes. The q-quantile is the smallest value such
+that at least the share q of the people have this value or less. `top: 3%` selects values above the
+97 % quantile, so it never selects more than 3 %. A bin begins at its lower quantile.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ _ELSEWHERE = {
     "profile": "name the profile in the spec",
     "waivers": "name the file of waivers in the spec",
 }
-"""Keys that settings cannot change, because a run needs them first; what to do instead."""
+"""Keys that a run needs before it applies settings, and what to do instead."""
 
 
 class _Setting(Frozen):
@@ -215,9 +215,9 @@ def list_profiles() -> list[str]:
 def add_profile(document: Document) -> Document:
     """The document merged with the profile that it names; raises `SpecError`.
 
-    The document overrides the profile. If the spec has an entry for the same value, the entry of
-    the profile is left out, unless it has a limit. Faults in the profile point at its lines.
-    `own_metrics` of the document is the number of entries of `metrics` in the spec itself.
+    The document overrides the profile. An entry of the profile without a limit is left out if the
+    spec has an entry for the same value. Faults in the profile point at its lines. `own_metrics` of
+    the document is the number of entries of `metrics` in the spec itself.
     """
     tree = document.tree
     named = tree.get("profile") if isinstance(tree, dict) else None

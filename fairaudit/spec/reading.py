@@ -38,9 +38,9 @@ _LONGEST = 400
 class Form(Frozen, eq=False):
     """The ways to write a value, in addition to those of its type.
 
-    `expand` checks the value and expands short forms, and the type reads the result. It raises
-    `ValueError` with a message for users. `forms` are the JSON Schemas of short forms; `ITEM` is
-    replaced by the schema of an item of the list. `described` replaces the JSON Schema of the type.
+    `expand` checks the value and expands short forms, or raises `ValueError` with a message for
+    users. The type reads the result. `forms` are the JSON Schemas of short forms; in them, `ITEM`
+    stands for the schema of an item of a list. `described` replaces the JSON Schema of the type.
     """
 
     expand: Callable[[Any], object] = lambda value: value
@@ -340,7 +340,7 @@ def _expand_groupings(value: object) -> object:
 
 
 def expand_reversal_limit(value: object) -> object:
-    """A limit as a mapping: `true` means any reversal, `false` no limit, a word a kind."""
+    """A limit as a mapping: `true` means any reversal, `false` no limit, a word means a kind."""
     if not isinstance(value, dict):
         name = read_text(value)
         if name == "false":

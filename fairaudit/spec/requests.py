@@ -64,7 +64,7 @@ def read_metric_request(entry: Entry, of: str, parameters: Parameters) -> Metric
             class_text = context.reader.text((*entry.path, "class"), of_class)
     minimum = context.shape.groups.minimum
     if isinstance(entry.metric, PeopleCount):
-        minimum = NO_MINIMUM  # a limit on the size of groups also applies to small groups
+        minimum = NO_MINIMUM  # small groups are judged, too
     return MetricRequest(
         metric=entry.metric,
         of=of,
@@ -184,7 +184,7 @@ def _read_average(entry: Entry) -> Average | None:
 
 
 def _refuse_weights_of_two_sides(entry: Entry) -> None:
-    """Adds a fault of weights by a group and its reference, if the reference is not known."""
+    """Adds a fault of weights that depend on a reference which is not known in advance."""
     metric = entry.metric
     if not isinstance(metric, Disparity) or not metric.to_reference:
         what = f"{metric.id} has no reference to define the weights"

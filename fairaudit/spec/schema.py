@@ -259,7 +259,7 @@ class AuditSpec(Frozen, kw_only=True):
     `{decided: "%m/%d/%Y"}`, `{decided: ["%d.%m.%Y", "%m/%d/%Y"]}`."""
     filter: LocatedText | None = None
     """A condition in SQL: texts and dates in single quotes, names with spaces in double quotes. An
-    empty cell is null. A check cannot be evaluated if rows whose required values are missing could
+    empty cell is null. A check cannot be evaluated if rows that lack a value of the condition could
     change it. Examples: `hours >= 10 and country is not null`,
     `race in ('Black', 'White') and decided >= '2024-01-01'`, `'"days open" < 30'`."""
     missing: Missing = Missing()

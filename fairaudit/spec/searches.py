@@ -186,7 +186,7 @@ def read_subgroup_search(context: Context) -> tuple[SubgroupSearch | None, list[
 def _refuse_search(
     context: Context, reader: SpecReader, search: key_schema.Subgroups, over: Grouping
 ) -> None:
-    """Adds faults of sizes, and of rules that drop rows although `features` would count them."""
+    """Adds faults of wrong sizes, and of rules that drop rows which `features` would count."""
     shape, outcomes = context.shape, context.outcomes
     numbers = any(outcome.kind is OutcomeKind.NUMBER for outcome in outcomes.values())
     drops_rows = {

@@ -100,7 +100,7 @@ class Document(Frozen):
         return replace(self, tree={**self.tree, "metrics": [alone]}, spots={**self.spots, **entry})
 
     def spots_below(self, path: Path, moved: Path) -> dict[Path, Spot]:
-        """The places of a path and all paths below it, as if `path` were `moved`."""
+        """The places of a path and all paths below it, with `moved` in place of `path`."""
         size = len(path)
         return {(*moved, *at[size:]): spot for at, spot in self.spots.items() if at[:size] == path}
 
@@ -364,7 +364,7 @@ class _Walk:
         self.seen = 0
 
     def tree(self, node: yaml.Node, path: Path, above: tuple[yaml.Node, ...]) -> Tree:
-        """A node as a tree of texts; an alias must not refer to one of its parents, `above`."""
+        """A node as a tree of texts; an alias must not refer to one of its parents (`above`)."""
         place = self.place(node.start_mark)
         self.put(path, value=place, end=self.place(node.end_mark))
         self.seen += 1

@@ -62,7 +62,7 @@ _OFF = math.log(1.1)
 """The largest accepted error of a normal p-value: a tenth, as a logarithm."""
 
 _WIDE, _WIDER = 14, 60
-"""Tables farther than `_WIDE` standard deviations plus `_WIDER` counts are ignored."""
+"""Tables farther from the mean than `_WIDE` deviations plus `_WIDER` counts are ignored."""
 
 
 def find_z(
@@ -83,7 +83,7 @@ def find_z(
     for continuity in this way. If no one or everyone has the outcome on both sides, z is 0. Fleiss,
     Levin & Paik (2003), Statistical Methods for Rates and Proportions, 3rd ed., §3.2. If the shares
     are correlated by `r`, the pooled variance takes this into account; for matched pairs, the test
-    is then McNemar's test except for terms of order 1 / n.
+    then equals McNemar's test up to terms of order 1 / n.
 
     >>> z = find_z(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(z), 6), round(float(normal_two_sided(z)), 8)
@@ -107,7 +107,7 @@ def find_z(
 def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
     """The saddle-point z of tables for which the p-value of `z` is wrong by more than a tenth.
 
-    Such tables are far out in the tail of a rare share or of a small sample; other tables have NaN.
+    Such tables are far out in the tail of a rare share or of a small sample. For others, it is NaN.
     The error is relative to the p-value, because levels can also be very small. The modified root
     of G is close to normal even far out: Barndorff-Nielsen (1986), Biometrika 73:307; for tables
     with given margins Davison (1988), JRSS B 50:445.
@@ -217,10 +217,10 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
 
 
 def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
-    """The result of `_exact` for tables on one axis, for `longest` counts from `least` on.
+    """`_exact` for a list of tables, in which the hits take `longest` values from `least` on.
 
-    Each probability follows from the previous one by their ratio. Sums of logarithms of ratios keep
-    digits that differences of logarithms of large factorials lose.
+    Each probability follows from the previous one by their ratio. The logarithms of the ratios are
+    added up, because differences of logarithms of large factorials would lose digits.
     """
     hits, least = (a + c)[:, None], least[:, None]
     k = least + np.arange(longest - 1)
@@ -364,9 +364,9 @@ def permute_chi_square(counts: Ints) -> float:
 
     For few tables, the p-value is exact: group by group, tables with the same sum of x² / n are
     counted together. If there are many tables, some are drawn. If no draw reaches the observed
-    value, p is also limited by a bound: the hits of groups are independent binomial numbers with a
-    known total, so the probability is at most that without a known total, divided by the
-    probability of the total.
+    value, p is also limited by a bound. Without a fixed total, the hits of the groups are
+    independent binomial numbers. So p is at most the probability without a fixed total, divided by
+    the probability of the total.
 
     >>> round(permute_chi_square(np.array([[7, 1, 1], [1, 6, 3]])), 4)
     0.0079
@@ -438,7 +438,7 @@ def permute_widest_gap(tables: Sequence[Ints], least: float) -> float:
 
 
 def _bound_distance(counts: Ints, reach: float) -> float:
-    """A bound of the probability that a group of a table [2, G] is `reach` off the share of all."""
+    """A bound of the probability that a group's share differs by `reach` from the share of all."""
     from scipy.stats import hypergeom
 
     n, (hits, _) = counts.sum(axis=0), counts.sum(axis=1)

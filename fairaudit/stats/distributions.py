@@ -135,7 +135,7 @@ _log_gamma = np.frompyfunc(math.lgamma, 1, 1)
 
 
 def invert_tails(hits: Floats, misses: Floats, tail: Floats) -> Ends:
-    """The shares at which at least, and at which at most, `hits` have the probability `tail`.
+    """The shares at which P(X >= `hits`) and at which P(X <= `hits`) is `tail`; X is binomial.
 
     Both counts are above 0, and the smaller count is at most `MOST_HITS`. The tail is at most ½ and
     may be tiny.
@@ -174,7 +174,7 @@ def _sum_stirling(z: Floats) -> Floats:
 
 
 def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
-    """The logarithm of x, where at least `h` hits have the target probability at the share x.
+    """The logarithm of x, the share at which at least `h` hits have the target probability.
 
     The probability is that of exactly `h` hits times a series of positive ratios (DLMF 8.17.8); its
     derivative by log x is `h` divided by this series. The target does not contain the binomial
@@ -198,7 +198,7 @@ def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
 
 
 def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
-    """The logarithm of 1 - x, where at most `h` hits have the target probability at the share x.
+    """The logarithm of 1 - x; x is the share at which at most `h` hits have the target probability.
 
     The probability is that of exactly `h` hits times F(-h, 1; m + 1; -r), where r = (1 - x)/x. F is
     the even part of Gauss's continued fraction (DLMF 15.7.5). It ends after `h` terms if `h` is
@@ -228,5 +228,5 @@ def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
 
 
 def _find_step(step: Floats, curve: Floats) -> Floats:
-    """The step of Halley's method, by Newton's `step` and the ratio of the second derivative."""
+    """The step of Halley's method, from Newton's `step` and `curve`, the ratio f'' / f'."""
     return np.asarray(step / np.maximum(1 - step * curve / 2, 0.5))

@@ -91,7 +91,7 @@ def moderated_variance(
 
 
 def find_pooled_share(n: Floats, m: Floats) -> Floats:
-    """The share of a pooled variance that a side of `n` people has at least."""
+    """The minimum variance of a side of `n` people, as a share of the pooled variance."""
     return np.asarray(np.minimum(_TRUSTED / n, 1.0) * np.maximum(1 - np.divide(n, m), 0.0))
 
 
@@ -116,7 +116,7 @@ class Gap(NamedTuple):
 
 
 def student(first: Summary, second: Summary) -> Gap:
-    """The first mean minus the second with the pooled variance and n + m - 2 degrees of freedom.
+    """The first mean minus the second, with the pooled variance and n + m - 2 degrees of freedom.
 
     One side may be a single person. Student (1908), Biometrika 6:1; Fisher (1925), Statistical
     Methods for Research Workers, §24.1.

@@ -5,8 +5,8 @@ doi:10.1080/01621459.1967.10482935). So the largest lower end and the largest up
 interval of the largest true value; for two groups, it is the usual interval. At such levels, score
 intervals are too narrow if hits or misses are few, so those groups have exact intervals.
 
-There are k² ordered pairs of groups. The largest end always belongs to a pair of groups that at
-most one other group beats in both numbers (`undominated`), and there are few such groups.
+There are k² ordered pairs of groups. A group can have a part in the largest end only if at most
+one other group beats it in both numbers (`undominated`). There are few such groups.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _NODES = np.arange(-50, 111, dtype=np.float64) * _STEP
 
 
 def holm(p: Sequence[float] | Floats) -> Floats:
-    """Adjusted p-values that limit the probability of any false alarm among those below alpha.
+    """Adjusted p-values: the probability of a false alarm among those below alpha is at most alpha.
 
-    The probability is at most alpha. The procedure steps down from the smallest p-value; NaN stays
+    The procedure steps down from the smallest p-value; NaN stays
     NaN and does not count. Holm (1979), A simple sequentially rejective multiple test procedure,
     Scand J Stat 6:65.
 
@@ -53,9 +53,9 @@ def holm(p: Sequence[float] | Floats) -> Floats:
 
 
 def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
-    """Adjusted p-values that limit the average share of false alarms among those below alpha.
+    """Adjusted p-values: on average, at most a share alpha of those below alpha are false alarms.
 
-    The share is at most alpha. The procedure steps up from the largest p-value; NaN stays NaN and
+    The procedure steps up from the largest p-value; NaN stays NaN and
     does not count. Benjamini & Hochberg (1995), Controlling the false discovery rate, JRSS B
     57:289.
 
@@ -92,7 +92,7 @@ def tukey_kramer(p: float | Floats, groups: int | Ints) -> Floats:
     """The probability that the smallest two-sided p-value over all pairs of `groups` is below `p`.
 
     It is computed from the studentized range: exact for normal means of equal variance, an upper
-    bound for groups of different sizes. Bonferroni's p-value replaces it if it is smaller or tiny.
+    bound for groups of different sizes. If Bonferroni's p-value is smaller or tiny, it is used.
     Tukey (1953), The problem of multiple comparisons; Kramer (1956), Biometrics 12:307; Hayter
     (1984), Ann Stat 12:61.
 
@@ -310,8 +310,8 @@ def undominated(first: Floats, second: Floats) -> Ints:
 
     A group beats another group if it is higher in both numbers. The first front contains the groups
     that no group beats; the second contains those that only groups of the first front beat. The
-    second front is needed because the only group that beats one group of a pair may be the other
-    group of the pair.
+    second front is needed because the largest end may be that of a group and the only group that
+    beats it.
     """
     return np.concatenate(_find_fronts(first, second))
 
@@ -320,7 +320,7 @@ def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
     if len(first) <= _FEW:
         return _sort_fronts(first, second)
     some = np.arange(0, len(first), len(first) // _SOME)
-    # Other groups beat all groups in `beaten`, so a group that these beat is in neither front.
+    # Each group in `beaten` is beaten by another, so a group that it beats is in neither front.
     beaten = some[_sort_fronts(first[some], second[some])[1]]
     last = np.searchsorted(-first[beaten], -first, side="right") - 1
     reached = np.append(second[beaten], -np.inf)[last]

@@ -221,7 +221,7 @@ _FEWEST = 10
 
 
 class LocalShares(NamedTuple):
-    """Shares at several places, their bounds, and their effective numbers of people; NaN if few."""
+    """Shares at several places, their bounds and effective numbers of people; NaN if too few."""
 
     share: Floats
     low: Floats
@@ -230,7 +230,7 @@ class LocalShares(NamedTuple):
 
 
 def bandwidth(at: Floats, people: Floats) -> float:
-    """The bandwidth by Silverman's rule for the values `at`, which `people` people have.
+    """The bandwidth by Silverman's rule; `people` is the number of people at each value `at`.
 
     It is NaN if all values are equal. Silverman (1986), Density Estimation for Statistics and Data
     Analysis, equation 3.31.

@@ -4,11 +4,11 @@ A share comes with its size: the number of people that it is a share of. Under s
 size is the effective size, so it may be fractional. The interval of a share that is NaN or has size
 0 is NaN.
 
-MOVER (method of variance estimates recovery) uses the distance from an estimate to its bound as its
-error on that side, so the intervals of both estimates may be asymmetric. Two estimates may be
-correlated by `r`, such as the shares of two groups with members in the same clusters; without `r`,
-they are independent. Zou & Donner (2008), Construction of confidence limits about effect measures,
-Stat Med 27:1693, doi:10.1002/sim.3095.
+MOVER (method of variance estimates recovery) combines two estimates. Their intervals may be
+asymmetric: the error of an estimate on a side is its distance from the bound on that side. The
+estimates may be correlated by `r`, such as the shares of two groups with members in the same
+clusters; without `r`, they are independent. Zou & Donner (2008), Construction of confidence limits
+about effect measures, Stat Med 27:1693, doi:10.1002/sim.3095.
 """
 
 from __future__ import annotations
@@ -193,8 +193,8 @@ def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alph
     """The bounds of the average Σ w·p of independent shares over axis 0, with fixed weights.
 
     Before MOVER is used, all shares with few hits become one share, and all shares with few misses
-    another. Otherwise, the bounds are too close for many rare events: with one hit in some of 50
-    strata, they cover .87. Values with weight 0 are ignored.
+    another. Otherwise, the interval would be too narrow for many rare events: its coverage is .87
+    with one hit in some of 50 strata. Values with weight 0 are ignored.
 
     >>> shares, weights = np.array([0.05, 0.0, 0.05, 0.3]), np.array([0.1, 0.1, 0.1, 0.7])
     >>> low, high = average_interval(shares, np.array([20.0, 20, 20, 400]), weights)
@@ -249,7 +249,7 @@ _CLOSE = 1e-9
 """After a secant step smaller than this, the next step would change no digit."""
 
 _NEAR = 1e-3
-"""Two points up to this distance have a secant with the slope of the curve."""
+"""The secant through two points up to this distance has the slope of the curve."""
 
 _SECANTS = 12
 _HALVINGS = 64
@@ -434,9 +434,9 @@ def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
     """The bounds of shares at tails of (α/2)^(i/6), for i from 0 to 5: [low or high, i, ...].
 
     The tails of two independent shares multiply, so α/2 can be split between them in several ways;
-    the bound of both shares is the farthest over all splits. MOVER alone assumes that the distance
+    the bound for both shares is the farthest of all splits. MOVER alone assumes that the distance
     of a bound grows in proportion to z. This is wrong with few hits: simultaneous intervals of 100
-    groups then cover .83. At i = 0, the bound is the share itself.
+    groups then have a coverage of .83. At i = 0, the bound is the share itself.
     """
     share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
     tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]
@@ -464,8 +464,8 @@ def join_tails(parts: Sequence[Floats]) -> Floats:
 def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q`: Koopman's, or MOVER's if a side has few hits or misses.
 
-    MOVER's bounds are extended by `split_tails`: without this, they cover .82 if one person has one
-    hit.
+    MOVER's bounds are extended by `split_tails`: without this, their coverage is .82 if a side is
+    one person with a hit.
 
     >>> sides = (np.array([0.3, 0.1]), np.array([80.0, 10.0]), np.array(0.6), np.array(160.0))
     >>> [end.round(6).tolist() for end in ratio_interval(*sides)]
@@ -490,9 +490,9 @@ def ratio_interval(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.
 def koopman(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q` of independent proportions by the χ² score test.
 
-    The lower bound is 0 if p is 0. The upper bound is infinite if q is 0. If both are 0, both are
-    true. Koopman (1984), Confidence intervals for the ratio of two binomial proportions, Biometrics
-    40:513.
+    The lower bound is 0 if p is 0. The upper bound is infinite if q is 0. If both are 0, the
+    bounds are 0 and infinity. Koopman (1984), Confidence intervals for the ratio of two binomial
+    proportions, Biometrics 40:513.
 
     >>> low, high = koopman(np.array(0.3), np.array(40.0), np.array(0.6), np.array(80.0))
     >>> round(float(low), 6), round(float(high), 6)
@@ -574,7 +574,7 @@ def _excess(log_ratio: Floats, data: Floats) -> Floats:
 def katz(p: Floats, n: Floats, q: Floats, m: Floats, alpha: Alpha = 0.05) -> Ends:
     """The bounds of the ratio `p / q` on the log scale; (0, infinity) if either share is 0.
 
-    If both shares are 1, the interval has no width, other than that of `koopman`. Katz, Baptista,
+    If both shares are 1, the interval has no width; that of `koopman` has one. Katz, Baptista,
     Azen & Pike (1978), Obtaining confidence intervals for the risk ratio in cohort studies,
     Biometrics 34:469.
 

@@ -81,8 +81,8 @@ def _shift_to_level(
 ) -> tuple[Floats, Marks]:
     """The distance, in units of the angle, at which a share is just significant.
 
-    It is the number `just` of standard errors, or more if arcsines overstate a large difference
-    compared with the test that is used there. The second array marks where Fisher's test replaces
+    It is `just` standard errors. It is more if arcsines overstate a large difference, compared
+    with the test that is used there. The second array marks where Fisher's test replaces
     z.
     """
     shift, is_off, far = just, np.zeros(just.shape, dtype=np.bool_), just > contingency.FAR

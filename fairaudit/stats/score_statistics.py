@@ -140,9 +140,9 @@ def _bound_doubt(
     """A bound of the error of the last coefficient from the bins; infinite if no bound is found.
 
     The logistic function f has |f''| <= f', so over a distance d its slope changes at most by the
-    factor e^d. At our estimate, the gradient of the exact likelihood is at most `moved`. The
-    information of the exact likelihood is at least 1 - `turned` times ours there, and at a distance
-    r at least e^-(reach·r) times that.
+    factor e^d. At our estimate, the gradient of the exact likelihood is at most `moved`, and
+    its information is at least (1 - `turned`) times ours. At a distance r from our estimate, the
+    information is at least e^-(reach·r) times as large.
     """
     low, middle, high = map(_logit, (bins.low, bins.middle, bins.high))
     half = np.maximum(high - middle, middle - low)
@@ -252,7 +252,7 @@ def _bound_error(people: Ints, share: Floats, least: float) -> float:
 
 
 def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats:
-    """The p-value of the `largest` [Z] |positives - expected| / people of bins, [Z, K].
+    """The p-value of the `largest` |positives - expected| / people, [Z], among bins [Z, K].
 
     Bins are independent, so the probability that any bin has such a departure is exact: 1 minus the
     product of the binomial probabilities that the departure of each bin is smaller. Šidák (1967),
@@ -359,8 +359,8 @@ def delong(
     """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
 
     They are the bounds of a share (`proportions.share_interval`) with the effective size that gives
-    the variance `delong_variance`. If fewer than `_RARE` people of the smaller side are on the
-    wrong side, the effective size is at most that for two equal sides, whose variance is (1/n +
+    the variance `delong_variance`. If fewer than `_RARE` people of the smaller side are ranked
+    wrongly, the effective size is at most that for two equal sides, whose variance is (1/n +
     1/m) / 12. Without any variance, it is the size of the smaller side, because no variance is
     above area · (1 - area) divided by that size (Birnbaum & Klose 1957, Ann Math Stat 28:933).
 
@@ -431,10 +431,10 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
 
 
 def _permute_ranks(first: Floats, second: Floats) -> float | None:
-    """The share of permutations with a rank sum at least as far from its mean; None for many sums.
+    """The share of permutations with a rank sum at least as far from the mean; None if too slow.
 
-    Bin by bin, it computes the probability of each number of people of the smaller side together
-    with each sum of their ranks, as if every person were on that side by chance. Given the size of
+    As if every person were on the smaller side by chance, it computes, bin by bin, the joint
+    probability of the number of these people and of the sum of their ranks. Given the size of
     that side, all permutations are equally likely.
     """
     from scipy.stats import binom
@@ -484,7 +484,7 @@ def average_precision(positive: Floats | Ints, negative: Floats | Ints) -> Float
 def average_precision_error(
     positive: Floats | Ints, negative: Floats | Ints, several: Marks
 ) -> Floats:
-    """A bound of the change of the average precision by the order within bins of `several` values.
+    """The largest effect of the order within bins of `several` values on the average precision.
 
     At best, all positives of such a bin are above its negatives, at one score; at worst, they are
     below all negatives, at different scores. The result is [Z, G].

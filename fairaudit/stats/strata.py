@@ -42,7 +42,7 @@ class MantelHaenszel(Frozen, eq=False):
 def mantel_haenszel(
     a: Floats, n: Floats, c: Floats, m: Floats, alpha: Alpha = 0.05
 ) -> MantelHaenszel:
-    """The Cochran–Mantel–Haenszel test without continuity correction, and both common measures.
+    """The Cochran–Mantel–Haenszel test (uncorrected), the common odds ratio and difference.
 
     Mantel & Haenszel (1959), JNCI 22:719. The odds ratio has the variance of Robins, Breslow &
     Greenland (1986), Biometrics 42:311. The difference has that of Sato (1989), Biometrics 45:1323

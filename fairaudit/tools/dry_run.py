@@ -127,8 +127,8 @@ def _add_readings(dry_run: DryRun, task: AuditTask, data: str | None) -> DryRun:
 
 def _preview_counts(task: AuditTask, counts: Counts) -> DryRun:
     """The dry run from counts; with `suppress_below`, only what is published."""
-    # Whether a check can be evaluated must not reveal on which side of its limit a value is. So no
-    # value crosses the new limits, and a check of reversals only warns.
+    # The dry run must not show on which side of a limit a value is. So each check gets a limit that
+    # no value crosses, and checks of reversals only warn.
     asked = task.checks
     unlimited = (
         replace(check, warn=check.fail or check.warn, fail=None)
@@ -224,7 +224,7 @@ def _rows_of(result: AuditResult) -> list[GroupRow]:
 
 
 def _preview_groupings(result: AuditResult, audit: Audit) -> Iterator[GroupingPreview]:
-    """The groupings of attributes that the result lists; groups of unknown level do not count."""
+    """The groupings of attributes in the result; groups with an unknown level are not counted."""
     known_levels = {key.name: {*key.known_levels()} for key in audit.cubes.cube.keys}
     rows_of: dict[Grouping, list[GroupRow]] = {}
     for row in _rows_of(result):

@@ -1,7 +1,7 @@
 """Verification of published tables: finds columns, reads numbers, checks rules (add rules here).
 
-A printed number can be any number that rounds to it, and a ratio can be computed from counts or
-from printed rates. So each fault is a contradiction that rounding cannot explain.
+A printed number stands for every number that rounds to it, and a ratio may be computed from counts
+or from printed rates. So each fault is a contradiction that rounding cannot explain.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def read_table(path: str, columns: ColumnNames = ColumnNames()) -> list[TableRow
     found = columns.complete(path, fields)
     per_cent = set()
     for name, most in ((found.rate, _MOST_RATE), (found.ratio, _MOST_RATIO)):
-        # Numbers without a sign are per cent if the header says so, or if one exceeds `most`.
+        # Numbers without a % sign are per cent if the header says so, or if one exceeds `most`.
         printed = [] if name is None else [Printed.read(record[name]) for record in fields]
         if name and (_PER_CENT.search(name) or any(one and one.low > most for one in printed)):
             per_cent.add(name)
@@ -353,7 +353,7 @@ def _check_ratios(rows: Sequence[TableRow]) -> Iterator[TableFault]:
 
 
 def _compare_ratios(rows: Sequence[TableRow]) -> Iterator[tuple[TableRow, str, list[_Ends]]]:
-    """Each row with a printed ratio, why its ratio is undefined, and possible bounds of the ratio.
+    """Each row with a printed ratio, the reason if it is undefined, and its possible bounds.
 
     The bounds are computed from the counts and from the printed rates, if these are known.
     """

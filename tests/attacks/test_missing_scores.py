@@ -494,3 +494,32 @@ def test_missing_scores_of_either_model_are_in_doubt(scores: tuple[float | None,
     assert filled.status is Status.FAIL
     assert not _is_plain(_audit_scores([*_TWO_SCORES, *[("f", *scores)] * 20], against="old"))
     assert _is_plain(_audit_scores(_TWO_SCORES, against="old"))
+
+
+@pytest.mark.parametrize("metric", [{"metric": "selection_rate", "at": 0.5}, {"metric": "auc"}])
+def test_rows_that_another_column_drops_are_not_left_out_of_the_distribution(
+    audit_csv: Any, metric: dict[str, Any]
+) -> None:
+    """Their score counts in the value, so the same report must not say that they are left out."""
+    lines = ["g,t,s,y"]
+    for at in range(50):
+        lines.append(f"a,{at % 2},{0.9 if at < 30 else 0.1},1")
+        lines.append(f"b,{at % 2},{0.9 if at < 10 else 0.1},{'' if at >= 10 else 1}")
+    spec = {
+        "columns": {
+            "protected": {"g": {"reference": "a"}},
+            "label": {"column": "t", "positive": 1},
+            "prediction": {"column": "y", "positive": 1, "negative": 0},
+            "score": "s",
+        },
+        "missing": {"prediction": "drop"},
+        "metrics": [{**metric, "compare": "difference", "fail": {"outside": [-0.45, 0.45]}}],
+    }
+    (finding,) = audit_csv("\n".join(lines) + "\n", spec).findings
+    assert finding.left_out is None
+    spec["metrics"] = [
+        {"metric": "mean_score", "compare": "difference", "fail": "outside -0.9..0.9"}
+    ]
+    (finding,) = audit_csv("\n".join(lines) + "\n", spec).findings
+    assert finding.left_out is not None
+    assert finding.left_out.people == 40

@@ -170,11 +170,12 @@ def _diagnostic(entry: dict[str, object]) -> Diagnostic:
 
 
 @pytest.mark.parametrize("aggregate", ["sum", "max"])
-def test_a_number_over_all_groups_is_told_as_such_and_of_no_pair(aggregate: str) -> None:
+def test_a_number_over_all_groups_is_told_with_the_farthest_group(aggregate: str) -> None:
     entry = {"metric": "selection_rate", "compare": "difference", "reference": "rest"}
     diagnostic = _diagnostic({**entry, "aggregate": aggregate, "fail": "> 0.5"})
     assert f"{aggregate} over groups" in diagnostic.headline
-    assert "who" not in dict(diagnostic.lines)
+    assert "(farthest: " in diagnostic.headline
+    assert "who" in dict(diagnostic.lines)
 
 
 def test_what_only_one_group_has_is_told_by_its_name() -> None:

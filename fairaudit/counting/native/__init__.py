@@ -1,4 +1,4 @@
-"""Counting of CSV and Parquet with the C kernel: the tables of cells that the kernel fills."""
+"""`CellTable`, `Cells`: tables of counts that the C kernel fills from CSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROW_BIT = np.uint64(36)
 
 
 class NotServed(Exception):
-    """The kernel cannot count this file; another route must."""
+    """The kernel cannot count this file; another route must count it."""
 
 
 class CellTable:
@@ -54,7 +54,7 @@ class CellTable:
         self.rows[cells] += (words[:, 1] >> _ROW_BIT).astype(np.int64)
         words[:, 1] &= (np.uint64(1) << _ROW_BIT) - np.uint64(1)
         sums, lower, upper = self.sums[cells], words[:, ::2], words[:, 1::2]
-        # Each of the two additions of lower words may overflow, which carries 1 to the upper word.
+        # Both additions of lower words may overflow; each overflow adds 1 to the upper word.
         low = lower + (upper << _HALF)
         total = sums[:, :, 0] + low
         carries = (low < lower).astype(np.uint64) + (total < low)
@@ -63,12 +63,12 @@ class CellTable:
         self.sums[cells] = sums
 
     def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
-        """Adds at most 2^30 cells with their sums; `index` is the cell of this table for each."""
+        """Adds at most 2^30 cells with their sums; `index` are their cells in this table."""
         np.add.at(self.rows, index, rows)
         if not len(self.sums):
             return
         half, mask = _HALF, np.uint64(2**32 - 1)
-        # Sums of 32-bit halves do not overflow 64 bits; the upper bits are then carried.
+        # Add 32-bit halves, whose sums fit into 64 bits; then carry the upper bits.
         halves = np.stack([self.sums & mask, self.sums >> half], axis=-1)
         np.add.at(halves, index, np.stack([sums & mask, sums >> half], axis=-1))
         halves = halves.reshape(-1, 2, 4)
@@ -103,7 +103,7 @@ class CellTable:
 
 
 class Cells(NamedTuple):
-    """A table by some keys; strides are the distances of the cells of consecutive levels."""
+    """A table by some keys; `strides` are the distances between the cells of two levels."""
 
     keys: Sequence[int]
     sizes: Sequence[int]
@@ -127,6 +127,6 @@ class Cells(NamedTuple):
         return cls(keys, sizes, strides, CellTable(size, has_sums=has_sums))
 
     def occurring(self) -> tuple[Ints, tuple[NDArray[np.intp], ...]]:
-        """The cells that have rows, and the index of the level of each, by key."""
+        """The cells that have rows, and, for each key, the indexes of their levels."""
         cells = np.flatnonzero(self.table.rows)
         return cells, np.unravel_index(cells, tuple(self.sizes))

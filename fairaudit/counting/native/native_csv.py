@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fairaudit.counting.filter import Filter
 
 _TEXTS = Key("")
-"""A key without meaning, where `RawKey` only joins texts."""
+"""A placeholder, for a `RawKey` that only joins texts."""
 
 
 class Table(NamedTuple):

@@ -33,7 +33,7 @@ Pages: TypeAlias = tuple[bytes, bytes, Buffer]
 """The bytes of a chunk, the table of its pages (`_PLACE`), the decompressed bytes of its pages."""
 
 _PLACE = Struct("10q")
-"""An entry of the table of pages: `PagePlace` in `kernel/parquet.h`."""
+"""The layout of an entry of the table of pages (`PagePlace` in `kernel/parquet.h`)."""
 
 MOST_BYTES = 2**28
 """Maximum size of a decompressed chunk, so that a wrong header does not fill the memory."""
@@ -208,7 +208,7 @@ class KeyLevels(Frozen):
     edges: Floats | None = None
 
     def terms(self, group: int, stride: int) -> Terms:
-        """The terms of the values in a row group, which add up to the number of a row's cell."""
+        """The terms of the values in a row group; those of a row add up to its cell's number."""
         by_dictionary, plain = (
             (codes * stride).astype(np.uint32).tobytes()
             for codes in (self.dictionaries[group], self.plain)
@@ -239,7 +239,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
     if stored.plain_kind in {FLOAT, DOUBLE}:
         raise NotServed
     number, chunks, _, plain_kind = stored
-    # If the file wrongly states 0 nulls, the kernel finds a null, and another route counts.
+    # If the file states 0 nulls but has one, the kernel finds it, and another route counts.
     has_nulls = chunks[0].leaf.is_optional and any(chunk.nulls != 0 for chunk in chunks)
     levels: dict[Level, int] = {None: 0} if has_nulls else {}
     null = 0 if has_nulls else None

@@ -186,7 +186,7 @@ def count(
 
 
 def _serves(plan: Plan) -> bool:
-    """Whether the plan only counts rows by stored levels, with a weight or count and tables."""
+    """Whether the plan needs only stored levels, a weight or count, and extra tables."""
     people_twice = plan.count and (plan.weight or plan.tables)
     measured = plan.scores or plan.adding.columns or plan.cluster
     if people_twice or measured or plan.measures_may_be_missing or not all(plan.tables):

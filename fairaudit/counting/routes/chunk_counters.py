@@ -183,7 +183,7 @@ class ScoreCounter:
             return
         scores = scores + 0.0  # -0.0 is 0.0
         finest = bins_of(scores)
-        # `terms` are added to the sums; `load` is a bound of what they add, against overflow.
+        # `terms` are added to the sums; `load` is the most that they can add, to avoid overflow.
         largest, times = float(np.abs(scores).max()), 1 if people is None else people
         largest_count = 1 if people is None else int(people.max())
         load = max(largest * SCORE_SCALE, 2.0**_HALF) * largest_count * len(scores)
@@ -219,7 +219,7 @@ class ScoreCounter:
             dense.add(cell, place, scores, times, terms)
 
     def closed(self, keys: Sequence[RawKey]) -> RawScores:
-        """All counts, with codes by the levels of `keys`."""
+        """All counts; the codes are indexes in the levels of `keys`."""
         seen = np.flatnonzero(self._low <= self._high)
         bins = Bins(seen + self._base, self._low[seen], self._high[seen])
         place = {key.key: number for number, key in enumerate(keys)}

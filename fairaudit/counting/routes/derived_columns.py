@@ -38,7 +38,7 @@ _DECIMALS = 9
 """Decimals of a difference, so that 1.5 - 1.2 is 0.3 in spite of rounding errors."""
 
 _PART = own("part")
-"""The column that says which part of the people in a row of the data a row has."""
+"""The column with the name of the part: a row of the data is split into several parts."""
 
 _FIRST_YEAR, _LAST_YEAR = 1901, 2099
 """Dates in these years are likely to be correct."""
@@ -47,7 +47,7 @@ _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
 
 def prepare(batch: Batch, plan: Plan) -> Numbers:
-    """The columns of a batch together with the derived columns of a plan, also by models of strata.
+    """The columns of a batch, with the derived columns of a plan and the strata of its models.
 
     Raises `PlanError` if the filter of the plan cannot be applied to the batch.
     """
@@ -145,7 +145,7 @@ def _date(column: str, numbers: Numbers) -> pl.Expr:
 
 
 def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Expr:
-    """The value `sound`, null if one of the columns is missing, or a text that is not a number."""
+    """Null if a column is missing; else `sound`, or (if it is null) a text that is not a number."""
     parts = [numbers.present(name) for name in columns]
     missing = pl.any_horizontal(part.is_null() for part in parts)
     raw = pl.concat_str([part.cast(pl.String) for part in parts], separator=" / ")
@@ -153,7 +153,7 @@ def _or_raw(sound: pl.Expr, columns: tuple[str, ...], numbers: Numbers) -> pl.Ex
 
 
 class _Part(NamedTuple):
-    """Some of the people in a row: their number as a text, their level (null if unknown), kind."""
+    """Some of the people in a row: their number (a text), level (null if unknown) and kind."""
 
     people: pl.Expr
     level: pl.Expr
@@ -161,7 +161,7 @@ class _Part(NamedTuple):
 
 
 def _split(batch: Batch, plan: Plan) -> Batch:
-    """The batch with several rows for each row: one for each level, and for hidden people."""
+    """The batch with each row split into several: one for each level, and for hidden people."""
     numbers = Numbers(batch, plan)
     if plan.counts is None:
         # The smallest count that a mask allows, and the people who may exist in addition.
@@ -198,9 +198,9 @@ def _split(batch: Batch, plan: Plan) -> Batch:
 def _parts_of_counts(counts: CountColumns, numbers: Numbers) -> Iterator[_Part]:
     """The people in columns of counts, by level; a text that is not a number is kept.
 
-    If a row has a `total` and a count is missing, all people whom no column counts have an unknown
-    level. A masked count (with a total) means that some people have a hidden level. A masked total,
-    or a masked count without a total, means that some people may not exist.
+    If a row has a `total` and a count is missing, the level of all people outside the other counts
+    is unknown. A masked count (with a total) means that some people have a hidden level. A masked
+    total, or a masked count without a total, means that some people may not exist.
     """
     plan = numbers.plan
     bounds = {level: _bound(name, numbers) for level, name in counts.levels.items()}
@@ -262,7 +262,7 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     """The batch with a column of strata for each model of the plan."""
     numbers = Numbers(batch, plan)
     models = {name: fit.model for name, fit in plan.models.items() if fit.model is not None}
-    # In steps, because Polars computes a streaming expression again for each use.
+    # Add columns in steps, because Polars computes a streaming expression again for each use.
     scores: dict[str, pl.Expr] = {}
     for name, model in models.items():
         for number, score in enumerate(model.scores):

@@ -61,7 +61,7 @@ def kept_by(
 
 
 def _mark_alike(texts: Collection[str], letters: str, column: pl.Series) -> pl.Series:
-    """Marks values that are similar, but not equal, to a text; `letters` are changed first."""
+    """Marks values that look like one of the texts but differ; `letters` changes the case."""
     looks = {*map(lookalike, texts)}
     change = {"Lowercase": str.lower, "Uppercase": str.upper}.get(letters, str)
     values = column.drop_nulls().unique().to_list()
@@ -78,7 +78,7 @@ _MOST_DAYS = 90_000_000
 """Maximum distance in days of a date from 1970-01-01; Polars panics for dates far beyond it."""
 
 _TICKS = {None: 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-"""Units in a day, by the unit of a type of times; None is the type of dates."""
+"""Number of units in a day, by the time unit of a Polars type; None stands for dates."""
 
 UNREAD = "? "
 """Prefix of a text that is not a date in the notation of its column."""
@@ -210,7 +210,7 @@ class Numbers:
         return self._number(column).is_in(self.plan.missing_numbers(column)).fill_null(value=False)
 
     def _number(self, column: str) -> pl.Expr:
-        """The column as a number; a number that means missing in another notation is not null."""
+        """The column as a number; if `-999` means missing, `-999.0` is still a number here."""
         dtype = self.batch.schema[column]
         if is_text(dtype):
             text = pl.col(column).cast(pl.String).str.strip_chars()
@@ -277,7 +277,7 @@ class Numbers:
         return is_known | self._number(column).is_not_null()
 
     def comparable(self, column: str) -> pl.Expr:
-        """Whether the filter can compare the value of a row: a number, a date, or missing."""
+        """Whether the filter can compare the value of a row: it is a number, a date, or missing."""
         assert self.rule is not None
         length = self.rule.dated.get(column)
         if length is None or not is_text(self.batch.schema[column]):
@@ -296,7 +296,7 @@ class Numbers:
     def counters(self) -> dict[str, tuple[str, bool]]:
         """The names of the columns that count bad rows.
 
-        Each has the column with the values, and whether they are bad for the filter.
+        The value is the column that is checked, and whether it is checked for the filter.
         """
         checks = [(name, True) for name in self.compared] + [(name, False) for name in self.columns]
         return {own(f"bad{number}"): check for number, check in enumerate(checks)}
@@ -334,7 +334,7 @@ class Numbers:
             )
 
     def _find_dated(self, column: str) -> str | None:
-        """The column of dates behind a column: dates for the filter, an age or a period."""
+        """The column of dates of an age or period; for dates in the filter, the column itself."""
         born = {
             made.name: made.columns[0]
             for made in self.plan.derived
@@ -420,7 +420,7 @@ def is_text(dtype: pl.DataType) -> bool:
 
 
 def as_text(value: pl.Expr, dtype: pl.DataType) -> pl.Expr:
-    """A value as the text of a level; NaN is null, and times of the day have their fraction."""
+    """A value as the text of a level; NaN is null, times of day keep fractions of a second."""
     if dtype.is_float():
         value = value.fill_nan(None)
     return value.dt.to_string("%H:%M:%S%.f") if dtype == pl.Time else value.cast(pl.String)

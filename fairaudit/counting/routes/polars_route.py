@@ -1,6 +1,6 @@
 """Polars route: counts any data by a lazy, streaming `group_by`, and finds rows with a fault.
 
-All sums are exact, as integers. The pass also counts scores and extra tables, chunk by chunk.
+The same pass also counts scores and extra tables, chunk by chunk. All sums are exact integers.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import OBSERVED, POSSIBLE, ROW, Batch, batches, collect, own
 
 _LEVELS = (pl.Boolean, pl.Date, pl.Datetime, pl.Time)
-"""The types, in addition to texts and numbers, whose values can be levels."""
+"""Types whose values can be levels, in addition to texts and numbers."""
 
 _HALF = 30
-"""Number of low bits of a factor: factors below 2⁶⁰ are multiplied in halves, without overflow."""
+"""Factors below 2⁶⁰ are multiplied in halves of this many bits, so that nothing overflows."""
 
 _SAMPLE = 200_000
 _FIRST = 50_000
@@ -82,7 +82,7 @@ class FoundRow(Frozen):
 def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | None:
     """The first row with the fault in `seek`, in the order of the data; None if it is not found.
 
-    Only rows that the filter keeps are searched; if the filter cannot compare the value, all rows.
+    All rows are searched if the filter cannot compare the value; otherwise, the rows that it keeps.
     """
     batch = data if isinstance(data, Batch) else batches([data], plan.format.separator)[0]
     # Number the rows first: `prepare` may split a row with several counts into several rows.
@@ -173,7 +173,7 @@ def _count(numbers: Numbers, progress: Progress) -> PartialCounts:
     if scores or tables:
         frame = frame.map_batches(_counted_by(scores, tables, numbers), streamable=True)
     by = [own(f"key{number}") for number in range(len(plan.keys))]
-    # Without a filter every row is kept; also grouping by `kept` would take a tenth of the time.
+    # Without a filter all rows are kept. Grouping by `kept` would add about 10 % to the time.
     are_kept = numbers.rule is None and bool(by) and not batch.is_split
     hidden = [pl.col(own("rows")).eq(0).alias(own("hidden"))] if batch.is_split else []
     groups = by if are_kept else [*by, own("kept"), *hidden]
@@ -193,7 +193,7 @@ def _count(numbers: Numbers, progress: Progress) -> PartialCounts:
 def _columns(numbers: Numbers) -> Iterator[pl.Expr]:
     batch, plan = numbers.batch, numbers.plan
     for number, key in enumerate(plan.every_key):
-        # The level as the data has it, or the code of the interval; null if it is missing.
+        # The original level, or the code of the interval; null if it is missing.
         dtype, level = batch.schema[key.column], pl.col(key.column)
         if not (dtype.is_numeric() or is_text(dtype) or dtype in _LEVELS):
             raise DataError(
@@ -272,7 +272,7 @@ def _measures(numbers: Numbers) -> list[pl.Expr]:
 def _counted_by(
     scores: Mapping[str, ScoreCounter], tables: TableCounter | None, numbers: Numbers
 ) -> Callable[[pl.DataFrame], pl.DataFrame]:
-    """A function that returns its rows, after it counted their scores and extra tables."""
+    """A function that counts the scores and extra tables of rows, and returns the rows."""
     plan = numbers.plan
     wanted = {key for groupings in plan.scores.values() for keys in groupings for key in keys}
     wanted |= {*plan.table_keys}
@@ -313,7 +313,7 @@ def _counted_by(
 
 
 def interval(key: Key, numbers: Numbers) -> pl.Expr:
-    """The code of the interval of each number (number of edges passed); null if it is missing."""
+    """The code of the interval of each number (how many edges it passes); null if missing."""
     dtype, value = numbers.batch.schema[key.column], numbers.value(key.column)
     starts = find_starts(key, single=dtype == pl.Float32)
 
@@ -336,7 +336,7 @@ def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | N
 
 
 def _parts_of(name: SumName) -> dict[int, pl.Expr]:
-    """The parts of a number to add up; each fits into 64 bits, and is shifted left by its key."""
+    """The parts to add up for a number, by the bits to shift them left; each fits into 64 bits."""
     kind, *columns = name
     fixed = [pl.col(own(f"fixed {column}")) for column in columns]
     match kind:

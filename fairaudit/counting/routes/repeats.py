@@ -12,7 +12,7 @@ import polars as pl
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import DataError, Seek
 from fairaudit.base.frozen import replace
-from fairaudit.base.names import is_like_total, quoted
+from fairaudit.base.names import is_like_total, listing, quoted
 from fairaudit.counting.columns import CsvFormat, Repeats
 from fairaudit.counting.plan import Plan
 from fairaudit.counting.routes.derived_columns import prepare
@@ -21,13 +21,14 @@ from fairaudit.counting.sources import SourceFile
 from fairaudit.counting.sources.batches import ROW, Batch, batches, collect, hint_dates, own
 from fairaudit.counting.sources.column_checks import FIRST_ROWS
 
-_ID, _PLACE = own("id"), own("place")
+_ID, _PLACE, _KEPT = own("id"), own("place"), own("kept")
+_MOST_LEVELS = 5
 _MOMENT = r"^\d{4}-\d{2}-\d{2}( \d{2}:\d{2}(:\d{2}(\.\d+)?)?)?$"
 _LONGEST = len("2024-12-31 23:59:59.999999999")
 
 
 def leave_out(ready: Sequence[SourceFile], plan: Plan, repeats: Repeats) -> list[SourceFile]:
-    """The files with the numbers of the rows that repeat a person, who may be in another file.
+    """The files, each with the numbers of its rows that repeat a person of this or another file.
 
     Raises `DataError` for rows without an id, and for repeated rows if the spec does not allow
     them.
@@ -36,14 +37,15 @@ def leave_out(ready: Sequence[SourceFile], plan: Plan, repeats: Repeats) -> list
         return [*ready]
     separator = plan.format.separator
     of_files = [batches([file], separator)[0] for file in ready]
-    return [
-        replace(file, repeated=rows)
-        for file, rows in zip(ready, find_repeats(of_files, plan, repeats), strict=True)
-    ]
+    repeated, notices = find_repeats(of_files, plan, repeats)
+    files = [replace(file, repeated=rows) for file, rows in zip(ready, repeated, strict=True)]
+    return [replace(files[0], notices=notices), *files[1:]] if files else files
 
 
-def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tuple[int, ...]]:
-    """The numbers (from 0) of the rows in each batch that repeat a person.
+def find_repeats(
+    data: Sequence[Batch], plan: Plan, repeats: Repeats
+) -> tuple[list[tuple[int, ...]], tuple[Notice, ...]]:
+    """The numbers (from 0) of the rows in each batch that repeat a person, and notices on them.
 
     Rows that the filter drops are ignored.
     """
@@ -57,6 +59,9 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
             columns[own(f"date {name}")] = numbers.moment(name, _LONGEST).cast(pl.String)
             number = pl.lit(None) if batch.schema[name].is_temporal() else numbers.value(name)
             columns[own(f"number {name}")] = number.cast(pl.Float64)
+        for name in plan.groups:
+            level = as_text(pl.col(name), batch.schema[name]).str.strip_chars()
+            columns[own(f"group {name}")] = pl.when(~level.is_in(["", *plan.tokens])).then(level)
         named = [value.alias(name) for name, value in columns.items()]
         frame = numbers.batch.frame.select(ROW, *named, *numbers.filtered)
         read.append(collect(frame.filter(numbers.kept).select(ROW, *columns), batch))
@@ -72,6 +77,7 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
             seek=Seek(repeats.id, (None, "", *plan.tokens)),
             uncounted=f"rows have no value in the id column {quoted(repeats.id)}",
         )
+    kept = len(rows)
     rows = rows.filter(pl.col(_ID).is_duplicated()).sort(_PLACE, ROW)
     if repeats.keep == "error" and not repeats.latest and len(rows):
         again = rows.filter(~pl.col(_ID).is_first_distinct())
@@ -87,11 +93,31 @@ def find_repeats(data: Sequence[Batch], plan: Plan, repeats: Repeats) -> list[tu
     rows = rows.sort(orders, maintain_order=True) if orders else rows
     is_first = repeats.keep == "first" and not repeats.latest
     keep = pl.col(_ID).is_first_distinct() if is_first else pl.col(_ID).is_last_distinct()
-    left_out = rows.filter(~keep)
-    return [
+    rows = rows.with_columns(keep.alias(_KEPT))
+    left_out = rows.filter(~pl.col(_KEPT))
+    numbers_of = [
         tuple(left_out.filter(pl.col(_PLACE) == place)[ROW].sort().to_list())
         for place in range(len(data))
     ]
+    return numbers_of, tuple(_tell_left_out(rows, kept, plan, quoted(repeats.id)))
+
+
+def _tell_left_out(rows: pl.DataFrame, kept: int, plan: Plan, of: str) -> Iterator[Notice]:
+    """Notices on rows of people with several: how many leave each group, and who has several."""
+    left_out, groups, several = rows.filter(~pl.col(_KEPT)), "", list[str]()
+    for name, column in ((name, own(f"group {name}")) for name in plan.groups):
+        counted = left_out.drop_nulls(column).group_by(column).len(_PLACE)
+        most = counted.sort(_PLACE, column, descending=[True, False]).head(_MOST_LEVELS).rows()
+        groups += f"; {name}: {', '.join(f'{quoted(one)} {n:,}' for one, n in most)}"
+        levels = rows.drop_nulls(column).group_by(_ID).agg(pl.col(column).unique().sort())[column]
+        mixed = levels.filter(levels.list.len() > 1).sort()
+        if len(mixed):
+            what = f"{name}: {len(mixed):,} of the ids in {of} have rows in several groups, such "
+            what += f"as {listing(mixed[0].to_list(), 3)}: the row that counts decides the group"
+            several.append(what)
+    if len(left_out):
+        what = f"{len(left_out):,} of {kept:,} rows are left out, which repeat a person by the id "
+        yield from (Notice(text, Subjects.NEVER) for text in (what + of + groups, *several))
 
 
 def _write_id(text: pl.Expr) -> pl.Expr:
@@ -161,7 +187,7 @@ def _read_first(data: Sequence[Batch], columns: pl.Expr) -> pl.LazyFrame:
 
 
 def _tell_repeats(data: Sequence[Batch], ids: Sequence[str]) -> Iterator[Notice]:
-    """A notice on the first column that looks like ids of people, with less than half repeated."""
+    """A notice on the first column that looks like ids of people; less than half may repeat."""
     rows = _read_first(data, pl.col(*ids).cast(pl.String))
     lacking = (pl.col(name).null_count().alias(own(name)) for name in ids)
     query = rows.select(pl.len().alias(_PLACE), pl.col(*ids).n_unique(), *lacking)

@@ -61,7 +61,7 @@ class RowGroups:
                 self.missing[feature] = self.missing.get(feature, nobody) + lacking
         complete = rows.drop_nulls(names)
         self.complete += self._count(complete)
-        # The hash of each row's features is made of values, because codes depend on the order.
+        # Hash the values of the features, not their codes, which depend on the order of rows.
         profiles = np.zeros(complete.height, dtype=np.uint64)
         for name in self.plan.similarity.numeric:
             numbers = complete[own(f"feature {name}")].to_numpy().astype(np.float64)
@@ -114,7 +114,7 @@ class RowGroups:
         return np.concatenate([*hashes])
 
     def _halve(self, profiles: Hashes, most: int) -> None:
-        """Drops halves of the entries until at most `most` of these profiles are left."""
+        """Drops half of the entries at a time, until at most `most` of these profiles are left."""
         self.halvings = choose_halvings(profiles, most, self.halvings)
         for frames in self.parts:
             for place, frame in enumerate(frames):

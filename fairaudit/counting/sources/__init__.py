@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Protocol, TypeVar
 
 from fairaudit.base import memory
+from fairaudit.base.disclosure_marks import Notice
 from fairaudit.base.errors import DataError, OutOfMemory, UsageError
 from fairaudit.base.frozen import Frozen, field, replace
 from fairaudit.base.inputs import (
@@ -74,7 +75,7 @@ class SourceFile(Frozen):
     Parquet file; columns of CSV files are texts. `partitions` are columns from the names of
     folders. The pages of `unproven` columns are not checked yet: only the native route may read
     them, because it checks them. `repeated` are the rows (from 0) that repeat a person and are left
-    out; None before the search for them.
+    out; None before the search for them. `notices` are those on repeated rows.
 
     After the check, `records` is the number of rows, without `blank` lines; all passes must count
     as many. `counts` is a plan with its counts, if the check also counted the file.
@@ -89,6 +90,7 @@ class SourceFile(Frozen):
     partitions: Mapping[str, str | None] = field(default_factory=dict)
     unproven: frozenset[str] = frozenset()
     repeated: tuple[int, ...] | None = None
+    notices: tuple[Notice, ...] = ()
     records: int = 0
     blank: int = 0
     counts: tuple[Plan, PartialCounts] | None = None
@@ -117,7 +119,7 @@ class Reader(Protocol):
     def check_file(
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
     ) -> SourceFile:
-        """The file after a check of everything that passes for these plans rely on."""
+        """The file, after everything in it that these plans need was checked."""
 
     def read_first(
         self, file: SourceFile, names: Sequence[str], separator: str, most: int
@@ -272,7 +274,7 @@ def begin_pass(paths: Sequence[Path]) -> Copies:
 
 
 def thread_count() -> int:
-    """The number of threads that Polars uses: its variable, or one for each core."""
+    """The number of threads that Polars uses: `POLARS_MAX_THREADS`, or one for each core."""
     return int(os.environ.get(_THREADS, "0")) or count_cores()
 
 

@@ -1,4 +1,4 @@
-"""`Batch`: files with the same columns, or other rows, as one lazy frame of Polars."""
+"""`Batch`: files with the same columns, or rows of another source, as a lazy frame of Polars."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
 
 
 class Batch(Frozen):
-    """Files with the same columns and types, or other rows, as one lazy frame.
+    """Files with the same columns and types, or rows of another source, as one lazy frame.
 
     If the rows were grouped before, the column `times` is the number of rows that each represents.
     With `is_split`, the rows were split by masked counts, and the column `kind` has the kind of

@@ -46,7 +46,7 @@ def record(separator: str, more: str, *, multiline: bool = False) -> str:
 def records(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """Records that may have several lines, each with the number of its first line.
 
-    A record ends at the first line end outside quotes. The quotes of the last record may be open.
+    A record ends at the first line end outside quotes. The last record may have unclosed quotes.
     """
     first, parts, odd = 1, list[str](), False
     for number, line in enumerate(lines, start=1):
@@ -170,7 +170,7 @@ def find_width(rows: Iterable[Sequence[str]]) -> int:
 
 
 def is_title(row: Sequence[str], width: int) -> bool:
-    """Whether a line is not a row of a table with `width` columns: one text, blank, or too short.
+    """Whether a line is a title, not a row with `width` fields: one text, blank, or too short.
 
     A header may have one name less than the rows, if the first column has names of rows.
     """
@@ -261,7 +261,7 @@ def not_in_encoding(file: SourceFile, encoding: str) -> DataError:
 
 
 _COUNTABLE = 200
-"""Maximum number of fields that a regular expression also counts, which is twice as fast."""
+"""Up to this number of fields, a regular expression also counts them: twice as fast."""
 
 
 def read_columns(file: SourceFile, form: CsvFormat, copies: Copies) -> SourceFile:

@@ -5,8 +5,8 @@ A database only groups rows: it returns each combination of values with its numb
 If a number is only cut into intervals, the database returns the smallest number of each interval.
 
 A client may change values: for example, it may convert the type money of PostgreSQL to cents. So
-fairaudit uses the types that the server names. The server sends values that a client may change as
-texts, which are parsed here. Columns of unknown types are refused.
+fairaudit uses the types that the server names. Values that a client may change are sent as texts,
+which are parsed here. Columns of unknown types are refused.
 """
 
 from __future__ import annotations
@@ -333,7 +333,7 @@ class Table(Frozen):
 
 
 def _count_passed(tests: Sequence[str], before: int) -> str:
-    """The number of ascending tests that a number passes, by halves: databases limit depth."""
+    """How many of the ascending tests a number passes, by halving: databases limit the depth."""
     if not tests:
         return str(before)
     half = len(tests) // 2

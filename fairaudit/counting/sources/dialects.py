@@ -236,7 +236,7 @@ def _find_file(data: Database) -> Path | None:
 
 
 def _describe(statement: str, source: str, ask: Callable[[str], pa.Table]) -> ColumnTypes:
-    """The types of the columns, by a statement with the columns name and type first."""
+    """The types of the columns, by a statement whose result begins with name and type."""
     names, types, *_ = ask(statement.format(source)).to_pydict().values()
     return [*zip(names, types, strict=True)]
 
@@ -251,7 +251,7 @@ def _distrust_statistics(link: Any) -> None:  # noqa: ANN401  # its package may 
 
 @contextmanager
 def _repeated(action: Callable[[], object], after: float = 0.0) -> Iterator[None]:
-    """Repeats an action until the block ends, for the first time `after` a number of seconds.
+    """Repeats an action until the block ends; begins `after` a number of seconds.
 
     An interrupt has no effect before the query begins. So one call would not be enough.
     """

@@ -24,7 +24,7 @@ def compare_files(
     *,
     may_repeat: bool,
 ) -> list[Notice]:
-    """Raises `DataError` if two files have the same rows; a notice if they only may have.
+    """Raises `DataError` if two files have the same rows; a notice if this is only possible.
 
     Rows are equal if all columns have the same text; the order of columns, the encoding, the
     compression and the format do not matter. Two formats may write the same value differently. So

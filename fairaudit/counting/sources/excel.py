@@ -1,6 +1,6 @@
 """The reader of Excel files: copies a sheet to CSV, which is then checked and counted as CSV.
 
-So of the functions of `Reader`, only `read_columns` is needed here. The line numbers of the copy
+So only one function of `Reader` is needed here: `read_columns`. The line numbers of the copy
 are the row numbers of the sheet.
 """
 

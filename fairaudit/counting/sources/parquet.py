@@ -118,7 +118,7 @@ class Chunk(Frozen):
             content = read_at(file, size, self.start)
             if are_sound(native, content, self):
                 return
-        # Python reads page by page: without the kernel, for large chunks, and to name a fault.
+        # Python reads page by page if there is no kernel, if a chunk is large, or to name a fault.
         values, offset = 0, self.start
         while offset < self.stop:
             try:
@@ -314,7 +314,7 @@ def _leaves(elements: list[Struct]) -> list[Leaf]:
 
 
 def are_sound(native: ModuleType, content: bytes, chunk: Chunk) -> bool:
-    """Whether the pages of a chunk (with these bytes) are correct, by the kernel."""
+    """Whether the kernel finds that the pages of a chunk (with these bytes) are correct."""
     leaf = chunk.leaf
     checksums = native.check_pages(content, chunk.values, leaf.width, leaf.repeats)
     return checksums is not None and all(

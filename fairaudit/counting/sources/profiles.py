@@ -198,7 +198,7 @@ class ColumnProfile(Frozen):
 
     `present` is the number of values that are not empty, `distinct` the number of different values
     (approximate if large). `values` are the most common values of the first rows, each with its
-    count; `is_whole` says whether they are all values. `numbers` is the number of values that are
+    count; `is_whole` says whether these are all. `numbers` is the number of values that are
     numbers, and `whole` of them are whole numbers; all are between `low` and `high`. `days` are the
     first and the last date, if the first rows have dates. `day_signs` are the separators in dates
     such as 3/4/2024, with the number of such dates, and the largest first and second number.
@@ -294,7 +294,7 @@ def profile_file(
 
 
 def _are_side_by_side(sample: pl.DataFrame, form: CsvFormat, counts: Mapping[str, str]) -> bool:
-    """Whether columns are counts: whole numbers up to their total, in rows that differ otherwise.
+    """Whether columns are counts: whole numbers up to their total; rows differ in other columns.
 
     If all numbers are 0 or 1, they are values of single people, not counts.
     """

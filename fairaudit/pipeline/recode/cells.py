@@ -261,9 +261,19 @@ class Cells:
         masked = self.why == len(self.reasons) - 1
         return np.asarray(self.seen & masked & (self.counts.people > 0))
 
-    def uncounted(self, strata: Grouping) -> Iterator[tuple[LeftOutReason, Cube]]:
-        """A cube of the people who leave, by reason; dropped rows may have an unknown stratum."""
+    def uncounted(
+        self, strata: Grouping, score: str | None
+    ) -> Iterator[tuple[LeftOutReason, Cube]]:
+        """A cube of the people who leave, by reason; dropped rows may have an unknown stratum.
+
+        For a measure of the distribution of the column `score`, people with a score do not leave:
+        histograms count them, unless the label drops their rows.
+        """
         gone = self.seen & ~self.stays & ~self.masked & (self.counts.people > 0)
+        for axis in self.axes if score is not None else ():
+            if axis.column == score and axis.rule == "score":
+                no_label = [one.codes == DROP for one in self.axes if one.key.role is Role.LABEL]
+                gone &= np.any([self.undecided, axis.missing, *no_label], axis=0)
         lack = [self.is_unknown(key.name) for key in self.keys if key.name in strata]
         lacking = np.any([np.zeros_like(gone), *lack], axis=0) & ~self.undecided
         for number in sorted(set(self.why[gone].tolist())):

@@ -8,6 +8,7 @@ from itertools import accumulate, islice
 
 import numpy as np
 
+from fairaudit.base.disclosure_marks import Subjects
 from fairaudit.base.errors import MOST_FAULTS, DataError, Seek, did_you_mean, suggest_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import canonical, is_like_total, listing, quoted
@@ -15,7 +16,8 @@ from fairaudit.counting.columns import ABSENT, BETWEEN, Combination
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MOST_LEVELS, Edge
 from fairaudit.counting.raw_counts import RawKey
-from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role
+from fairaudit.cube import NO_COUNTERPART, NO_LEVEL, UNKNOWN, KeyColumn, Role, add_up
+from fairaudit.pipeline.plan_builder import NEGATIVE
 from fairaudit.pipeline.recode import outcomes
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import LocatedText, Missing, MissingPolicy, PropensityStrata, Protected, Spec
@@ -37,10 +39,11 @@ def group_axis(
         own = {Edge(value, attribute.is_over) for value in attribute.bins}
         passed = accumulate((edge in own for edge in raw_key.key.edges or ()), initial=0)
         names, raw = [*(levels[number] for number in passed), None], with_missing_last(raw_key)
+        _note_negative(attribute, counts, levels[0], problems)
     else:
         raw_key = counts.text_key(attribute.column.value)
         raw = raw_key.codes
-        reading = _Levels(attribute, spec.missing, problems)
+        reading = _Levels(attribute, spec.missing, problems, counts)
         stored = reading.read(raw_key)
         names = reading.name(stored)
         levels = tuple(sorted({name for name in names if name is not None}))
@@ -80,6 +83,17 @@ def group_axis(
     key = KeyColumn(attribute.name, role, levels, unknown, absent=absent)
     name = attribute.column.value
     return Axis(key, codes, name, rule, policy, missing, attribute.unknown, alike, joined)
+
+
+def _note_negative(attribute: Protected, counts: Counts, lowest: str, problems: Problems) -> None:
+    """Adds a notice on negative differences in the lowest bin, which begins above 0."""
+    raw_key = counts.cut_key(attribute.column.value)
+    if NEGATIVE in (raw_key.key.edges or ())[:1] and min(attribute.bins) > 0:
+        rows = int(counts.file_rows[(counts.kept == 1) & (raw_key.codes == 0)].sum())
+        what = f"rows with a negative difference ({rows:,}) count as {quoted(lowest)}: "
+        what += "leave out errors with `filter`, or add a bin at 0"
+        if rows:
+            problems.note(attribute.name, what, Subjects.NEVER)
 
 
 def _absent_levels(attribute: Protected, counts: Counts, levels: Sequence[str]) -> Iterator[str]:
@@ -123,6 +137,7 @@ class _Levels(Frozen):
     attribute: Protected
     missing: Missing
     problems: Problems
+    counts: Counts
 
     def name(self, levels_read: Sequence[str | None]) -> list[str | None]:
         """The audited level of each level; None if it is unknown."""
@@ -280,6 +295,17 @@ class _Levels(Frozen):
             return attribute.other
 
         combined = [combine(row) for row in range(len(rows))]
+        kept = np.where(self.counts.kept == 1, self.counts.file_rows, 0)
+        sizes = add_up(kept, raw_key.codes, len(rows)).tolist()
+        there = [row for row, name in enumerate(combined) if name is not None and sizes[row]]
+        every = [{name: of[row] for name, of in columns.items()} for row in range(len(rows))]
+        for level, several in rules.items():
+            met = [row for row in there if any(_meets(one, every[row]) for one in several)]
+            taken = [*dict.fromkeys(str(combined[row]) for row in met)]
+            if taken and level not in taken:
+                what = f"no row has the level {quoted(level)} of `rule`: an earlier rule makes the "
+                what += f"{sum(sizes[row] for row in met):,} rows that meet its condition "
+                self.problems.note(attribute.name, what + listing(taken), Subjects.NEVER)
         folded = {
             part: level
             for name, parts in columns.items()
@@ -362,7 +388,7 @@ def refuse_undeclared(attribute: Protected, counts: Counts, missing: Missing) ->
     if attribute.codebook is None:
         return
     raw_key = counts.text_key(attribute.column.value)
-    levels = _Levels(attribute, missing, Problems()).read(raw_key)
+    levels = _Levels(attribute, missing, Problems(), counts).read(raw_key)
     known = [level for level in levels if level is not None]
     words = [*missing.tokens, *attribute.unknown, *(text.value for text in attribute.codebook)]
     declared = {"", None, *map(_Known(known).find, words)}

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import product
 
 import numpy as np
 
@@ -15,14 +16,15 @@ from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import did_you_mean, list_known
 from fairaudit.base.frozen import Frozen
 from fairaudit.base.names import canonical, is_value, listing, lookalike, quoted
-from fairaudit.counting.columns import OddDates, Period
+from fairaudit.counting.columns import ABSENT, BETWEEN, OddDates, Period
 from fairaudit.counting.counts import Counts
 from fairaudit.counting.plan import MISSING
 from fairaudit.counting.sources.column_checks import filter_columns
-from fairaudit.cube import NO_LEVEL, OUTSIDE, Cube, KeyColumn, Marks, Role
+from fairaudit.cube import NO_LEVEL, OUTSIDE, Cube, KeyColumn, Marks, Role, add_up
 from fairaudit.pipeline.plan_builder import AROUND, PER_CENT, edges_of, is_positive
 from fairaudit.pipeline.recode.columns import DROP, Axis, Problems, with_missing_last
 from fairaudit.spec import Missing, MissingPolicy, Outcome, OutcomeKind, Protected, Spec
+from fairaudit.stats import contingency
 
 _FAR = 10
 """A number this many standard deviations from the mean is far from it. A number with this many
@@ -30,6 +32,7 @@ times the rows of all more extreme numbers is not part of a tail."""
 _DROP_AT_1 = 5
 _RISE_AT_2 = 4
 _FEWEST_SHARES = 10
+_FAR_APART, _FOUR_FIFTHS = 0.1, 0.8
 _RARE = 50
 """Fractions, or values in per cent, are reported only if at least one in this number is one."""
 
@@ -139,6 +142,36 @@ def note_folded(attribute: Protected, folded: Mapping[str, str], problems: Probl
         what = f"{listing(unknown)} counts as a part of {joined}; if nothing is known of these "
         remedy = f"people, write instead `{attribute.name}: {{unknown: {line}}}`"
         problems.note(attribute.name, what + remedy)
+
+
+def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[Notice]:
+    """Notices on groups that join a level of the data with others that have another rate.
+
+    Joining is common: the rates must differ significantly, and by 10 points or four fifths.
+    """
+    own = {one.name for one in spec.protected if not one.is_cut}
+    decisions = [axis for axis in axes if axis.key.role is Role.PREDICTION and axis.key.positive]
+    for axis, outcome in product((axis for axis in axes if axis.key.name in own), decisions):
+        key, raw_key = axis.key, counts.text_key(axis.column)
+        there = (counts.kept == 1) & (axis.codes >= 0) & (outcome.codes >= 0)
+        there &= ~np.isin(axis.codes, [*key.unknown])
+        is_hit = there & np.isin(outcome.codes, [*(outcome.key.positive or ())])
+        group = np.zeros(raw_key.size, dtype=np.int64)
+        group[raw_key.codes[there]] = axis.codes[there]
+        raw, size, people = raw_key.codes, raw_key.size, counts.people
+        n, hits = (add_up(people[side], raw[side], size) for side in (there, is_hit))
+        m, others = (add_up(each, group, len(key.levels))[group] - each for each in (n, hits))
+        low, high = np.sort([hits / np.maximum(n, 1), others / np.maximum(m, 1)], axis=0)
+        is_far = (high - low >= _FAR_APART) | (low < _FOUR_FIFTHS * high)
+        codes = np.flatnonzero(is_far & (np.minimum(n, m) >= (spec.minimum.size or _FAR)))
+        p = contingency.fisher_mid_p(hits[codes], n[codes], others[codes], m[codes])
+        surest = codes[np.argsort(p)][np.sort(p) < float(spec.inference.alpha) / raw_key.size]
+        for code in {group[code]: code for code in surest[::-1].tolist()}.values():
+            text = (raw_key.levels[code] or "").replace(BETWEEN, ", ").replace(ABSENT, "")
+            what = f"{key.name}: the group {quoted(key.levels[group[code]])} joins {quoted(text)} "
+            what += f"(positive {outcome.key.name}: {hits[code] / n[code]:.1%} of {n[code]:,} "
+            what += f"people) with others ({others[code] / m[code]:.1%} of {m[code]:,} people)"
+            yield Notice(what, Subjects.NEVER)
 
 
 def notice_sentinels(counts: Counts, spec: Spec) -> Iterator[Notice]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from fairaudit.base.disclosure_marks import Notice, NoticeRate, Subjects
-from fairaudit.base.frozen import Frozen
+from fairaudit.base.frozen import Frozen, replace
 from fairaudit.base.names import describe_group, listing, name, quoted
-from fairaudit.cube import Grouping, GroupTable, Marks
+from fairaudit.cube import Floats, Grouping, GroupTable, Marks
+from fairaudit.cube.histogram import Bins
 from fairaudit.judge import AnyCheck, Check, Finding, Limit, Status
 from fairaudit.judge.entries import UNSEARCHED, mark_underweighted
 from fairaudit.metrics import (
@@ -24,6 +25,8 @@ from fairaudit.metrics import (
 from fairaudit.metrics.confusion_counts import count_groups
 from fairaudit.metrics.criteria import KL_DIVERGENCE
 from fairaudit.metrics.differential_fairness import BIAS_AMPLIFICATION
+from fairaudit.metrics.evaluate import evaluate
+from fairaudit.metrics.pair_intervals import Scale
 from fairaudit.metrics.rates import (
     BASE_RATE,
     FALSE_DISCOVERY_RATE,
@@ -42,6 +45,7 @@ from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
 from fairaudit.result.rows import LatticeEntry, LatticeRow
 from fairaudit.spec import RESERVED, MetricRequest
 from fairaudit.stats import distributions
+from fairaudit.stats.strata import breslow_day
 
 _ONE_POINT = 0.01
 _SAME_SIZE = 1e-9
@@ -60,6 +64,10 @@ _RATES = {
 }
 """The rates that depend on each other by the base rate, each with its complement."""
 _TIED = {rate.id: tied for tied, rates in _RATES.items() for rate in rates}
+
+_MEANS = {"calibration_in_the_large": 1, "mean_residual": 1, "outcome_mean": 0, "mean_score": 0}
+_MEANS |= {"mean_score_positives": 0, "mean_score_negatives": 0}
+"""Means of scores, or of differences from scores (1)."""
 
 
 class _Impossibility(Frozen):
@@ -179,6 +187,42 @@ def _notice_impossible(
             for rate in (*(_RATES[name][0] for name in impossible.rates), BASE_RATE)
         ),
     )
+
+
+def notice_limits_out_of_reach(
+    checks: Iterable[AnyCheck], tables: Tables, bins_of: Mapping[str, Bins]
+) -> Iterator[Notice]:
+    """Notices on limits that are out of reach for these groups (with an entropy) or these scores.
+
+    The spec refuses limits that no data can cross. Scores may have any value from 0 to 1.
+    """
+    for check in (check for check in checks if isinstance(check, Check)):
+        metric, bins = check.metric, bins_of.get(check.of)
+        part = metric.parts[0][0] if isinstance(metric, Disparity) else metric
+        is_plain = metric.bounds[1] is None and not (check.given or check.against)
+        if isinstance(metric, TableMetric) and metric.information and is_plain:
+            assert metric.independence is not None
+            table = tables.table(check.by, (), check.of)
+            share = metric.independence(table, check.terms)[0].sum(axis=(0, 1))
+            share = share[share > 0] / share.sum()
+            low, high, why = 0.0, -float(np.sum(share * np.log2(share))), "with these groups"
+        elif bins is not None and part.id in _MEANS:
+            if isinstance(metric, Disparity) and (
+                metric.fitted or metric.over_groups or metric.comparison.scale != Scale.DIFFERENCE
+            ):
+                continue
+            low, high = float(bins.low.min(initial=0)), float(bins.high.max(initial=1))
+            why = f"with scores from {low:g} to {high:g}"
+            # A residual is a difference, too.
+            if times := _MEANS[part.id] + isinstance(metric, Disparity) + bool(check.against):
+                low, high = times * (low - high), times * (high - low)
+        else:
+            continue
+        for limit in filter(None, (check.warn, check.fail)):
+            is_above = limit.above is None or limit.above >= high
+            if is_above and (limit.below is None or limit.below <= low):
+                what = f"{check.id}: the limit ({limit}) can never be crossed: {why}, all values "
+                yield Notice(f"{what}are from {low:.4g} to {high:.4g}", Subjects.NEVER)
 
 
 def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
@@ -323,7 +367,7 @@ def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -
         weights = weights / np.where(weights.sum(axis=0) > 0, weights.sum(axis=0), 1)
         is_diluted = leaf.judged[0] & (people >= _MOST_OF_GROUP) & (weights < people * _LITTLE)
         for z, g in np.argwhere(is_diluted).tolist():
-            average = f"averages over {' × '.join(given)} ({request.terms.average})"
+            average = f"averages over {' × '.join(given)} ({leaf.terms.average})"
             text = (
                 f"{100 * people[z, g]:.0f} % of {describe_group(leaf.strata.groups[g])} are in "
                 f"{describe_group(leaf.strata.strata[z])}, which has only "
@@ -333,6 +377,52 @@ def notice_diluted_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -
             if text not in told:
                 told.add(text)
                 yield Notice(text, Subjects.ANYBODY)
+
+
+def notice_unequal_odds_ratios(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Notices on strata whose odds ratio is over the limit, although the common one is not.
+
+    They have half of the people of a group or more, and Breslow and Day's test is significant,
+    corrected for the number of groups.
+    """
+    for check in checks:
+        if not isinstance(check, Check) or not check.weighs_strata:
+            continue
+        limit = check.fail or check.warn
+        if limit is None:
+            continue
+        leaf = evaluate_check(check, tables).leaves[0]
+        if leaf.strata is None or leaf.averaged is None or leaf.spread:
+            continue
+        assert isinstance(leaf.metric, Disparity)
+        terms = replace(leaf.terms, average=None, at=None)
+        within = evaluate(replace(leaf.metric, averages=()), leaf.strata, terms)
+        for g in np.flatnonzero(leaf.judged[0] & ~(limit.find_excess(leaf.value[0]) > 0)).tolist():
+            second = int(leaf.second[0, g])
+            own, other = within.group_values, within.reference_values
+            sides = [(own, g), (other, g) if second == NO_GROUP else (own, second)]
+            counts = list[Floats]()
+            for side, at in sides:
+                assert side is not None
+                n = np.nan_to_num(side.effective_n[:, at])
+                counts += [np.nan_to_num(side.value[:, at]) * n, n]
+            p = float(breslow_day(*counts)[-1]) * int(leaf.judged[0].sum())
+            a, n, c, m = counts
+            with np.errstate(all="ignore"):
+                odds = a * (m - c) / ((n - a) * c)
+                is_beyond = leaf.averaged.support[:, g] & (limit.find_excess(odds) > 0)
+            people = leaf.strata.n[:, g]
+            share = people[is_beyond].sum() / max(int(people.sum()), 1)
+            if p < check.inference.alpha and share >= _MOST_OF_GROUP:
+                z = int(np.where(is_beyond, people, -1).argmax())
+                yield Notice(
+                    f"{check.id}: {100 * share:.0f} % of {describe_group(leaf.strata.groups[g])} "
+                    "are in strata over the limit, such as "
+                    f"{describe_group(leaf.strata.strata[z])} (odds ratio {odds[z]:.3g}), and the "
+                    "odds ratios differ (Breslow–Day): judge the strata by `given`, with "
+                    "`compare: odds_ratio` of selection_rate",
+                    Subjects.ANYBODY,
+                )
 
 
 def notice_deciding_strata(tables: Tables, requests: tuple[MetricRequest, ...]) -> Iterator[Notice]:

@@ -49,9 +49,11 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_few_people,
     notice_impossible_gates,
     notice_light_groups,
+    notice_limits_out_of_reach,
     notice_lone_strata,
     notice_other_side,
     notice_turned_gaps,
+    notice_unequal_odds_ratios,
 )
 from fairaudit.result.rows import LatticeRow
 from fairaudit.rows.neighbours import find_neighbours, locate
@@ -105,6 +107,11 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         yield from notice_equal_outcomes(cubes.cube)
     yield from notice_unjudged_models(spec.checks, spec.predictions)
     yield from notice_idle_thresholds(tables, spec.requests)
+    columns = {one.name: one.score.value for one in spec.outcomes if one.score is not None}
+    scores = {
+        of: cubes.scores[name].raw.bins for of, name in columns.items() if name in cubes.scores
+    }
+    yield from notice_limits_out_of_reach(checks, tables, scores)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_other_side(checks, tables)
     yield from notice_changes_without_direction(checks, tables)
@@ -113,6 +120,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_light_groups(checks, tables)
     yield from notice_lone_strata(tables, spec.requests)
     yield from notice_diluted_strata(tables, spec.requests)
+    yield from notice_unequal_odds_ratios(checks, tables)
     yield from _notice_unused_strata(spec)
     yield from notice_deciding_strata(tables, spec.requests)
     yield from notice_repeated_rows(cubes.cube)

@@ -51,7 +51,7 @@ _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
 """The denominators of rates that condition on the label, which predictions do not change."""
 
 _Grouping: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
-"""The subject of sizes (people or labels), the columns of groups, and the columns of strata."""
+"""The thing that is counted (people or labels), the columns of groups and those of strata."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
@@ -67,10 +67,10 @@ def compare(
 ) -> Changes:
     """The changes from one result to another, tested as independent samples.
 
-    `outcomes` name an outcome of each result, such as a model, to compare even if their names
-    differ. Results of the `same_people` have exact changes and no tests; without this argument,
-    files and groups decide. Raises `NothingToAudit` if the results have no check and no rate in
-    common, and `UsageError` for an outcome that a result does not have.
+    `outcomes` are the names of one outcome of each result, such as a model; the names may differ.
+    If `same_people` is true, changes are exact and not tested. If it is None, files and groups show
+    whether the people are the same. Raises `NothingToAudit` if the results have no check and no
+    rate in common, and `UsageError` for an outcome that a result does not have.
     """
     if outcomes is not None:
         before, after = (
@@ -149,7 +149,7 @@ def _compare_results(
     ids = [{finding.check.id for finding in side.findings} for side in (before, after)]
     only_before = [finding for finding in before.findings if finding.check.id not in ids[1]]
     if outcomes[0] is not None:
-        # Checks that only the earlier result has get back the name of their outcome.
+        # If only the earlier result has a check, restore the original name of its outcome.
         only_before = [_rename_check(finding, outcomes[0]) for finding in only_before]
     # All tests of groups of checks are one family: their p-values are corrected together.
     tested = iter(_correct([change for check in compared for change in check.tested], inference))

@@ -1,4 +1,4 @@
-"""Changes of checks: which checks are compared, the groups that both judge, the worst value.
+"""Changes of checks: which checks are compared, groups that both results judge, worst values.
 
 `measuring.py` decides whether a value is worse or better, and `CheckChange` whether a check is.
 """
@@ -74,7 +74,7 @@ class _Side(Frozen):
         )
 
     def find_candidates(self, check: AnyCheck) -> Iterable[Sequence[Group]]:
-        """The strata from which a check chose the worst value, for each possible entry of it."""
+        """For each possible entry of a check, the strata from which its worst value is chosen."""
         if not isinstance(check, Check):
             return ()
         is_rate = isinstance(check.metric, GroupMetric)
@@ -102,7 +102,7 @@ def compare_checks(
         why = _explain_difference(was, finding, then, now)
         if why:
             old, new = was.check.fail, finding.check.fail
-            # The new limit fails all values that the old limit fails, without more evidence.
+            # Whether all values that fail the old limit fail the new one, without more evidence.
             covers = isinstance(old, Limit) and isinstance(new, Limit) and new.covers(old)
             is_stricter = why == f"its {_WORDS['fail']}" and covers
             otherwise.append(DifferentCheck(was, finding, why, is_stricter))
@@ -152,7 +152,7 @@ def _compare_findings(
     judged = [_find_judged(*side) for side in ((was, then.result), (finding, now.result))]
     fresh = judged[1].keys() - judged[0] if judged[0] else set()
     deciding = {group_key(group, finding.stratum) for group in _list_decisive(finding)}
-    if deciding or is_tested:  # no single group decides an aggregate, but all new ones together
+    if deciding or is_tested:  # an aggregate has no deciding group: all new ones count
         fresh &= deciding
     new = tuple(sorted(judged[1][key] for key in fresh))
     if finding.subgroup is not None:
@@ -180,7 +180,7 @@ def _compare_findings(
 def list_behind(
     change: CheckChange, rates: Iterable[RateChange], terms: ChangeTerms
 ) -> tuple[Group, ...]:
-    """The groups and strata that are newly or farther over the limit of a check that fails twice.
+    """The groups and strata newly or farther over the limit, if a check fails in both results.
 
     Groups that are farther over the limit are included if the people are the same, or if the rate
     of the group changed significantly and is not better. They are also included if the results do
@@ -191,7 +191,7 @@ def list_behind(
     if not (fallen and both_fail and isinstance(check, Check)):
         return ()
     averaged = {*check.given} if check.terms.average else set()
-    any_rate = isinstance(check.metric, TableMetric)  # its parts do not name rates
+    any_rate = isinstance(check.metric, TableMetric)  # the parts of such a metric are not rates
     listed, moved = set[tuple[str, GroupKey]](), set[tuple[str, GroupKey]]()
     for rate in rates:
         if rate.of == check.of and {*rate.averaged} == averaged:

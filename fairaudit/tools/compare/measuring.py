@@ -37,8 +37,8 @@ class ChangeTerms(Frozen):
     """The terms for measuring and testing a change; `barred` is the reason not to test it.
 
     `share`: the numbers are shares of people with whole counts. `mean`: they are means over the
-    people of a group, and each person counts once. `values`: the number is the worst of this number
-    of values, so the test is corrected for this choice (Šidák). `middle`: the value between two
+    people of a group, and each person counts once. `values` is how many values the worst one was
+    chosen from; the test is corrected for this choice (Šidák). `middle`: the value between two
     sides that are equally bad, if there are two sides. `same_people`: both numbers are of the same
     people, so the change is not due to chance. `unpaired`: the dependence of the two numbers is
     unknown, so the interval is valid for any dependence.
@@ -56,7 +56,7 @@ class ChangeTerms(Frozen):
 
 
 def measure_change(before: Estimate, after: Estimate, terms: ChangeTerms) -> Change:
-    """The change between two independent samples; `way` is set only if the number is the same."""
+    """The change between two independent samples; `way` is set only if both numbers are equal."""
     change = Change(before, after, terms.scale, math.nan, Direction.UNKNOWN)
     for estimate, when in ((before, "before"), (after, "after")):
         if estimate.state is State.SUPPRESSED:
@@ -216,7 +216,7 @@ def _add_test(
 def judge_by_metric(
     change: Change, metric: GroupMetric | None, *, favourable: bool | None
 ) -> Direction:
-    """The direction of a group's rate: better or worse for the group if the metric has one.
+    """The direction of a group's rate: better or worse for the group if the metric has a direction.
 
     `favourable` is whether the positive is a benefit; None if unknown, as for a class.
     """

@@ -49,7 +49,7 @@ def compare_rates(
 ) -> Iterator[RateChange]:
     """A change for each rate of a group in both results, in the order of the later result.
 
-    `burdens` are the outcomes whose positive is a burden.
+    `burdens` are the outcomes whose positive value is a burden.
     """
     for key, now in after.items():
         if (then := before.get(key)) is None:
@@ -154,7 +154,7 @@ def compare_people(
         shares, known = [], []
         for key in (*now, *(key for key in then if key not in now)):
             rows = [side[key] for side in (then, now) if key in side]
-            # A group that is missing in one result has no people there. Its share is 0, if known.
+            # A group that one result lacks has no people there: share 0, unless shares are hidden.
             share = 0.0 if all(row.share is not None for row in rows) else None
             (n_before, share_before), (n_after, share_after) = (
                 (side[key].n, side[key].share) if key in side else (0, share)

@@ -115,14 +115,14 @@ class GroupChange(Frozen):
 class CheckChange(Frozen):
     """A check in both results; `recast`: the definitions of its columns or tests differ.
 
-    `groups` are the groups that it judged both times; their changes are tested. `change` is the
-    change of the worst value; it is not tested if another group was the worst. If `groups` is
-    empty, the results do not list them, and `change` is tested. `lost` are groups that decided the
-    check before and are not compared after: without them, its value may be nearer to the limit
-    although no decision changed. `unjudged` are all groups that it judged before and does not judge
-    after, with their stratum. `behind` are the groups, with their stratum, that are newly or
-    farther over the limit of a spread that fails both times. `new` are the groups, with their
-    stratum, that determine a worse value and that it did not judge before.
+    `groups` are the groups that the check judges in both results; their changes are tested.
+    `change` is the change of the worst value; it is not tested if another group was the worst. If
+    the results do not list groups, `groups` is empty and `change` is tested. `lost` are groups that
+    decided the check before and are not compared after: without them, its value may look better
+    although no decision changed. `unjudged` are all groups, with their stratum, that it judges only
+    in the earlier result. `behind` are the groups, with their stratum, that are newly or farther
+    over the limit of a spread, if it fails in both results. `new` are the groups, with their
+    stratum, that it judges only in the later result and that make its value worse.
     """
 
     before: Finding = field(name="finding_before")
@@ -429,7 +429,7 @@ class Changes(Frozen):
 
     @property
     def dropped(self) -> tuple[Finding, ...]:
-        """The earlier checks that the later result lacks, or has changed (not only stricter)."""
+        """The earlier checks that are missing later, or are changed and not only made stricter."""
         changed = (other.before for other in self.otherwise if not other.is_stricter)
         recast = (check.before for check in self.checks if check.recast)
         return (*self.only_before, *changed, *recast)

@@ -22,14 +22,14 @@ MOST_GROUPS = 50
 """The maximum number of levels of a column that probably contains groups of people."""
 
 _MANY = 12
-"""Columns with more different numbers are cut into bins. In others, each number is a level."""
+"""A column with more numbers than this is cut into bins; otherwise each number is a level."""
 
 _OLDEST, _ADULT = 120, 40
 """The maximum and the minimum age of the oldest person in a column of years of birth."""
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _UNFIT = 0.1
-"""In a column of dates, the share of other values is smaller than this."""
+"""A column has dates if the share of its other values is smaller than this."""
 _MONTHS = 12
 
 
@@ -264,7 +264,7 @@ _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
 
 
 class Choices(Frozen):
-    """The columns of an audit by role; `counts` are columns of people by the level they count.
+    """The columns of an audit by role; `counts` are columns with numbers of people, by level.
 
     `positives` are values, or thresholds such as `>=0.5`; each outcome uses those that fit it.
     `proposed` are the roles that the user did not name; proposed `counts` have the role DECISION.

@@ -145,7 +145,7 @@ def test_a_score_alone_is_an_outcome_without_classes() -> None:
     [
         ({"models": {"old": OLD}, "score": "s1"}, "`models` replaces `score`"),
         ({"models": {"old": OLD}, **OLD}, "`models` replaces `prediction`"),
-        ({"models": {"race": OLD}}, "'race' is the name of a protected column"),
+        ({"models": {"race": OLD}}, "'race' is already the name of a protected column"),
         ({"models": {"label": OLD}}, "'label' is a reserved word"),
         ({"models": {"old": {}}}, "a model needs a prediction, a score, or both"),
         ({"models": {"old": OLD}, "numbers": {"old": "s2"}}, "'old' is the name of"),
