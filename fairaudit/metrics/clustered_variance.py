@@ -121,7 +121,7 @@ class ClusteredShare(Frozen, eq=False):
         df = strata.degrees_of_freedom(trials).reshape(share.shape)
         most = np.full_like(size, np.inf)
         if strata.members is None:
-            most = np.fmin(size, _find_exchangeable_size(hits, trials, share, size))
+            most = np.fmin(size, find_exchangeable_size(hits, trials, share, size))
         residuals = _subtract_expected(hits, trials, share)
         squares = strata.sum_products(residuals, residuals).reshape(share.shape)
         # CR2 with the largest leverage; the factor is m / (m - 1) for m clusters of equal size.
@@ -186,7 +186,7 @@ def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: A
     return hits - trials @ sparse.diags(np.nan_to_num(share).reshape(-1))
 
 
-def _find_exchangeable_size(hits: Any, trials: Any, share: Floats, size: Floats) -> Floats:  # noqa: ANN401  # sparse matrices
+def find_exchangeable_size(hits: Any, trials: Any, share: Floats, size: Floats) -> Floats:  # noqa: ANN401  # sparse matrices
     """The effective size if any two members of a cluster are equally correlated, [Z, G].
 
     Pairs of members of one cluster show the correlation. For clusters of equal size, this is the
