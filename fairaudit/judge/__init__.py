@@ -39,7 +39,7 @@ L = TypeVar("L", Limit, ReversalLimit)
 def leave_open(
     finding: Finding, reasons: Sequence[NotEvaluated], unless: Collection[Status]
 ) -> Finding:
-    """Adds reasons; a finding that one blocks is inconclusive, unless its status is in `unless`."""
+    """Adds reasons; if one blocks, the finding is inconclusive unless its status is in `unless`."""
     finding = replace(finding, not_evaluated=(*finding.not_evaluated, *reasons))
     blocking = dict.fromkeys(item.reason for item in reasons if item.blocks)
     if not blocking or finding.status in unless:
@@ -53,8 +53,8 @@ def judge_subgroups(
 ) -> Finding | None:
     """The finding of a check on subgroups; None if all of them are waived.
 
-    A subgroup crosses a limit if it diverges by more. If a limit requires significance and only
-    other subgroups cross it, a failure becomes a warning, and a warning becomes a pass.
+    A subgroup crosses a limit if it diverges by more. If a limit requires significance and no
+    significant subgroup crosses it, a failure becomes a warning, and a warning becomes a pass.
     `list_unsearched` returns the reasons that block the check.
     """
     tested, family = discovery.of(check.rate), discovery.reported.looked_at
@@ -128,7 +128,7 @@ def list_unsearched(check: SubgroupCheck, discovery: Discovery) -> Iterator[NotE
 
 
 def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[NotEvaluated]:
-    """The groups with at least `least` people (if it is set) but without a known outcome."""
+    """The groups without a known outcome, if at least `least` people have an unknown outcome."""
     table, values = evaluation.table, evaluation.group_values
     assert values is not None
     unknown = count_unknown_outcomes(evaluation).sum(axis=0)
@@ -141,7 +141,7 @@ def list_without_outcome(evaluation: Evaluation, least: int | None) -> Iterator[
 def _weaken(
     status: Status, limit: Limit | ReversalLimit, *, is_proven: bool
 ) -> tuple[Status, EvidenceStatus]:
-    """The status and the evidence of a crossed limit; a weaker status if it is not `is_proven`."""
+    """The status and the evidence of a crossed limit; without `is_proven`, the status is weaker."""
     if is_proven:
         return status, EvidenceStatus.SUPPORTED if limit.significant else EvidenceStatus.UNASKED
     return status.in_doubt, EvidenceStatus.NOT_SIGNIFICANT
@@ -203,7 +203,7 @@ def _add_deciding_subgroup(
 def judge_reversals(
     check: ReversalCheck, scanned: ScanResult, failing: Collection[Status]
 ) -> Finding:
-    """The finding of a check on reversals: a reversal of a limit's kind or a stronger crosses it.
+    """The finding of a check on reversals. A limit is crossed by its kind and by stronger kinds.
 
     If a limit requires significance and only reversals that are not significant cross it, the
     status is a warning instead of a failure, or a pass instead of a warning. The check is blocked

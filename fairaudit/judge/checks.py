@@ -59,7 +59,7 @@ class Limit(Frozen, tag=True):
             yield Unreadable("has neither `below` nor `above`")
 
     def scaled(self, factor: int) -> Limit:
-        """The limit of a value times a factor: `above 10` of a share in per cent, for 0.1."""
+        """The limit times a factor: with the factor 100, `above 0.1` becomes `above 10`."""
         ends = (self.below, self.above)
         below, above = (at and Decimal(f"{float(factor * at):.12g}") for at in ends)
         return replace(self, below=below, above=above)

@@ -67,7 +67,7 @@ def _list_ends(value: TableValue) -> _Values:
 
 
 def _measure(evaluation: Evaluation) -> _Values | None:
-    """The value of each group by each part of a metric; in a spread, by each end that it uses."""
+    """The value of each group by part of a metric; in a spread, compared with each end in use."""
     metric, whole, values = evaluation.metric, evaluation.table_value, evaluation.group_values
     if evaluation.by_group is not None:
         assert isinstance(metric, Disparity)

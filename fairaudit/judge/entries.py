@@ -53,7 +53,7 @@ _MOST_UNDERWEIGHTED = 1000
 """A stratum is not judged if its share of the people is this many times its share of the weight."""
 
 _MOST_OFF = 0.5
-"""A value cannot be judged if a larger share of the people than this is not compared."""
+"""If more than this share of the people is not compared, a value cannot be judged."""
 
 _ONE_ERROR = float(distributions.normal_two_sided(np.ones(1))[0])
 """The α of an interval that extends by one standard error on each side."""
@@ -257,7 +257,7 @@ def _list_off_support(evaluation: Evaluation, table: GroupTable) -> Iterator[Not
 
 
 def _find_people(evaluation: Evaluation) -> Ints:
-    """The people in the smallest denominator of each value, [Z, W]; in a spread, of all groups."""
+    """The people in the smallest denominator of each value, [Z, W]; a spread counts all groups."""
     among = evaluation.takes_part
     counts = [leaf.group_values.n for leaf in evaluation.leaves if leaf.group_values is not None]
     if evaluation.table_value is not None:
@@ -363,8 +363,8 @@ def find_opposite_strata(
         if own is None or not pairs or (other is None and not leaf.spread and not is_alone):
             continue
         first, second = np.transpose(pairs)
-        # A pooled reference has its value at the index of the compared group. An extreme reference
-        # is the group that is extreme in the average, even if another one is in a stratum.
+        # A pooled reference has its value at the index of the compared group. The highest or lowest
+        # group of the average is the reference in all strata, even if it is not extreme there.
         side, places = (other, first) if other and NO_GROUP in second else (own, second)
         r, q = own.value[:, first], side.value[:, places]
         q = np.full_like(r, parity) if is_alone else q
@@ -426,7 +426,7 @@ def tell_unsearched(given: Sequence[str], reason: str) -> NotEvaluated:
 
 
 def _list_pairs(leaf: Evaluation, *, is_alone: bool) -> list[tuple[int, int]]:
-    """The compared pairs, by index; with `is_alone`, each group twice, as it is a comparison."""
+    """The compared pairs by index. With `is_alone`, each group is paired with itself."""
     among = np.flatnonzero(leaf.takes_part[0]).tolist()
     if is_alone:
         return [(g, g) for g in among]

@@ -60,7 +60,7 @@ class LimitOutcome(Frozen):
 def apply_limits(
     fail: Limit | None, warn: Limit | None, entries: Sequence[JudgedValue], evidence: Evidence
 ) -> LimitOutcome:
-    """The result of the worst limit crossed with evidence, otherwise of the first one in doubt."""
+    """The result of the worst limit crossed with evidence; else of the first limit in doubt."""
     found, unproven = LimitOutcome(), False
     for status, limit in ((Status.FAIL, fail), (Status.WARN, warn)):
         if limit is None:
@@ -172,7 +172,7 @@ def explain_untested(
 
 
 def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None:
-    """The value farthest beyond the limit; among equals, of most people, then the first."""
+    """The value farthest beyond the limit; of equal values, that of most people, or the first."""
     if not entries:
         return None
     excess = limit.find_excess(np.array([entry.value for entry in entries]))
@@ -250,9 +250,9 @@ def _find_on_other_side(
 ) -> list[NotEvaluated]:
     """The reason to leave a check open if a value is far off on the side that has no bound.
 
-    For example, only groups that are better off cross `above: 0.1` on a difference of selection
-    rates; a group at -0.5 would pass. A value blocks the check if its group is worse off, or if
-    neither direction is better. The caller skips changes from one outcome to another.
+    For example, on a difference of selection rates, `above: 0.1` is crossed only by groups that are
+    better off, and a group at -0.5 would pass. A value blocks the check if its group is worse off,
+    or if neither direction is better. The caller skips changes from one outcome to another.
     """
     metric = evaluation.metric
     if len(limit.bounds) > 1 or isinstance(metric, GroupMetric) or not metric.is_two_sided:
@@ -426,7 +426,7 @@ def _add_people_affected(finding: Finding, evaluation: Evaluation, family: int) 
     better = Better.HIGHER if metric.four_fifths else _find_better(evaluation)
     people = None
     if better is not Better.NEITHER:
-        # If neither direction is better, no one falls short.
+        # If neither direction of the rate is better, no people are disadvantaged.
         assert finding.estimate is not None
         allowed = _find_allowed_gap(metric, limit, finding.estimate)
         people = count_people_affected(finding.parts[0], allowed, burden=better is Better.LOWER)

@@ -83,7 +83,7 @@ class LeftOutGroup(Frozen):
         return sum(part.people for part in self.reasons)
 
     def find_share(self, but: LeftOutReason | None = None) -> Fraction:
-        """The larger share left out of its people or its weight, without the reason `but`."""
+        """The share of its people or its weight (the larger) left out for reasons except `but`."""
         return _find_share(self.reasons, self.of_people, but)
 
     @property
@@ -351,7 +351,7 @@ def _list_parts(
     known = left[0] - np.minimum(unknown[0], left[0])
     minimum, too_small = evaluation.terms.minimum, ~evaluation.takes_part
     if excludes or minimum.events is not None or (minimum.size or threshold) < threshold:
-        # The size of a group decides whether it takes part, so a status could show it.
+        # A status could reveal the size of a group, because the size decides if it takes part.
         too_small = too_small | (known < threshold)
     people = np.zeros_like(table.people) if table.weightless is None else table.weightless
     weightless = _count_about(evaluation, table, people, np.zeros_like(people))

@@ -303,7 +303,7 @@ class Subgroup(Frozen):
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The interval of the divergence with the sign removed from the value."""
+        """The interval of the divergence; if it is negative, the interval with opposite signs."""
         return (self.low, self.high) if self.divergence >= 0 else (-self.high, -self.low)
 
 
@@ -432,11 +432,11 @@ class TestedSubgroups(Frozen, eq=False, dict=True):
         return own - Fraction(everybody.over, everybody.under)
 
     def find_intervals(self, entries: Ints) -> tuple[Floats, Floats]:
-        """The intervals of divergences: Newcombe's for all others, times the others' share."""
+        """The intervals of divergences: Newcombe's to all other people, times the others' share."""
         sample, others = _sample_with_others(self.entries, entries)
         low, high = gap_interval(*sample[:2], *others[:2], self.inference.alpha)
         rest, value = others.size / (sample.size + others.size), self.divergence[entries]
-        # Rounding could leave the value outside.
+        # Because of rounding, the value could be outside its interval.
         return np.minimum(rest * low, value), np.maximum(rest * high, value)
 
     def rank(self, entries: Ints) -> Ints:

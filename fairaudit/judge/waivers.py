@@ -86,7 +86,7 @@ Rejudge = Callable[[Exclusion], Finding | None]
 def waive(finding: Finding, waivers: Sequence[Waiver], rejudge: Rejudge) -> Finding:
     """The finding after the waivers of its check, which have not expired, are applied.
 
-    It is `waived` if no other value is beyond a limit, otherwise it is the finding of other values.
+    It is `waived` if no other value is beyond a limit; otherwise it is about the other values.
     A spread is judged again without the waived group, because the next pair may be over the limit.
     The check is inconclusive if fewer than two groups are left.
     """

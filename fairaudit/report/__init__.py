@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 class Format(Frozen):
     """A format: its name for `--format`, its suffixes, and the functions that write it.
 
-    A function is named by its module in this folder, which is imported at its first call.
-    `renderer` writes the report of answers (one, or several that become one report), as text or as
-    bytes. `page_renderer` writes any other document; it is empty if the format cannot show prose.
-    `encoder` replaces characters that the encoding of a stream lacks: a function, or an error
-    handler of `str.encode`; bytes of a format with an `encoder` are UTF-8. `tells_errors`: if there
-    is no result, stdout shows the error in this format. `has_appendix`: `--full` prints more.
+    A function is written as `module.function`. The module is in this folder, and is imported at
+    the first call. `renderer` writes one report of all answers, as text or as bytes.
+    `page_renderer` writes any other document; it is empty if the format cannot show prose.
+    `encoder` replaces characters that an encoding does not have. It is a function, or an error
+    handler of `str.encode`; bytes of a format with an `encoder` are UTF-8. If `tells_errors` is
+    set, stdout shows errors in this format. If `has_appendix` is set, `--full` prints more.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Format(Frozen):
         return _function(self.page_renderer) if self.page_renderer else None
 
     def encode_for(self, text: str, encoding: str) -> str:
-        """A text in the characters of an encoding."""
+        """The text; characters that the encoding does not have are replaced."""
         if "." not in self.encoder:
             return text.encode(encoding, self.encoder or "backslashreplace").decode(encoding)
         encoded: str = _function(self.encoder)(text, encoding)
@@ -99,5 +99,5 @@ def format_named(name: str) -> Format:
 
 
 def format_of_suffix(suffix: str) -> Format | None:
-    """The format that a file's suffix means."""
+    """The format for the suffix of a file name."""
     return next((form for form in FORMATS if suffix.lower() in form.suffixes), None)

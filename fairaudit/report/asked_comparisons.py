@@ -44,11 +44,11 @@ STANDINGS = {
     Eligibility.EXCLUDED: "excluded",
     Eligibility.EMPTY: "nobody",
 }
-"""Why a group is not compared, in a word."""
+"""A word for the reason why a group is not compared."""
 
 _CUT_BY = ("at", "class")
 _OPTIONS = (*_CUT_BY, "against", "aggregate")
-"""The options that change which people are positive: rates with them have separate tables."""
+"""Options that change which people are positive; rates with such options have separate tables."""
 
 _NAMED = {"declared", "level"}
 """The references that name a group."""
@@ -114,7 +114,7 @@ def _table(
     level: str,
     most: int | None,
 ) -> Table:
-    """The rows of one comparison; if all are compared with one rate, this rate has a row."""
+    """The table of one comparison; if all are compared with the same rate, it has a row."""
     first = rows[0]
     seconds = [row.parts[0].second for row in rows]
     one = seconds[0] if all(side == seconds[0] for side in seconds) else None
@@ -132,7 +132,7 @@ def _table(
     rate = partial(_rate, metric, digits_of_rates(metric, rows, value, digits))
 
     def mark(row: ComparisonRow) -> str:
-        """The status of a check at each value that is beyond its limit."""
+        """The status of the check whose limit this value crosses; empty if there is none."""
         for finding in findings:
             for breach in finding.crossed if isinstance(finding.limit, Limit) else ():
                 if (breach.group, breach.stratum) == (row.group, row.stratum):
@@ -181,7 +181,7 @@ def _table(
 def digits_of_rates(
     metric: str, rows: Iterable[ComparisonRow], write: Callable[[ComparisonRow], str], least: int
 ) -> int:
-    """The number of decimals of rates that give the plain differences and ratios."""
+    """The number of decimals with which printed rates give the printed differences and ratios."""
     results = []
     for row in filter(is_of_both, rows):
         first, second = (side.estimate.value for side in row.parts[0].sides)
@@ -210,12 +210,12 @@ def _count(side: Side | None) -> Cell:
 
 
 def overview(rows: Sequence[ComparisonRow], caption: str, most: int | None) -> Table:
-    """A line for each value of any comparison: the measure, who, where, the value, its interval."""
+    """A row for each value of the comparisons: measure, groups, stratum, value and interval."""
     return tabulate(caption, _OVERVIEW, rows, most=most)
 
 
 def by_stratum(rows: Sequence[ComparisonRow], result: AuditResult, most: int | None) -> Table:
-    """A line for each stratum of one comparison, and for each group in it, worst first."""
+    """A row for each value of one comparison within strata, the worst first."""
     first, inference = rows[0], result.provenance.inference
     rows = sorted(rows, key=lambda row: -_departure(row))
     estimates = [[side.estimate] for row in rows for part in row.parts for side in part.sides]
@@ -309,7 +309,7 @@ _OVERVIEW: tuple[Column[ComparisonRow], ...] = (
 
 
 def without_limit(result: AuditResult) -> list[ComparisonRow]:
-    """The values of the entries that no check judges."""
+    """The values of entries of the spec that no check judges."""
     judged = set()
     for finding in result.findings:
         if isinstance(check := finding.check, Check):
@@ -339,7 +339,7 @@ def compared_groups(result: AuditResult) -> Compared:
     compared = defaultdict(list)
     for row in result.comparisons:
         if row.group is not None and len(row.parts) == 1:
-            # The four-fifths rule compares how many are spared a burden.
+            # For a burden, the four-fifths rule compares the shares of people without the burden.
             rate = row.parts[0].metric
             rate = SELECTION_RATE.id if rate == NOT_SELECTED_RATE.id else rate
             compared[_rate_of(rate, row)].append(row)
@@ -375,14 +375,14 @@ def _reference(row: ComparisonRow) -> str:
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """The grid of models, where there are several, and the table of flags, where it is asked."""
+    """A table of models if there are several, and of fair ranges if the spec asks for it."""
     yield from models(result, most)
     ranges = find_ranges(result.provenance.flags)
     rows = [row for row in result.comparisons if not row.parameters and not row.averaged]
     if ranges is None or not rows:
         return
     yield Heading("Groups and fair ranges")
-    # For each subset and outcome a table of groups by measures, those out of range marked.
+    # A table of groups by measures for each outcome and subset; values out of range are marked.
     for (of, by, stratum), run in groupby(
         sorted(rows, key=lambda row: (row.of, len(row.by), row.by, row.stratum)),
         key=lambda row: (row.of, row.by, row.stratum),
@@ -414,7 +414,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def models(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """For each subset a table of measures by models, of their worst values.
+    """For each subset, a table of the worst value of each measure by model.
 
     Stages are not models: they are parts of one process.
     """

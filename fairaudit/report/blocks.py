@@ -16,11 +16,11 @@ from fairaudit.report.pictures import Picture, describe
 Row = TypeVar("Row")
 Key = TypeVar("Key")
 FEW_ROWS = 12
-"""Most rows of a table, unless the user asks for all."""
+"""Maximum number of rows of a table, unless the user asks for all rows."""
 
 
 class Tone(StrEnum):
-    """The colour of a text by its meaning, which the text also says in words."""
+    """The meaning of a text, shown by its colour; its words say the same."""
 
     PLAIN = "plain"
     GOOD = "good"
@@ -39,7 +39,7 @@ class Cell(Frozen):
 
 
 class Heading(Frozen):
-    """The title of a section; `is_record`: the section has provenance or definitions."""
+    """The title of a section; `is_record` is set if it contains provenance or definitions."""
 
     text: str
     is_record: bool = False
@@ -108,7 +108,7 @@ def tabulate(
 ) -> Table:
     """The table of these columns with at most `most` rows; a text has the tone of its row.
 
-    Below the table `more` writes the number of rows left out; the `notes` follow it.
+    `more` writes the number of omitted rows below the table, before the `notes`.
     """
     return Table(
         caption,
@@ -134,9 +134,9 @@ def cross_table(
     most: int | None = None,
     across: int = 4,
 ) -> Iterator[Table]:
-    """The cells by row and column, in tables of `across` columns, which fit in 80 columns of text.
+    """Tables of the cells, with `across` columns each, so that a table fits into 80 characters.
 
-    A table has the rows that have a cell in it.
+    A table contains only rows with a cell in its columns.
     """
     keys = [*titles]
     for start in range(0, len(keys), across):
@@ -150,9 +150,9 @@ def cross_table(
 
 
 class Figure(Frozen):
-    """A picture, drawn if the format can; `note` says how to read it.
+    """A picture, which is left out if the format cannot draw it; `note` says how to read it.
 
-    A table or a sentence says the same.
+    A table or a sentence contains the same values.
     """
 
     title: str

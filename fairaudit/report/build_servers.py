@@ -1,9 +1,9 @@
-"""Formats `github`, `junit`, `sarif`: checks, errors and waivers, as build servers read them.
+"""Formats `github`, `junit` and `sarif`: checks, errors and waivers for build servers.
 
-GitHub shows ten annotations of a kind for each step of a workflow, so there are never more; the
-last one then counts the others. Everything that makes the exit code 1, 2 or 3 is a failure or an
-error in JUnit. It is ASCII: characters outside XML are spelled out, all others are references.
-SARIF 2.1.0 has a rule for each metric, and one run, since GitHub refuses several of a tool.
+GitHub shows at most ten annotations of a kind per step of a workflow. If there are more than ten
+in all, the last one counts the rest. Everything that makes the exit code 1, 2 or 3 is a failure
+or an error in JUnit. JUnit is in ASCII: characters that XML does not allow are spelled out, others
+are references. SARIF 2.1.0 has a rule for each metric, and one run: GitHub refuses more per tool.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ _OLD = {
 
 
 class _Annotation(Frozen):
-    """A message, its urgency and its place; `file` if the line is unknown.
+    """A message with its level and its place; `file` is the place if the line is unknown.
 
-    No level means no verdict, which is worse than any level. `end_column` is the column of the
-    first character after the place, 0 if unknown.
+    The level is None if there is no verdict, which is worse than any level. `end_column` is the
+    column of the first character after the place, 0 if unknown.
     """
 
     level: Level | None
@@ -78,14 +78,14 @@ class _Annotation(Frozen):
 
 
 def render_github(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
-    """A line for each annotation, at most ten; nothing where all passed without doubt."""
+    """A line for each annotation, at most ten; empty if all checks passed without doubt."""
     annotations = [annotation for answer in answers for annotation in _annotations(answer)]
     annotations.sort(key=lambda annotation: [None, *Level].index(annotation.level))
     if len(annotations) > MOST:
         left_out = annotations[MOST - 1 :]
         specs = " ".join(
             dict.fromkeys(
-                # As `run` takes it, with what was set on the command line.
+                # The spec as an argument of `run`, with the options of the command line.
                 name_spec(answer.result.provenance, answer.spec)
                 if isinstance(answer.result, AuditResult)
                 else answer.spec
@@ -116,7 +116,7 @@ def _annotations(answer: Answer) -> Iterator[_Annotation]:
         if (level := row.severity) is not None
     ]
     for outcome in result.waivers:
-        # A waiver without effect: readers of the file should know.
+        # A waiver without effect, which readers of the file of waivers should know.
         waiver, word = outcome.waiver, str(outcome.state).replace("_", " ")
         if (level := _OLD.get(outcome.state)) is not None:
             text = f"{outcome.why or word}; until {waiver.expires}: {waiver.reason}"
@@ -146,17 +146,17 @@ _COUNTED = {"failures": "failure", "errors": "error", "skipped": "skipped"}
 
 
 def render_junit(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  # noqa: ARG001  # no tables
-    """A suite for each answer, under one root where there are several."""
+    """A test suite for each answer; several suites have a common root element."""
     suites = []
     seen = Counter[str]()
     for answer in answers:
-        # Each answer has a distinct name, also if a spec is named twice.
+        # Each answer has a distinct name, even if a spec is named twice.
         seen[answer.title] += 1
         number = f" ({seen[answer.title]})" if seen[answer.title] > 1 else ""
         suites.append(_suite(answer, f"{answer.title}{number}"))
     root = suites[0]
     if len(suites) > 1:
-        # The schema knows no `skipped` here.
+        # The schema does not allow `skipped` here.
         totals = ("tests", "failures", "errors")
         counts = {total: str(sum(int(suite.attrib[total]) for suite in suites)) for total in totals}
         root = ET.Element("testsuites", {"name": "fairaudit", **counts, "time": "0"})
@@ -180,7 +180,7 @@ def _suite(answer: Answer, name: str) -> ET.Element:
     attributes = {"name": printable(name), "tests": str(len(cases)), **counts, "time": "0"}
     suite = ET.Element("testsuite", attributes)
     if isinstance(result, AuditResult):
-        # In UTC, as the format has it: without a zone.
+        # The format requires a time in UTC without a time zone.
         suite.set("timestamp", result.provenance.created.removesuffix("+00:00"))
         properties, origin = ET.SubElement(suite, "properties"), result.provenance
         for what, value in (
@@ -228,10 +228,10 @@ def _cases(result: AuditResult, suite: str) -> list[ET.Element]:
     return cases
 
 
-def _case(  # what the format has
+def _case(  # the parts of a test case in the format
     suite: str, name: str, element: str | None, kind: str, message: str, details: str = ""
 ) -> ET.Element:
-    """A test case with an element for its status; the words of a pass are a separate element."""
+    """A test case with an element for its status; for a pass, with the text in `system-out`."""
     case = ET.Element(
         "testcase", {"classname": printable(suite), "name": printable(name), "time": "0"}
     )
@@ -277,7 +277,7 @@ def render_sarif(answers: Sequence[Answer], *, all_rows: bool = False) -> str:  
     ]
     results.sort(key=lambda pair: checks.WORST_FIRST.index(pair[1].finding.status))
     audits = [answer.result for answer in answers if isinstance(answer.result, AuditResult)]
-    # The rule of each metric that a spec names, and of everything else that a check is about.
+    # A rule for each metric in a spec, and for each other subject of a check.
     definitions = {record.id: record for audit in audits for record in audit.definitions}
     rules = {}
     for name, record in definitions.items():
@@ -333,7 +333,7 @@ def _result(answer: Answer, diagnostic: Diagnostic, index: dict[str, int]) -> di
         "level": _LEVELS.get(diagnostic.severity, "error"),
         "message": {"text": _text(text)},
         "locations": _location(diagnostic.at, diagnostic.end),
-        # GitHub knows only the first: an alert stays the same where lines move.
+        # GitHub uses only the first one, so an alert stays the same if its line moves.
         "partialFingerprints": {"primaryLocationLineHash": fingerprint, "check/v1": fingerprint},
         "properties": {name: printable(value) for name, value in properties.items() if value},
     }
@@ -352,7 +352,7 @@ def _result(answer: Answer, diagnostic: Diagnostic, index: dict[str, int]) -> di
 
 
 def _location(place: Place | None, end: int | None = None) -> list[dict[str, Any]]:
-    """A place, up to a column if it is known; None for stdin and for options."""
+    """A place, up to the column `end` if it is known; empty for stdin and for options."""
     if place is None or not is_file(place.file):
         return []
     path = path_in_repository(place.file)
@@ -368,7 +368,7 @@ def _location(place: Place | None, end: int | None = None) -> list[dict[str, Any
 
 
 def _invocation(answer: Answer) -> dict[str, Any]:
-    """How an audit ended: with an error, or with a result and what there is to know of it."""
+    """How an audit ended: with an error, or with a result and its notices."""
     result = answer.result
     invocation: dict[str, Any] = {
         "executionSuccessful": isinstance(result, AuditResult),

@@ -196,12 +196,12 @@ def _is_shown_first(check: CheckChange) -> bool:
 
 
 def _word(check: CheckChange) -> Cell:
-    """What became of a check in one word."""
+    """A word for the change of a check, such as worse or better."""
     if check.is_worse or check.is_better:
         return Cell("WORSE", Tone.BAD) if check.is_worse else Cell("BETTER", Tone.GOOD)
     if check.is_significant or (check.is_certain and check.change.way is not Direction.SAME):
         return Cell("CHANGED", Tone.WARN)
-    # A group that is new may determine the value, though no group has changed.
+    # A new group may determine the value, even if no group has changed.
     ways = {one.way for one in (check.change, *check.tested)}
     if ways == {Direction.SAME} and not check.unjudged:
         return Cell("SAME", Tone.MUTED)
@@ -209,7 +209,7 @@ def _word(check: CheckChange) -> Cell:
 
 
 def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
-    """What became of a check, and its sentence: statuses, values, the change with its test."""
+    """The word for a change, and its sentence: statuses, values, and the change with its test."""
     then, now = check.before, check.after
     status = f"{then.status.upper()} → {now.status.upper()}"
     text = f"{checks.title(now)}: {status}"
@@ -227,7 +227,7 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
         text += f"; {words}" if words else ""
         if is_other:
             text += f"; decided by {pairs[0]} before, by {pairs[1]} now"
-    # The groups to list, each with its earlier value: the worst, and significant changes.
+    # The groups to list, each with its earlier value: worst groups, and significant changes.
     told = [
         row
         for row in check.groups
@@ -269,12 +269,12 @@ def _state_check(check: CheckChange, alpha: float) -> tuple[Cell, str]:
 
 
 def changed(change: Change, alpha: float, check: AnyCheck) -> str:
-    """A change of a check in half a sentence: how far, between what, how surely."""
+    """A change of a check as a part of a sentence: its size, its interval and its test."""
     if math.isnan(change.value):
         return change.why
     turned = ""
     if change.turned and isinstance(check, Check):
-        # The measure of a change to the other side of parity, and the reason.
+        # How a change to the other side of parity is measured, and the reason.
         place = "the middle of its limit" if find_parity(check) is None else "parity"
         middle = find_middle(check)
         why = f"it crossed {middle:g}" if middle else "its sign changed"
@@ -335,7 +335,7 @@ _TONES = {Direction.WORSE: Tone.BAD, Direction.BETTER: Tone.GOOD}
 
 
 def _rates(changes: Changes, most: int | None) -> Iterator[Block]:
-    """A table for each rate and grouping; the tables and rows with what is worse come first."""
+    """A table for each rate and grouping; tables and rows with worse values come first."""
     if not changes.rates:
         return
     yield Heading("Rates of groups, worse first")
@@ -424,7 +424,7 @@ def _table(
     changes: Changes,
     most: int | None,
 ) -> Table:
-    """Rates by name; for two models, with the people whom only one of them counts."""
+    """The table of a rate; for two models, with the people whom only one of them counts."""
     before, after = _sides(changes)
     digits = _digits(rows)
     pairs = Column[RateChange](
@@ -466,7 +466,7 @@ def _value(row: RateChange, estimate: Estimate, digits: int) -> str:
 
 
 def _digits(rows: Iterable[RateChange]) -> int:
-    """The number of decimals at which shares give their changes."""
+    """The number of decimals with which the printed shares give their printed changes."""
     shares = (row.change for row in rows if metric_titles.is_share(row.metric) and row.is_compared)
     return numbers.digits_of_gaps((one.before.value, one.after.value) for one in shares)
 
@@ -528,13 +528,13 @@ def _picture(rows: Sequence[RateChange], metric: str, sides: tuple[str, str]) ->
 
 
 def _people(changes: Changes, most: int | None) -> Iterator[Block]:
-    """How the shares of the groups moved, a table for each grouping."""
+    """The changes of the shares of groups in all people, in a table for each grouping."""
     if not changes.people:
         return
     yield Heading("Who is in the data")
     rows = []
     for change in changes.people:
-        # Whether people are spread as before, and who is new or gone.
+        # Whether the distribution of people has changed, and which groups are new or gone.
         test, word, tone = change.significance, "untested", Tone.MUTED
         largest = f"the largest change of a share is {numbers.gap(change.most_moved)}"
         text = f"by {numbers.subset(change.by)}: "

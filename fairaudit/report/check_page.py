@@ -1,6 +1,6 @@
 """Pages of `fairaudit show`: the list of checks, and one check with its formula filled in.
 
-A formula is filled in only if its result is the printed value: `(497/1,337) / (1,115/1,847)`.
+A formula with the counts is shown only if its result is the printed value.
 """
 
 from __future__ import annotations
@@ -256,7 +256,7 @@ _NOT_JUDGED: tuple[Column[NotEvaluated], ...] = (
 )
 _EXACT = 1e-9
 _DECIMALS = 1e-6
-"""Tolerances for the result of a formula: with terms that are integers, and that are decimals."""
+"""Tolerances for the result of a formula with terms of integers, and with decimal terms."""
 
 _FOLD_WORDS = {
     "mean magnitude": "mean of magnitudes",
@@ -286,7 +286,7 @@ class Line(Frozen):
 
     @property
     def result(self) -> str:
-        """The value, unless the text already is the value."""
+        """The value; empty if the text is already the value."""
         text = numbers.number(float(self.filled.value), 6)
         return "" if text == self.filled.text else text
 
@@ -323,8 +323,8 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     """The lines of the calculation of a value, its own line last; empty if it cannot be written.
 
-    Pseudo-counts are added to each of the `outcomes`. A value has no lines if it is of a fit, of
-    the distribution of all people, or of a mean over all groups.
+    Pseudo-counts are added to each of the `outcomes`. There are no lines for values of a fit,
+    values of the distribution of all people, and means over all groups.
     """
     check, estimate = finding.check, finding.estimate
     is_known = estimate is not None and not estimate.suppressed and not math.isnan(estimate.value)
@@ -343,7 +343,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
     """Lines for the sides, for each part, and for all parts together, if they have formulas."""
     written: set[str] = set()
     parts = []
-    # The sides of a part without a comparison are compared by a log-ratio of outcomes.
+    # If a part has no comparison, its sides are compared by a log-ratio of outcomes.
     comparisons: Sequence[Comparison | None] = (
         [comparison for _, comparison in check.metric.parts]
         * (len(finding.parts) // len(check.metric.parts))
@@ -375,7 +375,7 @@ def _working(finding: Finding, check: Check, outcomes: int) -> Iterator[Line]:
         if size > 1:
             parts = [_fold_terms(inner, parts[i : i + size]) for i in range(0, len(parts), size)]
     if check.against is not None or metric is BIAS_AMPLIFICATION:
-        fold = REMAINDER if len(parts) == 2 else None  # of two outcomes, each with one part
+        fold = REMAINDER if len(parts) == 2 else None  # two outcomes with one part each
     else:
         fold = metric.fold if isinstance(metric, Disparity) and len(parts) > 1 else None
     if fold is not None:
@@ -419,7 +419,7 @@ def _title(part: ComparisonPart, of: str) -> str:
 
 
 def _part(part: ComparisonPart, comparison: Comparison | None) -> Term | None:
-    """A comparison filled in. For a burden it may compare the shares without the burden."""
+    """A comparison with its numbers. For a burden it may compare the shares without the burden."""
     sides = (part.first, part.second)
     first, second = [None if side is None else rate(side.estimate) for side in sides]
     is_of_rows = _is_of_rows(comparison)

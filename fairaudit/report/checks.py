@@ -53,13 +53,13 @@ def by_urgency(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def gated(finding: Finding, result: AuditResult) -> Status:
-    """The status that decides the exit code: with `fail_on: warn`, a warning is a failure."""
+    """The status for the exit code: with `fail_on: warn`, a warning counts as a failure."""
     is_failure = finding.status is Status.WARN and result.fail_on is FailOn.WARN
     return Status.FAIL if is_failure else finding.status
 
 
 def verdict_word(verdict: Verdict) -> str:
-    """The verdict in capitals, or that the spec sets no limits."""
+    """The verdict in capitals, or a text that the spec sets no limits."""
     return "NO LIMITS" if verdict is Verdict.NONE else verdict.upper()
 
 
@@ -185,7 +185,7 @@ def comparison_of(value: ComparedValue) -> Comparison | None:
 
 
 def named_pair(value: ComparedValue) -> tuple[Group, Group]:
-    """Both groups of a value; empty for a side that is not the same in all parts that count."""
+    """Both groups of a value; if no part decides, a side is empty if its group differs by part."""
     first, second = value.first, value.second
     for part in value.parts if value.decided_by is None else ():
         first = first if part.first is None or part.first.group == first else ()
@@ -194,7 +194,7 @@ def named_pair(value: ComparedValue) -> tuple[Group, Group]:
 
 
 def pair_of(value: ComparedValue) -> tuple[Group, Group]:
-    """Both groups of a value; of a ratio, first the numerator (`min_ratio`: the lowest group)."""
+    """Both groups of a value; the numerator of a ratio is first (`min_ratio`: the lowest group)."""
     comparison, (first, second) = comparison_of(value), named_pair(value)
     is_turned = value.spread and comparison is not None and not comparison.highest_first
     return (second, first) if is_turned else (first, second)
@@ -215,7 +215,7 @@ def averages_classes(finding: Finding) -> bool:
 
 
 def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """`attaining_parts`, of a ratio with the numerator first: for `min_ratio` the lower side."""
+    """`attaining_parts`; for a ratio, the numerator is first (`min_ratio`: the lower side)."""
     parts, comparison = attaining_parts(finding), comparison_of(finding)
     if comparison is None or comparison.highest_first:
         return parts
@@ -228,14 +228,14 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The part whose value is the value of the check; all parts if no single part has it.
+    """The part whose value is the value of the check; all parts if there is no such part.
 
-    For a mean over classes, parts are those of the deciding class.
+    For a mean over classes, only the parts of the deciding class count.
     """
     parts = finding.parts
     if averages_classes(finding):
         parts = tuple(part for part in parts if part.outcome == finding.decided_by) or parts
-    if finding.estimate is None or len(parts) < 2 or parts[0].of:  # `of`: of two models
+    if finding.estimate is None or len(parts) < 2 or parts[0].of:  # `of` is set for two models
         return parts
     attaining = [
         part
@@ -246,7 +246,7 @@ def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def reasons(finding: Finding) -> str:
-    """Why a check has no value; a reason that another one contains is left out."""
+    """Why a check has no value; a reason is left out if another reason contains it."""
     reasons = [*dict.fromkeys(row.reason for row in finding.not_evaluated if row.blocks)]
     kept = [
         reason
@@ -264,7 +264,7 @@ def outcome(result: AuditResult) -> str:
 
 
 def tally(result: AuditResult) -> str:
-    """The number of checks with each status, in fixed words; or that the spec sets no limits."""
+    """The number of checks with each status in fixed words, or a text that there are no limits."""
     if not result.findings and not result.provenance.not_run:
         return "no limits are set"
     counts = result.tally
@@ -279,7 +279,7 @@ def _summary(result: AuditResult, words: list[str]) -> str:
     not_enough_evidence = ""
     if result.not_enough_evidence:
         not_enough_evidence = f"; {result.not_enough_evidence} over a limit without enough evidence"
-    # If a waiver leaves a part of a check, the check has the status of this part.
+    # If a waiver covers only a part of a check, the check has the status of the other part.
     used = numbers.counted(result.waived, "check")
     waived = f"; a waiver applies to {used}" if result.waived > result.tally[Status.WAIVED] else ""
     changed = "; the spec is changed by --set" if result.provenance.settings else ""

@@ -1,4 +1,4 @@
-"""Prose report (entry point): order; checks, waivers, scores, features, assumptions of measures."""
+"""Prose report (entry point): sections in order; checks, waivers, scores, features, assumptions."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ _LIMITS_OF_A_PASS = (
 )
 
 _IMBALANCED = 0.05
-"""With a smaller share of positives, or of negatives, the report calls classes imbalanced."""
+"""Classes are imbalanced if the share of positives or of negatives is less than this."""
 
 _MANY = 20
-"""Among this many comparisons one is outside its 95 % interval by chance alone, on average."""
+"""Of this many comparisons, one is outside its 95 % interval by chance, on average."""
 
 _ALIKE = "Where the lines of two groups are close, equal scores mean equal shares of positives."
 _HIGHER = "A group whose line is farther to the right has higher scores."
@@ -71,7 +71,7 @@ _HIGHER = "A group whose line is farther to the right has higher scores."
 def document(result: AuditResult, *, all_rows: bool = False, data: str | None = None) -> Document:
     """The report of a result; tables longer than a dozen rows are cut unless `all_rows`.
 
-    `data` is what was audited in place of the spec's own: the title says so.
+    `data` is the data that was audited instead of the data in the spec; the title names it.
     """
     most = None if all_rows else FEW_ROWS
     diagnostics = diagnose_by_id(result)
@@ -103,7 +103,7 @@ def document(result: AuditResult, *, all_rows: bool = False, data: str | None = 
 def _judged(
     result: AuditResult, diagnostics: Mapping[str, Diagnostic], most: int | None, data: str | None
 ) -> Iterator[Block]:
-    """The verdict with all findings except plain passes; then plain passes, and all waivers."""
+    """The verdict and all findings except plain passes, then plain passes and all waivers."""
     headline = checks.audit_headline(result, data)
     yield Heading(f"Audit: {headline.title}")
     yield headline.block
@@ -148,7 +148,7 @@ def _is_open(finding: Finding) -> bool:
 
 
 def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """The subsets that no limit looked at, and the worst value among them."""
+    """For each measure with a limit, the subsets without the limit, and their worst value."""
     if not result.findings:
         return
     rows = []
@@ -170,7 +170,7 @@ def _unlooked(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def state_findings(findings: Sequence[Finding], diagnostics: Mapping[str, Diagnostic]) -> Entries:
-    """A statement for each: its headline, and below it the labelled lines."""
+    """A statement for each finding: its headline, and the labelled lines below it."""
     rows = []
     for finding in findings:
         place = f", {checks.place(finding.check.place)}" if finding.check.place else ""
@@ -211,7 +211,7 @@ def _undefined(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def presumed(result: AuditResult) -> Iterator[Block]:
-    """The assumptions of the measures, as far as they apply."""
+    """The assumptions of the measures that apply to this result."""
     texts = ((word, text_of(result)) for word, text_of in REMARKS.items())
     rows = [(Cell(word, Tone.MUTED), text) for word, text in texts if text]
     if rows:
@@ -307,9 +307,9 @@ REMARKS = {
     "class imbalance": _imbalance,
     "multiplicity": _multiplicity,
 }
-"""The caveats of a report: a word, and a function that gives the text if it applies.
+"""The caveats of a report: a word, and a function that returns a text if the caveat applies.
 
-Each caveat has a section of its name in docs/method.md.
+docs/method.md has a section with the name of each caveat.
 """
 
 
@@ -319,7 +319,7 @@ def scores(result: AuditResult, most: int | None) -> Iterator[Block]:
         name = names.name(column)
         yield Heading("Score" if name.lower() == "score" else f"Score: {name}")
         curves = [curve for curve in result.curves if curve.column == column]
-        # Four pictures for each attribute, a line for each group.
+        # Four pictures for each attribute, with a line for each group.
         for by, of_grouping in groupby(curves, key=lambda curve: curve.by):
             known = [curve for curve in of_grouping if curve.known and not curve.suppressed]
             if not by or not known:
@@ -388,7 +388,7 @@ _SCORES: tuple[Column[ScoreRow], ...] = (
 def _of_attribute(
     result: AuditResult, column: str, by: str, shown: Sequence[Curve], omitted: str
 ) -> Iterator[Figure]:
-    """The pictures of a score for the groups of one attribute, as far as they have points."""
+    """The pictures of a score by the groups of one attribute, except pictures without points."""
     curves = [(numbers.group(curve.group), curve) for curve in shown]
     areas = {row.group: row.auc for row in result.scores if row.column == column}
     calibration, spread, roc, alarms, misses = (list[Line]() for _ in range(5))
@@ -406,7 +406,7 @@ def _of_attribute(
         roc.append(Line(name, [Point(0.0, 0.0), *points] if points else [], text))
         alarms.append(Line(name, [Point(at, rate) for at, rate, _ in rates if rate is not None]))
         misses.append(Line(name, [Point(at, 1 - hit) for at, _, hit in rates if hit is not None]))
-    # Only a probability can equal the share: other scores have no grey line.
+    # Only probabilities are comparable with shares, so other scores have no grey line.
     is_share = all(0 <= float(point.x) <= 1 for line in calibration for point in line.points)
     line_note = "On the grey line, the score equals the share of positives. " * is_share
     ends = ("false positive rate", "true positive rate")

@@ -57,7 +57,7 @@ TONES = {
 
 
 class SourceLine(Frozen):
-    """The line of a spec that sets a limit, cut where the limit begins and where it ends."""
+    """The line of a spec that sets a limit, in parts: before the limit, the limit, after it."""
 
     number: int
     before: str
@@ -68,8 +68,8 @@ class SourceLine(Frozen):
 class Diagnostic(Frozen):
     """All texts about one check: a sentence, the place of its limit, and labelled lines.
 
-    `code` is the metric, `at` and `place` the file, line and column of the limit, which goes up to
-    the column `end`; `value`, `interval` and `limit` are short texts for a row of a table. `lines`
+    `code` is the metric. `at` and `place` are the file, line and column of the limit, and `end` is
+    the column after it. `value`, `interval` and `limit` are short texts for a table row. `lines`
     are for the first screen, `facts` are all texts. A line without a label continues the one above.
     """
 
@@ -97,7 +97,7 @@ class Diagnostic(Frozen):
 
     @property
     def split_headline(self) -> tuple[str, str]:
-        """The headline without the people who are left out, and the sentence on them."""
+        """The headline without its part about people left out, and this part."""
         left_out = headlines.left_out(self.finding)
         headline = self.headline.removesuffix(f"; {left_out}")
         return headline, "" if headline == self.headline else left_out
@@ -135,7 +135,7 @@ class Diagnostic(Frozen):
             is_other = is_share and math.isclose(1 - value, own, abs_tol=1e-12)
             if not rows or (side.crowd is None and value != own and not is_other):
                 return None
-        # If ε is attained by the other outcome, the rates of the positive one are drawn.
+        # The picture shows the rates of the positive outcome, even if the other outcome decides ε.
         title, positive = metric_titles.title(metric, check.of), result.positives.get(check.of)
         title += "" if check.of in metric_titles.UNNAMED else metric_titles.whose(check.of)
         title += f" ({positive})" if positive and is_share else ""
@@ -185,7 +185,7 @@ def diagnose(result: AuditResult) -> tuple[Diagnostic, ...]:
 
 def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
     """The diagnostic of each check by its id, in their order."""
-    # A level that several attributes have is ambiguous without its column.
+    # If several attributes have the same level, it is ambiguous without its column.
     columns: dict[str, set[str]] = {}
     for row in result.groups:
         for column, level in row.group:
@@ -211,7 +211,7 @@ def diagnose_by_id(result: AuditResult) -> dict[str, Diagnostic]:
         diagnostics[check.id] = Diagnostic(
             result=result,
             finding=finding,
-            # A pass in doubt is a note.
+            # A doubtful pass is a note.
             level=Level.NOTE if level is Level.PASS and finding.is_in_doubt else level,
             code=names.copied(check.metric_id),
             headline=headline,
@@ -243,7 +243,7 @@ _MOST_BREACHES = 5
 
 
 def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
-    """Who, how sure, how many people, what else is to be known, each in a short line."""
+    """Short labelled lines: the groups, the evidence, the numbers of people, and notes."""
     estimate = finding.estimate
     if estimate is not None and not estimate.suppressed:
         of = finding.check.of
@@ -254,7 +254,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("value", [finding_facts.derivation(finding)])
         yield from labelled("sure", _sure(result, finding))
         yield from labelled("people", finding_facts.people_to_limit(finding))
-        # Who else is beyond the limit.
+        # Other groups over the limit.
         others = [
             breach
             for breach in finding.crossed
@@ -277,7 +277,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             notes.append(finding_facts.few_people(finding))
         yield from labelled("note", notes)
     else:
-        # The headline says why, where nothing could be judged.
+        # If nothing could be judged, the headline already gives the reason.
         is_told = finding.status is Status.INCONCLUSIVE and estimate is None
         why = "" if is_told else finding.why
         yield from labelled("note", [finding_facts.backing(finding), why])
@@ -292,7 +292,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
         first, second = map("  ".join, zip(*columns, strict=True))
         mix = f"at the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
-        # In how many strata the gap points the other way, and its test among all comparisons.
+        # The number of strata with an opposite gap, and the test corrected for all comparisons.
         test = reversals.describe_test(
             reversal, alpha, lambda test: numbers.adjusted_p(test, alpha, "comparison")
         )
@@ -327,11 +327,11 @@ def _warned(result: AuditResult, finding: Finding) -> str:
     if not isinstance(check, Check) or finding.status is not Status.FAIL or check.warn is None:
         return ""
     if result.provenance.suppress_below is not None:
-        return ""  # it counts groups whose values may be hidden
+        return ""  # the count includes groups whose values may be hidden
     failed = {(breach.group, breach.stratum) for breach in finding.crossed}
     rows = [row for row in _rows_of(result, check) if row.group]
     if len({(row.group, row.stratum) for row in rows}) < len(rows):
-        return ""  # several entries of the spec compare these groups, by other terms
+        return ""  # several entries of the spec compare these groups, with different options
     more = sum(
         check.warn.is_crossed(row.estimate.value, row.estimate.exact)
         for row in rows
@@ -348,7 +348,7 @@ def _rows_of(result: AuditResult, check: Check) -> list[ComparisonRow]:
 
 
 def _who(result: AuditResult, finding: Finding) -> list[str]:
-    """Both sides with rate and counts, below each other."""
+    """A text for each side, with its rate and counts; the columns are aligned."""
     if finding.subgroup is not None:
         subgroup = finding.subgroup
         counts_of_subgroup = f"{numbers.whole(subgroup.over)}/{numbers.whole(subgroup.under)}"
@@ -378,7 +378,7 @@ def _who(result: AuditResult, finding: Finding) -> list[str]:
         for side in part.sides:
             rate = metric_titles.rate(part.metric, side.estimate, digits)
             value, _, counts = rate.partition(" (")
-            if part.metric in _DISTRIBUTIONS:  # a distance between them is all there is
+            if part.metric in _DISTRIBUTIONS:  # a distance has no rates of the sides
                 value, counts = "", numbers.counts(side.estimate)
             rows.append((headlines.side(side), value, counts.removesuffix(")"), title))
     if not rows:
@@ -423,13 +423,13 @@ def _positives(result: AuditResult, words: Mapping[str, str]) -> str:
 
 
 def _aligned(texts: Sequence[str]) -> list[str]:
-    """Texts as wide as the widest of them."""
+    """The texts, padded to the width of the widest one."""
     room = max(map(names.width, texts))
     return [padded(text, room) for text in texts]
 
 
 def _reference(result: AuditResult, finding: Finding) -> str:
-    """The second side in words: the highest of N groups, the declared reference."""
+    """The second side in words, such as `highest of N groups` or `declared reference`."""
     check = finding.check
     if not isinstance(check, Check) or not finding.second:
         return ""
@@ -448,10 +448,10 @@ def _reference(result: AuditResult, finding: Finding) -> str:
 
 
 def _count_compared(result: AuditResult, finding: Finding) -> int | None:
-    """The number of groups that a check compares; None if the report has several or none."""
+    """The number of groups that a check compares; None if the report has no single number."""
     check, group = finding.check, None if finding.spread else finding.first
     if finding.spread and result.provenance.suppress_below is not None:
-        return None  # the first screen shows published numbers alone
+        return None  # the first screen shows only published numbers
     compared = {
         row.takes_part
         for row in (_rows_of(result, check) if isinstance(check, Check) else ())
@@ -461,7 +461,7 @@ def _count_compared(result: AuditResult, finding: Finding) -> int | None:
 
 
 def _sure(result: AuditResult, finding: Finding) -> list[str]:
-    """The interval with the test, and what people of unknown group or outcome could change."""
+    """The interval with the test, and the possible effect of people of unknown group or outcome."""
     estimate, inference = finding.estimate, finding.check.inference
     assert estimate is not None
     number, parts = _count_compared(result, finding), list[str]()
@@ -481,7 +481,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
     test = estimate.significance
     if test is not None:
         p, alone = (numbers.probability(p, inference.alpha) for p in (test.adjusted, test.p))
-        # A joint test is of all groups, not of the two whose values are shown.
+        # A joint test is about all groups, not only about the two whose values are shown.
         kind, *more = test.test.split(",", 1)
         is_joint = finding.spread and several and kind in {"χ²", "G"}
         method = ",".join([f"{kind} of {number} groups", *more]) if is_joint else test.test
@@ -506,7 +506,7 @@ def _sure(result: AuditResult, finding: Finding) -> list[str]:
 
 
 def _missing(finding: Finding) -> str:
-    """What missing values could make of the number, and whether the verdict could turn."""
+    """How missing values could change the number, and whether they could change the verdict."""
     bounds = finding.missing
     if bounds is None:
         return ""
@@ -522,7 +522,7 @@ def _missing(finding: Finding) -> str:
         return f"{who}: their effect on the value is not calculated; it could change the verdict"
     value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
     if finding.status is Status.INCONCLUSIVE and not bounds.turns:
-        return value  # other people who are left out may change the verdict together with these
+        return value  # together with other people left out, these may still change the verdict
     # People of unknown group may form another group, which can make a verdict worse.
     worst = Status.WARN if finding.check.fail is None else Status.FAIL
     is_open = bounds.missing_group and finding.status is not worst
@@ -532,7 +532,7 @@ def _missing(finding: Finding) -> str:
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:
-    """The subsets of a check's attributes that do not show what it found."""
+    """The smaller subsets of a check's attributes that do not show the gap it found."""
     check = finding.check
     if not isinstance(check, Check) or len(check.by) < 2 or finding.stratum or not finding.crossed:
         return ""
@@ -541,7 +541,7 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
     entries = [
         (row.by, entry) for row in result.lattice for entry in row.entries if entry.of == check.of
     ]
-    # The title of the check's measure in the lattice, if it has the measure.
+    # The title of the check's measure in the lattice, if the lattice contains it.
     titles = [
         entry.title
         for by, entry in entries
@@ -577,13 +577,13 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
 
 
 def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:
-    """The gap at the same mix of strata, if a test shows that it changes; what strata leave."""
+    """The gap at the same mix of strata if a test shows that it changes; remaining differences."""
     if (reversal := reversals.find_adjusted(result, finding)) is not None:
         pair = " against ".join(reversals.sides(reversal))
         yield f"{pair}: {reversals.adjusted(reversal, result.provenance.inference.alpha)}"
     given = getattr(finding.check, "given", ())
     if rows := [row for row in result.balance if row.stratum in given]:
-        # How far apart both sides still are within strata of equal propensity, in their features.
+        # How much the features of both sides still differ within strata of equal propensity.
         worst = max(rows, key=lambda row: row.after)
         yield (
             f"residual confounding: within strata {worst.feature} differs by "

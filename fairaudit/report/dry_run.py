@@ -62,7 +62,7 @@ def document(dry_run: DryRun, *, all_rows: bool = False) -> Document:
         blocks += [Heading("Groups"), tabulate(caption, _GROUPINGS, dry_run.groupings)]
     blocks.append(Heading("Checks"))
     checks = dry_run.checks
-    # Each check with the gap that it can show, then why some cannot be evaluated.
+    # Each check with its smallest detectable gap, then the reasons why some cannot be evaluated.
     if not checks:
         text = "The spec sets no limits: rates are reported without a verdict."
         blocks.append(Paragraph(text))
@@ -87,7 +87,7 @@ def document(dry_run: DryRun, *, all_rows: bool = False) -> Document:
 
 
 def line(dry_run: DryRun) -> str:
-    """How many checks can be evaluated, as the last line of the command."""
+    """The last line of the command: how many checks can be evaluated."""
     count = numbers.counted(len(dry_run.checks), "check")
     if not dry_run.checks:
         return "no checks"
@@ -115,7 +115,7 @@ def _facts(dry_run: DryRun) -> Iterator[tuple[str, str]]:
 
 
 def _levels(dry_run: DryRun, *, all_rows: bool) -> Table:
-    """The levels of all columns and what they are in the data."""
+    """The levels of all columns, with the values in the data that they stand for."""
     rows = []
     for column in dry_run.columns:
         shown = column.levels if all_rows else column.levels[:_MOST_LEVELS]
@@ -178,7 +178,7 @@ _GAPS: tuple[Column[CheckPreview], ...] = (
 
 
 def _remarks(check: CheckPreview) -> Iterator[str]:
-    """Why a check cannot be evaluated, whom it leaves out, what it may miss."""
+    """Why a check cannot be evaluated, which people it leaves out, and which gaps it may miss."""
     name = names.copied(check.check.id)
     if check.why:
         yield f"{name}: {check.why}"
@@ -198,11 +198,11 @@ _NOT_FOUND = (
 
 _FEW = 3
 _MANY = 20
-"""The number of texts of cells without a number that the last line and the page show."""
+"""Maximum number of texts of cells without a number that are shown."""
 
 
 def verification_document(verification: Verification) -> Document:
-    """Each fault with its place and its group; a clean table says what that does not mean."""
+    """Each fault with its place and its group; without faults, a text on what was not verified."""
     heading = Heading(f"Published tables: {', '.join(map(names.copied, verification.tables))}")
     unread = [Paragraph(_unread(verification, _MANY), Tone.MUTED)] if verification.unread else []
     if not verification.faults:
@@ -218,14 +218,14 @@ def verification_document(verification: Verification) -> Document:
 
 
 def verification_line(verification: Verification) -> str:
-    """How much was found, as the last line of the command."""
+    """The last line of the command: how many faults were found."""
     faults = numbers.counted(len(verification.faults), "fault")
     unread = f"; {_unread(verification, _FEW)}" if verification.unread else ""
     return f"{faults} in {numbers.counted(verification.rows, 'row')}{unread}"
 
 
 def _unread(verification: Verification, most: int) -> str:
-    """The number of cells that nothing could be compared with, and the first of their texts."""
+    """The number of cells that could not be compared, and the texts of the first of them."""
     texts = [*dict.fromkeys(names.quoted(cell.text) for cell in verification.unread)]
     more = ", …" if len(texts) > most else ""
     cells = numbers.counted(len(verification.unread), "cell")

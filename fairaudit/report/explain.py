@@ -30,17 +30,17 @@ from fairaudit.report.latex import escape
 from fairaudit.result.rows import Definition
 
 _WITHOUT_REASON = re.compile(r"none: [^;]*")
-"""Texts without an interval or a test: they are reasons, not names of methods."""
+"""The texts for no interval or no test; they contain a reason, not the name of a method."""
 _FACTS = (
     "id", "also", "family", "compares", "use", "formula", "values", "direction", "needs", "takes",
     "interval", "test", "example", "caution", "elsewhere", "source",
 )  # fmt: skip
 _TITLES = {"takes": "options", "elsewhere": "notes"}
-"""Facts of a page whose title is not the name of the field."""
+"""The titles of facts that differ from the name of the field."""
 
 
 def page(definition: Definition) -> Document:
-    """The page of one metric, with a line on each interval and test that it is given by."""
+    """The page of one metric, with a line on each of its intervals and tests."""
     named = find_methods(_WITHOUT_REASON.sub("", f"{definition.interval}; {definition.test}"))
     lines = ((method.name, f"{method.means} Source: {method.source}.") for method in named)
     return _page(definition.title, definition.means, *facts(definition), *lines)
@@ -53,7 +53,7 @@ def method_page(method: Method) -> Document:
 
 
 def bibtex(source: Citation) -> str:
-    """A source as a BibTeX entry, with the names of authors that the source gives."""
+    """A source as a BibTeX entry."""
     text, title = source.authors, ""
     names_end = max(text.rfind(" & "), text.find(" et al."), 0)
     comma = text.find(", ", names_end)
@@ -87,7 +87,7 @@ def preset_page(preset: Preset) -> Document:
 
 
 def notion_page(notion: UnsupportedMetric) -> Document:
-    """The page of a notion that is not a metric here: why, and what to ask instead."""
+    """The page of a notion that is not a metric here: the reason, and what to use instead."""
     title, *others = (name.replace("_", " ") for name in notion.names)
     return _page(
         f"{title[0].upper()}{title[1:]}",
@@ -100,13 +100,13 @@ def notion_page(notion: UnsupportedMetric) -> Document:
 
 
 def _page(title: str, means: str, *pairs: tuple[str, str]) -> Document:
-    """A heading, what it means, and the facts that say something."""
+    """A heading, its meaning, and the facts that are not empty."""
     meaning = [Paragraph(means)] if means else []
     return (Heading(title), *meaning, Facts([pair for pair in pairs if pair[1]]))
 
 
 def facts(definition: Definition) -> list[tuple[str, str]]:
-    """What there is to say of a metric, by name."""
+    """The facts about a metric, by name."""
     joined = {"also": ", ".join(definition.aliases), "takes": ", ".join(definition.takes)}
     facts = [
         (_TITLES.get(name, name), joined[name] if name in joined else getattr(definition, name))

@@ -4,8 +4,8 @@ A missing number is empty and never 0, and the column of its state says why. Col
 begin with `group.` and columns of strata with `given.`, because an attribute may be called `n` or
 `metric`. `people` and `share_of_known` describe the group; the share is of people whose group is
 known. `n`, `numerator` and `denominator` describe the rate; a weighted sum is `numerator / scale`.
-The first columns are who, what, the value, its interval, p and people. The last ones are what it
-is compared with: a library prints the first and the last columns of a wide frame.
+The first columns are group, metric, value, interval, p and people. The last ones describe the
+comparison: data frame libraries print the first and the last columns of a wide frame.
 
 Parquet is for programs: it has a schema, and texts are unchanged. CSV is for spreadsheets: it has a
 byte order mark, without which Excel would misread UTF-8. Texts that look like formulas get an
@@ -46,14 +46,14 @@ Whole = TypeVar("Whole")
 MARK = "\ufeff"
 """The byte order mark: this text is UTF-8."""
 
-# The beginning of a text that a spreadsheet may take for a formula, in cells that are separated by
+# The beginning of a text that a spreadsheet may read as a formula, if cells are separated by
 # commas or by semicolons. See OWASP, CSV Injection.
 _FORMULA = re.compile(r"""(?:^|(?<=;))(?=[\s"']*[=+\-@＝＋－＠])""")
 _NUMBER = re.compile(r"[+-]?\d+(?:\.\d+)?")
 _Key: TypeAlias = tuple[str, tuple[str, ...], Group, Group]
 
 _VALUE = ("value", "low", "high", "p", "adjusted_p", "n")
-"""The columns that a reader looks for first, behind the group and the metric."""
+"""The first columns after the group and the metric."""
 _REST = (
     *("numerator", "denominator", "scale", "state", "reason", "error", "low_state", "high_state"),
     *("method", "no_interval", "test", "tests", "correction", "parameters", "averaged_over"),
@@ -74,7 +74,7 @@ class Field(Frozen, Generic[Row]):
     holds: type = str
 
     def of(self, part: Callable[[Whole], Row | None]) -> Field[Whole]:
-        """The same column of rows that may have such a row as a part."""
+        """The same column for rows of which `part` gives such a row; None if it gives none."""
 
         def value(whole: Whole) -> Value:
             own = part(whole)
@@ -104,15 +104,15 @@ class Export(Frozen):
     def csv(self) -> str:
         """The rows as CSV with a header."""
         page = io.StringIO(newline="")
-        # The module quotes a cell only if it contains a character of the line ends. So the lines
-        # end with "\r\n" here, which is then replaced: no cell contains it.
+        # `csv` quotes a cell with "\r" or "\n" only if this character is part of the line ends.
+        # So lines first end with "\r\n", which is then replaced; no cell contains "\r\n".
         writer = csv.writer(page, lineterminator="\r\n")
         writer.writerow(map(safe, self.names))
         writer.writerows(map(_cell, row) for row in self.rows)
         return MARK + page.getvalue().replace("\r\n", "\n")
 
     def arrow(self) -> pa.Table:
-        """The rows as a table of Arrow: whole numbers, numbers, yes or no, and all others texts."""
+        """The rows as an Arrow table with columns of integers, floats, booleans or texts."""
         import pyarrow as pa
 
         types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -130,12 +130,12 @@ class Export(Frozen):
 
 
 def encode_csv_for(text: str, encoding: str) -> str:
-    """A page in the characters of an encoding other than UTF-8, without the byte order mark."""
+    """The CSV text for an encoding other than UTF-8, without the byte order mark."""
     return text.removeprefix(MARK).encode(encoding, "backslashreplace").decode(encoding)
 
 
 def safe(text: str) -> str:
-    """A text of one line that is not a formula to a spreadsheet or a command to a build server.
+    """A text of one line that no spreadsheet reads as a formula and no build server as a command.
 
     Invisible characters are spelled out (`names.escaped`). An apostrophe precedes a text that looks
     like a formula; numbers, also negative ones, stay as they are. To restore the text, remove such
@@ -212,7 +212,7 @@ def _comparisons(result: AuditResult) -> Iterator[dict[str, Value]]:
             **_found(row),
             "title": row.title,
             "compare": row.compare or row.metric,
-            # A number of all groups together is about two of them, and neither is a reference.
+            # A value of all groups together may be about two of them; neither is a reference.
             "reference": (row.group and _group(named_pair(row)[1])) or row.reference,
             "between": None
             if row.group
@@ -236,13 +236,13 @@ def reversals(result: AuditResult) -> Export:
     """The pairs of groups whose gap changes within strata: the group minus the other group.
 
     `adjusted` is the gap with the same mix of strata for both groups. `difference` and its interval
-    use Mantel and Haenszel's weights.
+    use the weights of Mantel and Haenszel.
     """
     return Export.tabulate(_REVERSALS, result.reversals)
 
 
 def subgroups(result: AuditResult) -> Export:
-    """The subgroups that a search lists, by rate; `difference` is to the rate of all people."""
+    """The listed subgroups by rate; `difference` is their rate minus the rate of all people."""
     searched = [] if result.subgroups is None else result.subgroups.rates
     return Export.tabulate(_SUBGROUPS, ((rate, row) for rate in searched for row in rate.listed))
 
@@ -268,7 +268,7 @@ def _whose(row: GroupRow | RateRow | ComparisonRow) -> dict[str, Value]:
 
 
 def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
-    """The columns that rates and comparisons share: the value of a metric, and its definition."""
+    """The columns common to rates and comparisons: the value of a metric, and its definition."""
     return {
         "metric": row.metric,
         **estimated(row.estimate),
@@ -280,7 +280,7 @@ def _found(row: RateRow | ComparisonRow) -> dict[str, Value]:
 
 
 def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
-    """The comparison of a rate with its reference and its state; empty without a reference."""
+    """A difference or ratio to the reference, with its state; empty without a reference."""
     if not row.reference and value is not None and math.isnan(value):
         return {}
     state = State.SUPPRESSED if value is None else state_of(value)
@@ -288,7 +288,7 @@ def _beside(row: RateRow, name: str, value: float | None) -> dict[str, Value]:
 
 
 def estimated(estimate: Estimate) -> dict[str, Value]:
-    """A value with its evidence; a missing value is undefined, never 0."""
+    """The columns of an estimate: value, interval and test; a missing value is never 0."""
     return {field.name: field.value(estimate) for field in _ESTIMATED}
 
 
@@ -499,7 +499,7 @@ def _check_rows(result: AuditResult) -> Iterator[dict[str, Value]]:
     explanations = diagnostics.diagnose_by_id(result)
     for finding in result.findings:
         check = finding.check
-        # A check on reversals has kinds in place of a value.
+        # A check on reversals has kinds instead of a value.
         value = {"state": str(State.UNDEFINED)} if isinstance(check, Check) else {}
         limits = {"warn": finding.check.warn, "fail": finding.check.fail}
         yield {

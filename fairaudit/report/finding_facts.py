@@ -18,30 +18,30 @@ from fairaudit.metrics.reasons import describe_people
 from fairaudit.report import checks, headlines, metric_titles, numbers, reversals
 
 _LARGEST_LOG = 700.0
-"""With a larger change Δε, the factor e^Δε may not fit into a double."""
+"""For a larger change Δε, the factor e^Δε may be too large for a float."""
 _SECOND_TESTS = {
     "equal in every stratum": "no stratum has a gap",
     "no difference in either rate": "neither rate differs",
 }
-"""Clauses that state the hypothesis of a second test, where its name is not a clause."""
+"""The hypothesis of a second test as a clause, if its name is not a clause."""
 _LACKING = {
     EvidenceStatus.NOT_SIGNIFICANT: "these numbers are compatible with {hypothesis}",
     EvidenceStatus.NOT_CONCLUSIVE: "the interval includes the limit",
     EvidenceStatus.UNTESTED: "the test or interval is unavailable",
     EvidenceStatus.ONLY_TOGETHER: "the group alone does not differ significantly",
 }
-"""The missing evidence for a value over its limit."""
+"""The reason why evidence does not support a value over its limit."""
 
 
 def facts(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Labels and texts below the short lines; a text without a label continues the text above."""
+    """Long labelled texts about a check; a text without a label continues the text above."""
     estimate = finding.estimate
     if estimate is not None and not estimate.suppressed:
         has_interval = estimate.low is not None and estimate.high is not None
         method = estimate.method if has_interval else estimate.no_interval
         yield from labelled("interval", [method or ""])
         if (test := estimate.significance) is not None:
-            # The test by name, and a second one with its p-value.
+            # The name of the test, and a second test with its p-value.
             texts = [numbers.test(test)]
             if (second := test.beside) is not None:
                 hypothesis = _SECOND_TESTS.get(second.hypothesis, second.hypothesis)
@@ -51,7 +51,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield from labelled("missing", [*_missing(finding)])
         affected = finding.practice
         if affected is not None and affected.shortfall:
-            # How many people the worse group is from the rate of both groups together.
+            # The people of the worse-off group above or below the rate of both groups together.
             worse, _ = map(headlines.side, sides_of_gap(finding))
             people = f"{affected.shortfall:,.1f} {'more' if affected.burden else 'fewer'}"
             people += f" {people_of_gap(finding, affected.shortfall)}"
@@ -72,7 +72,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "strata", f"{count} {'stratum is' if count == 1 else 'strata are'} not evaluated"
     yield from labelled("left out", [*not_judged(finding)])
     if (before := finding.before) is not None:
-        # If other groups decided in the baseline, also the value that these groups had then.
+        # If other groups decided in the baseline, the earlier value of these groups is added.
         value = "no number" if before.value is None else numbers.number(before.value)
         texts = [f"{before.status}, {value}, {created(before.earlier)}"]
         if before.decided_by and not before.is_decided_alike(finding):
@@ -83,7 +83,7 @@ def facts(finding: Finding) -> Iterator[tuple[str, str]]:
 
 
 def value_lines(finding: Finding) -> Iterator[tuple[str, str]]:
-    """The value and its limits, the counts behind it, and the difference if a ratio may mislead."""
+    """The value with its limits, its counts, and the difference if a ratio may mislead."""
     check, estimate = finding.check, finding.estimate
     if estimate is None or estimate.suppressed:
         return
@@ -103,7 +103,7 @@ def labelled(label: str, texts: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def derivation(finding: Finding) -> str:
-    """The formula of the value, unless it is the plain comparison of the printed rates."""
+    """The formula of the value; empty if it is the plain comparison of the printed rates."""
     check, parts = finding.check, checks.attaining_parts(finding)
     if not isinstance(check, Check) or finding.estimate is None:
         return ""
@@ -123,7 +123,7 @@ def derivation(finding: Finding) -> str:
 
 
 def _difference(finding: Finding) -> str:
-    """The difference, if a ratio is not of shares or exaggerates small shares."""
+    """The difference, if a ratio compares small shares, or numbers that are not shares."""
     check, parts = finding.check, checks.attaining_parts(finding)
     if not isinstance(check, Check) or isinstance(check.metric, GroupMetric) or not parts:
         return ""
@@ -153,7 +153,7 @@ def _missing(finding: Finding) -> Iterator[str]:
     others = [numbers.group_in(other.group, other.stratum) for other in bounds.others]
     groups = numbers.first_few([group for group in others if group], separator="; ")
     if groups and bounds.turns and finding.status is not Status.FAIL:
-        # A check that fails already cannot become worse.
+        # A failed check cannot become worse.
         yield f"missing values could put {groups} over a limit"
     if not bounds.missing_group:
         return
@@ -183,7 +183,7 @@ def people_of_gap(finding: Finding, count: float) -> str:
 
 
 def backing(finding: Finding) -> str:
-    """How the evidence supports a value over or within its limit; empty if none is required."""
+    """The reason why the evidence does not support a value over or within its limit, or ""."""
     if not finding.not_enough_evidence:
         return headlines.WITHIN.get(finding.backing, "")
     p, adjusted = finding.p, finding.adjusted_p
@@ -195,7 +195,7 @@ def backing(finding: Finding) -> str:
     elif finding.backing in _LACKING:
         why = _LACKING[finding.backing].format(hypothesis=hypothesis(finding))
     else:
-        # The warning limit decides, but the failing limit is crossed as well.
+        # The warning limit decides, although the value is also over the failing limit.
         limit = headlines.limit_words(finding, finding.check.fail)
         return f"over the limit ({limit}), but not enough evidence"
     return f"not enough evidence: {why}"
@@ -211,7 +211,7 @@ def hypothesis(finding: Finding) -> str:
 
 
 def answer_by_interval(finding: Finding, interval: str) -> str:
-    """An interval, as the answer to whether the true value is on this side of the limit."""
+    """Whether the true value is on this side of the limit, according to the interval."""
     estimate, limit = finding.estimate, finding.limit
     if estimate is None or not isinstance(limit, Limit):
         return interval
@@ -267,7 +267,7 @@ def people_to_limit(finding: Finding) -> list[str]:
 
 
 def few_people(finding: Finding) -> str:
-    """Which gaps a pass on few people may have missed; empty if there are enough."""
+    """Which gaps a pass may have missed because of few people; empty if there are enough."""
     gap = finding.detectable
     if gap is None:
         return ""
@@ -308,7 +308,7 @@ _NO_FAILURE = {Status.PASS, Status.SKIPPED, Status.INCONCLUSIVE, Status.WAIVED}
 
 
 def waiver(waived: Waived, finding: Finding) -> str:
-    """A waiver in words; with its values, unless the sentence about the check has them."""
+    """A waiver in words; the waived values are left out if the headline has them."""
     groups = names.describe_group(waived.group) if waived.group else "the whole check"
     hidden = [breach for breach in waived.crossed if breach not in finding.crossed]
     is_named = [(breach.group, breach.stratum) for breach in hidden] == [(waived.group, ())]
@@ -317,7 +317,7 @@ def waiver(waived: Waived, finding: Finding) -> str:
 
 
 def terms(waiver: Waived | Waiver) -> str:
-    """Until when something is waived, who approved it, and why."""
+    """The expiry of a waiver, its approver, and its reason."""
     by = names.line(waiver.approved_by)
     return f"until {waiver.expires}, approved by {by}: {names.line(waiver.reason)}"
 
@@ -343,7 +343,7 @@ def compare_with_baseline(finding: Finding, before: Before) -> str:
         worst = _earlier_worst(finding, before)
         return f"worse than before: {numbers.first_few(values)}{worst}, {_when(before)}"
     is_beyond = bool(finding.crossed or finding.reversals)
-    # The failing limit decided, not the warning limit.
+    # Only if the failing limit decided, not the warning limit.
     fails = finding.check.fail is not None and finding.limit == finding.check.fail
     if not is_beyond or finding.status is Status.WAIVED or not fails:
         return ""
@@ -370,7 +370,7 @@ def _earlier_worst(finding: Finding, before: Before) -> str:
     if before.value is None or not before.decided_by or before.is_decided_alike(finding):
         return ""
     if finding.spread and frozenset(before.stratum) == frozenset(finding.stratum):
-        return f"; then {deciding_groups(before)}"  # the value is that of the same spread
+        return f"; then {deciding_groups(before)}"  # the value printed before is of the same spread
     return f"; the worst before: {deciding_groups(before)} {numbers.number(before.value)}"
 
 

@@ -41,7 +41,7 @@ WITHIN = {
     EvidenceStatus.SIGNIFICANT_WITHIN: "within the limit, but significant",
     EvidenceStatus.NOT_CONCLUSIVE: "within the limit, but the interval includes the limit",
 }
-"""The standing of a value within its limit."""
+"""The reason for doubt about a value within its limit."""
 _LEFT_OUT = {
     LeftOutReason.UNKNOWN_GROUP: "with unknown group",
     LeftOutReason.EXCLUDED: "in excluded groups",
@@ -61,13 +61,13 @@ MISLEADING_RATE = 0.1
 _FEW_GROUPS = 3
 _NEAR = 1e-9
 _MOST_LOG = 20
-"""A limit on ε is also shown as a ratio if it is less than this."""
+"""A limit on ε below this number is also shown as a ratio."""
 _MANY_TIMES = 2
-"""The smallest ratio that is written as `2.4 times`; smaller ratios are in per cent."""
+"""Ratios from this number on are written as `2.4 times`, smaller ones in per cent."""
 
 
 def headline(finding: Finding) -> str:
-    """A finding in one sentence, after the name of its check if the spec gives one."""
+    """A finding in one sentence; the name of its check, if any, is in front."""
     name = names.line(finding.check.about.name)
     standing = WITHIN.get(finding.backing, "")
     if finding.status is Status.WAIVED and finding.waived:
@@ -117,7 +117,7 @@ def left_out(finding: Finding) -> str:
 
 
 def _count_of(people: int, whom: str, shares: LeftOutPeople | LeftOutGroup) -> str:
-    """`25 of 50 people (50.0 %)`, with their share of the weight if the data has weights."""
+    """`25 of 50 people (50.0 %)`; if the data has weights, also their share of the weight."""
     of_people = shares.of_people or 0
     share = numbers.percent(people / of_people) if of_people else ""
     if shares.weight is not None:
@@ -139,7 +139,7 @@ def most_left_out(findings: Iterable[Finding]) -> str:
 
 
 def turning(findings: Iterable[Finding]) -> str:
-    """The checks that do not fail, and whose verdict missing values could change; empty if none."""
+    """The checks that do not fail but could with missing values; empty if there are none."""
     turns = [finding.check.id for finding in findings if finding.could_change]
     ids = [*map(names.line, dict.fromkeys(turns))]
     what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"
@@ -147,7 +147,7 @@ def turning(findings: Iterable[Finding]) -> str:
 
 
 def value(finding: Finding) -> str:
-    """The number that decides, with enough digits for its limits; empty without a number."""
+    """The deciding value, with enough digits to compare it with limits; empty without a value."""
     estimate = finding.estimate
     if estimate is None:
         return ""
@@ -157,7 +157,7 @@ def value(finding: Finding) -> str:
 
 
 def interval(finding: Finding) -> str:
-    """The ends of the interval of the value, as they agree with its limits."""
+    """The ends of the interval of the value, with enough digits to compare them with its limits."""
     estimate = finding.estimate
     if estimate is None or estimate.suppressed or estimate.low is None or estimate.high is None:
         return ""
@@ -165,7 +165,7 @@ def interval(finding: Finding) -> str:
 
 
 def ends(finding: Finding, *values: float) -> str:
-    """Both ends of a range, as they agree with the limits of a check: 0.8, not 0.79999999999999."""
+    """Both ends of a range, with enough digits to compare them with limits."""
     by_limits, most, (scale, unit) = bounds(finding), digits(finding), _unit(finding)
     known = (float(f"{end:.12g}") for end in values)
     texts = (numbers.number_beside(end, by_limits, digits=most, scale=scale) for end in known)
@@ -173,7 +173,7 @@ def ends(finding: Finding, *values: float) -> str:
 
 
 def _unit(finding: Finding) -> tuple[int, str]:
-    """The factor and the unit of the value of a check: a difference of shares is in points."""
+    """The factor and the unit for the value of a check; a difference of shares is in points."""
     check, comparison = finding.check, checks.comparison_of(finding)
     if isinstance(check, SubgroupCheck):
         rates = [check.rate]
@@ -194,7 +194,7 @@ def digits(finding: Finding) -> int:
 
 
 def bounds(finding: Finding) -> list[Decimal]:
-    """All bounds in the limits of a check."""
+    """All bounds of both limits of a check."""
     limits = (finding.check.fail, finding.check.warn)
     return [bound for limit in limits if isinstance(limit, Limit) for bound in limit.bounds]
 
@@ -231,7 +231,7 @@ def _sentence(finding: Finding) -> str:
     check, estimate = finding.check, finding.estimate
     if isinstance(check, ReversalCheck):
         return _reversals(finding, check)
-    # The standard names of outcomes say nothing about them, so they are left out.
+    # The standard names of outcomes, such as `decision`, give no information: they are left out.
     is_named = isinstance(check, Check) and check.of not in metric_titles.UNNAMED
     of = f"{names.name(check.of)}: " if is_named else ""
     if estimate is None or not isinstance(finding.limit, Limit):
@@ -278,7 +278,7 @@ def subject(finding: Finding) -> str:
 
 
 def _where(finding: Finding) -> str:
-    """What distinguishes checks of one metric: stratum, outcome, threshold, parameters."""
+    """The stratum, outcome, threshold and parameters, which distinguish checks of one metric."""
     check = finding.check
     if not isinstance(check, Check):
         return ""
@@ -317,14 +317,11 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
 
 
 def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[str, str] | None:
-    """How far apart both rates of a check are, as `contrast` takes it; None if not by its value.
-
-    For a log-ratio of an outcome how many times as likely it is: `1.80 times as likely for`.
-    """
+    """The texts `apart` of `contrast` for both rates; None if they do not give the value."""
     comparison = checks.comparison_of(finding)
     a, b = (side.estimate.value for side in part.sides)
     if part.outcome is not None:
-        # ε is the logarithm of N if an outcome is N times as likely on one side as on the other.
+        # If an outcome is N times as likely on one side as on the other, ε is the logarithm of N.
         high, low = max(a, b), min(a, b)
         if not (low > 0 and math.isclose(math.log(high / low), estimate.value, rel_tol=_NEAR)):
             return None
@@ -345,7 +342,7 @@ def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[
 
 
 def digits_of_sides(finding: Finding, part: ComparisonPart) -> int:
-    """The number of decimals at which both rates of a part give its value and its headline."""
+    """The number of decimals with which both printed rates give the printed value."""
     rates, estimate = [side.estimate for side in part.sides], finding.estimate
     least = metric_titles.digits_of_rates(part.metric, [rates])
     if estimate is None or estimate.suppressed or estimate.unsmoothed or len(rates) < 2:
@@ -377,8 +374,8 @@ def contrast(
 ) -> str:
     """A sentence on two sides by one rate: `women are selected 62 % as often as men`.
 
-    `apart` is how far apart their rates are, and how often people of one side are counted by the
-    rate compared with the other; both are empty if the rates are the same.
+    `apart` contains two texts about the first side: its rate (`62 % of`), and how often the rate
+    counts its people (`62 % as often as`). Both are empty if the rates are the same.
     """
     title, (size, often) = metric_titles.title(metric, of), apart
     first, second = map(side, sides)
@@ -394,7 +391,7 @@ def contrast(
 
 
 def times(ratio: Estimate, bounds: Sequence[Decimal] = ()) -> tuple[str, str]:
-    """A ratio for a comparison of rates and of people: `62 % of`, `62 % as often as`."""
+    """Two texts on a ratio, about rates and about people: `62 % of`, `62 % as often as`."""
     is_small = ratio.value < _MANY_TIMES
     digits, scale, unit = (0, 100, " %") if is_small else (2, 1, " times")
     by_one = [*bounds, Decimal(1)]
@@ -419,7 +416,7 @@ def _plain(finding: Finding) -> str:
 
 
 def with_limit(finding: Finding) -> str:
-    """`0.616, below 0.8`: the value, and the limit that it is beyond."""
+    """The value and the limit that it crosses: `0.616, below 0.8`."""
     beyond = beyond_words(finding)
     return f"{value(finding)}{f', {beyond}' if beyond else ''}"
 
@@ -456,7 +453,7 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
 
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
-    """A sentence on the gap of two groups in a rate, and how wide it is within strata."""
+    """A sentence on the gap between two groups overall and within strata."""
     first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
     size, within = reversals.gap(reversal.crude), reversals.within(reversal)
     if reversal.kind is ReversalKind.OPPOSITE:

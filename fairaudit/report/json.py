@@ -20,7 +20,7 @@ from fairaudit.result import Answer, AuditResult
 _UNSEEN = re.compile(
     r"[\x7f-\x9f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]"
 )
-"""The characters that are escaped: invisible ones, and those that turn the writing direction."""
+"""The characters to escape: invisible characters, and characters that change the direction."""
 
 _ENCODER = msgspec.json.Encoder()
 _SEEN = bytes(range(0x7F)).replace(b"#", b"")
@@ -60,14 +60,14 @@ def render_answers(answers: Sequence[Answer], *, all_rows: bool = True) -> bytes
 
 
 def encode_for(text: str, encoding: str) -> str:  # noqa: ARG001  # ASCII is in every encoding
-    """A document in ASCII: all other signs are escapes of JSON."""
+    """A document in ASCII; all other characters become JSON escapes."""
     return re.sub(r"[^\0-\x7f]", lambda sign: _escape(sign[0]), text)
 
 
 def of_answers(answers: Sequence[Answer]) -> dict[str, Any]:
-    """The document of the answers: of a single answer, that of its result or error itself.
+    """The document of the answers; for a single answer, the document of its result or error.
 
-    In that document, `asked` names the spec and the file.
+    In the document of a single answer, `asked` names the spec and the data file.
     """
     tree = write_answers(answers)
     trees = [row["result"] for row in tree["answers"]] if len(answers) > 1 else [tree]
@@ -83,7 +83,7 @@ def written(tree: Mapping[str, Any]) -> str:
 
 
 def encode(tree: Mapping[str, Any]) -> bytes:
-    """A document in UTF-8, one row of a list on each line: for people, for grep and for diffs.
+    """A document in UTF-8 with one row of a list on each line, for readers, grep and diffs.
 
     Invisible characters and commands of build servers (`##vso[…]`) are written as JSON escapes.
     """
@@ -99,7 +99,7 @@ def encode(tree: Mapping[str, Any]) -> bytes:
             _append(text, value, b",\n ")
     text[-3:] = b"\n}\n"
     encoded = bytes(text)
-    # Only strings can have such characters. Remove plain ASCII first: then few signs are searched.
+    # Only strings can have such characters. Without plain ASCII, only few characters are searched.
     others = encoded.translate(None, _SEEN)
     for sign in {*_UNSEEN.findall(others.decode())}:
         encoded = encoded.replace(sign.encode(), _escape(sign).encode())
@@ -118,5 +118,5 @@ def _append(text: bytearray, value: object, end: bytes) -> None:
 
 
 def _escape(sign: str) -> str:
-    """The JSON escape of a sign: one or two units of UTF-16."""
+    """The JSON escape of a character: one or two UTF-16 units."""
     return re.sub("(....)", r"\\u\1", sign.encode("utf-16-be").hex())

@@ -22,12 +22,12 @@ _SPECIAL = re.compile("[{}]".format(re.escape("".join(_SIGNS))))
 
 
 def escape(text: str) -> str:
-    """A text of one line that TeX sets as it is."""
+    """A text of one line that TeX prints unchanged."""
     return _SPECIAL.sub(lambda sign: _SIGNS[sign[0]], printable(text))
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False) -> str:
-    """The checks of one answer and its rates; of several the tables of their summary."""
+    """The tables of checks and rates of one answer, or the tables of the summary of several."""
     result = answers[0].result
     if len(answers) > 1:
         return _page(summary.document(answers, all_rows=all_rows))
@@ -59,7 +59,7 @@ def _page(document: Document) -> str:
 
 
 def _row(texts: Sequence[str]) -> str:
-    # A row that begins with a bracket would be an option of the line break before it.
+    # TeX would read a bracket at the beginning of a row as an option of the line break before.
     cells = (escape(text.replace("\n", " ")) for text in texts)
     return " & ".join(f"{{}}{text}" if text.startswith("[") else text for text in cells) + r" \\"
 

@@ -1,4 +1,4 @@
-"""Prose report: every subset of attributes (the lattice): tables, pictures, where gaps appear."""
+"""Prose report: subsets of attributes (the lattice) in tables and pictures; where gaps appear."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ from fairaudit.result.rows import EpsilonReading, LatticeEntry, LatticeRow
 
 _VALUES_BESIDE = 2
 _NUMBERS_BESIDE = 5
-"""The number of measures that fit 80 columns: with one pair, and alone."""
+"""The number of measures that fit into 80 characters: with a worst pair, and without."""
 
 _FOLDED, _MOST_ROWS = 31, 16
-"""More subsets than five attributes have are cut to this many in a short report."""
+"""If there are more subsets than five attributes have, a short report has this many."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """The table of all subsets, the other measures, how to read ε, and what first appears.
+    """The table of all subsets, the other measures, how to read ε, and where gaps first appear.
 
-    With `most` None every measure also has its own worst pairs.
+    If `most` is None, every measure also has its worst pairs.
     """
     every = result.lattice
     titles = list(dict.fromkeys(entry.title for row in every for entry in row.entries))
@@ -96,7 +96,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
-    """Each attribute alone, all together, and of many other subsets the worst, in their order."""
+    """Each single attribute, all attributes together, and the worst other subsets, in order."""
     if len(rows) <= _FOLDED:
         return [*rows]
     alone = [row for row in rows if len(row.by) == 1]
@@ -112,14 +112,14 @@ def _worst(rows: Sequence[LatticeRow], lead: str) -> list[LatticeRow]:
 
 
 def _epsilons(rows: Sequence[LatticeRow]) -> list[str]:
-    """The titles of all differential fairness, in their order."""
+    """The titles of all measures of differential fairness, in order."""
     wanted = DIFFERENTIAL_FAIRNESS.id
     entries = (entry for row in rows for entry in row.entries)
     return [*dict.fromkeys(entry.title for entry in entries if entry.metric == wanted)]
 
 
 def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table:
-    """One row a subset: its groups, the worst pair of the first measure, others, what appears."""
+    """A row for each subset: groups, measures, the worst pair of the first one, and new gaps."""
     chosen = (lead, *beside)
     # If there is a single ε, the sentence below the table says how it is smoothed.
     alone = _epsilons(rows) if len(_epsilons(rows)) == 1 else []
@@ -145,7 +145,7 @@ def _main(rows: Sequence[LatticeRow], lead: str, beside: Sequence[str]) -> Table
 
 
 def _entry(title: str, row: LatticeRow) -> LatticeEntry | None:
-    """A measure in one subset, None if it does not have it."""
+    """The entry of a measure in one subset; None if the subset does not have it."""
     return {entry.title: entry for entry in row.entries}.get(title)
 
 
@@ -158,7 +158,7 @@ def _value(title: str, row: LatticeRow) -> Cell:
 
 
 def _pair(entry: LatticeEntry | None) -> str:
-    """The worst pair with its sizes: `Black: male (1,847) / female (1,337)`."""
+    """The worst pair with its numbers of people: `Black: male (1,847) / female (1,337)`."""
     if entry is None or not (entry.first or entry.second):
         return ""
     shared = set(entry.first) & set(entry.second)
@@ -192,7 +192,7 @@ _FURTHER: tuple[Column[tuple[str, LatticeRow]], ...] = (
 
 
 def _reading_aid(epsilon: EpsilonReading) -> str:
-    """ε of the full intersection with its interval, a scale, and what it bounds."""
+    """ε of all attributes together with its interval, how to read it, and what it bounds."""
     ends = ""
     if epsilon.low is not None and epsilon.high is not None:
         ends = f" {numbers.bounds(epsilon.low, epsilon.high)}"
@@ -225,7 +225,7 @@ def _reading_aid(epsilon: EpsilonReading) -> str:
 
 
 def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]]:
-    """The measure of a check, or else the first one, and what it is in each subset."""
+    """The measure of a check (else the first measure), and its value in each subset."""
     entries = [entry for row in result.lattice for entry in row.entries]
     if len(result.lattice) < 2 or not entries:
         return "", []
@@ -244,7 +244,7 @@ def strip(result: AuditResult, finding: Finding | None) -> tuple[str, list[Node]
         text, shade = "not compared", None
         if entry is not None:
             text = numbers.value_of(entry.estimate, 3) + (" (checked)" if entry.judged else "")
-            # The departure as a share of the largest finite one; an infinite one is all of it.
+            # The shade is the share of the largest finite departure; for an infinite one it is 1.
             if not (entry.estimate.suppressed or math.isnan(entry.departure)):
                 share = max(entry.departure / top, 0.0) if top > 0 else 0.0
                 shade = 1.0 if math.isinf(entry.departure) else share
@@ -257,7 +257,7 @@ _MOST_GROUPS = 3
 
 
 def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """The groups where a gap first appears, a sentence each, and what is meant by that."""
+    """A sentence for each group where a gap first appears, and the meaning of this."""
     appearances = rank_appearances(
         appearance for row in result.lattice for appearance in row.appears
     )
@@ -294,7 +294,7 @@ def _appearing(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -> str:
-    """The conditions for a gap to first appear, and the number of tests."""
+    """The conditions under which a gap first appears, and the number of tests."""
     inference = result.provenance.inference
     families = " and ".join(
         f"{numbers.whole(n)} tests{metric_titles.whose(of)}" for of, n in tests.items()
@@ -320,7 +320,7 @@ def _meaning(result: AuditResult, tests: Mapping[str, int], *, is_found: bool) -
 
 
 def sentence(appearance: Appearance, alpha: float) -> str:
-    """The group compared with everybody else, its larger groups, and where the gap appears."""
+    """A sentence on a group compared with everybody else, its larger groups, and the new gap."""
     of_class = "" if appearance.of_class is None else f", class {names.name(appearance.of_class)}"
     beside = appearance.apart
     ends = numbers.bounds(beside.low, beside.high, numbers.points)
@@ -359,7 +359,7 @@ def _rate(appearance: Appearance) -> str:
 
 
 def _parent(parent: Parent, alpha: float) -> str:
-    """A parent with its rate, and its difference to everybody else with interval and test."""
+    """A larger group with its rate, and its difference to everybody else with interval and test."""
     words = [numbers.percent(parent.estimate.value)]
     if (gap := parent.apart) is not None:
         ends = numbers.bounds(gap.low, gap.high, numbers.points)

@@ -40,18 +40,18 @@ from fairaudit.report.provenance import link_to_line, link_to_metric, name_spec
 from fairaudit.result import Answer, AuditResult
 
 MOST = 65_500
-"""The maximum length in bytes: a GitHub comment has at most 65,536 characters, and a hidden line
-that identifies it takes some of them."""
+"""Maximum length in bytes. A GitHub comment has at most 65,536 characters, some of them in a
+hidden line that identifies it."""
 LEAST = 8_192
 """The smallest number of bytes for a page with the verdict and a list of left-out sections."""
 
 _SIGNS = {Tone.GOOD: "✓ ", Tone.WARN: "△ ", Tone.BAD: "✗ "}
 _STRONG = {Tone.STRONG, Tone.BAD, Tone.WARN, Tone.GOOD}
 IN_SENTENCES = "Findings as sentences, and values without a limit"
-"""The section that a report in full begins with."""
+"""The first section of a full report."""
 _FOR_THE_NOTE = 3_000
 _LEAST_ROW = 8
-"""A row of a rate takes at least this many bytes, usually some dozens."""
+"""Minimum number of bytes of a row of a rate; a row usually has some dozens."""
 _NAMED = 5
 """The number of left-out sections that are named."""
 _WIDTH = 80
@@ -63,7 +63,7 @@ _MOST_TABLES = 6
 
 
 class Code(Frozen):
-    """Lines of equal width, whose characters are aligned."""
+    """Lines in a font of fixed width, so that their columns are aligned."""
 
     text: str
 
@@ -84,11 +84,11 @@ class _Fold(Frozen):
 
     @property
     def size(self) -> int:
-        """Its own bytes, without what is inside it."""
+        """Its own bytes, without the sections inside it."""
         return _size(self.text({id(self)}))
 
     def text(self, kept: set[int]) -> str:
-        """Its text with that of kept sections inside it; empty if it is not kept itself."""
+        """Its text with the text of kept sections inside it; empty if it is not kept itself."""
         if id(self) not in kept:
             return ""
         opened = "<details open>" if self.is_open else "<details>"
@@ -97,9 +97,9 @@ class _Fold(Frozen):
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOST) -> str:
-    """The report of one answer, or the summary of several with the report of each behind it.
+    """The report of one answer, or the summary of several followed by the report of each.
 
-    If only short tables leave room for all sections, the tables are short.
+    Tables are short if otherwise not all sections fit.
     """
     rows = sum(
         len(answer.result.rates) for answer in answers if isinstance(answer.result, AuditResult)
@@ -113,7 +113,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = False, most: int = MOS
 
 
 def page(document: Document) -> str:
-    """A document in at most `MOST` bytes, its first section open and the others folded.
+    """A document of at most `MOST` bytes; its first section is open, and the others are folded.
 
     If it would be longer, the longest folded sections are left out, and a note says so.
     """
@@ -129,10 +129,10 @@ def page(document: Document) -> str:
 
 
 def _rendered(answers: Sequence[Answer], *, all_rows: bool, most: int) -> tuple[str, int]:
-    """The text, and how many sections are left out of it."""
+    """The text, and the number of omitted sections."""
     result = answers[0].result
     if len(answers) > 1:
-        # The summary, with the report of each behind it, the worst first.
+        # The summary, followed by the report of each answer, the worst first.
         top, *others = _sections(summary.document(answers, all_rows=all_rows))
         folds, heads = [*map(_fold, others)], []
         for single in sorted(answers, key=lambda answer: WORST_FIRST.index(answer.exit_code)):
@@ -156,7 +156,7 @@ def _of_result(result: AuditResult, data: str | None, *, all_rows: bool) -> list
 
 
 def head(result: AuditResult, data: str | None = None) -> tuple[CommentBlock, ...]:
-    """The verdict, a row for each check that is not passed, and the numbers of the worst."""
+    """The verdict, a row for each check that did not pass, and the numbers of the worst one."""
     headline = checks.audit_headline(result, data)
     every = diagnose(result)
     blocks: list[CommentBlock] = [Heading(headline.title), headline.block]
@@ -253,7 +253,7 @@ def _labelled(pairs: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _sections(document: Iterable[CommentBlock]) -> list[_Section]:
-    """The blocks under each heading; those before the first have an empty one."""
+    """The blocks under each heading; the blocks before the first heading have an empty heading."""
     sections: list[_Section] = []
     for block in document:
         if isinstance(block, Heading):
@@ -306,7 +306,7 @@ def _page(
 
 
 def _first_that_fit(folds: Iterable[_Fold], room: int) -> list[_Fold]:
-    """The sections that fit into the room that earlier kept sections leave."""
+    """The sections that fit, in order: each is kept if there is still room for it."""
     kept = []
     for fold in folds:
         if fold.size <= room:
@@ -321,12 +321,12 @@ def _fold(section: _Section) -> _Fold:
 
 
 def _units(blocks: Iterable[CommentBlock]) -> Iterator[str]:
-    """The blocks as Markdown; further rows of a table or a list are units after a line break."""
+    """The blocks as Markdown; each further row of a table or list is a unit, after a line break."""
     mark = "*"
     for block in blocks:
         if isinstance(block, Figure):
             continue
-        # Only different marks separate two lists that follow each other.
+        # Two lists in a row would become one if they had the same bullets.
         mark = "-" if mark == "*" else "*"
         match block:
             case Heading():

@@ -1,8 +1,8 @@
-"""Escapes text for Markdown, as CommonMark and GitHub read it; caps a whole cell or statement.
+"""Escapes and shortens text for Markdown, as CommonMark and GitHub read it.
 
-What Markdown itself would read is escaped. What GitHub makes of the text afterwards no escape
-stops (mentions, issues, emoji, links): it is broken by a sign of no width. Those signs, like the
-non-breaking space that keeps a run of spaces, cannot come from outside: there they are spelled out.
+The syntax of Markdown is escaped. Escapes do not stop GitHub from making mentions, issues, emoji
+and links of a text, so a character of no width is inserted into these. Such characters, and the
+non-breaking spaces that keep a run of spaces, are spelled out if the original text has them.
 The only links are the addresses of our own sources.
 """
 
@@ -20,11 +20,11 @@ JOINER = "\u2060"
 """The word joiner: it is invisible, prevents a line break, and ends a name."""
 KEPT_SPACE = "\u00a0"
 ISOLATE, ISOLATED = "\u2068", "\u2069"
-"""Around writing from right to left, so that the numbers behind it stay where they are."""
+"""The signs around right-to-left text, so that numbers after it keep their place."""
 LONGEST = 3_000
-"""The number of characters that a statement may have."""
+"""Maximum number of characters of a statement."""
 LONGEST_NAME = 300
-"""The number of characters of a cell of a table, a heading, or the label of a statement."""
+"""Maximum number of characters of a cell of a table, a heading, or the label of a statement."""
 
 _ESCAPED = str.maketrans(
     {
@@ -39,13 +39,13 @@ _ESCAPED = str.maketrans(
 _UNDERSCORE = re.compile(r"(?<![^\W_])_|_(?![^\W_])")
 """A character that could begin or end emphasis, except within a word."""
 _REFERENCE = re.compile(r"(?i)@|#(?=\w)|gh-(?=\d)|:(?=//)|www(?=\.)|:(?=[\w+-]+:)(?!\d\d:)")
-"""The sign behind which a mention, an issue, an address or an emoji would begin; no time of day."""
+"""A character that begins a mention, issue, address or emoji; not the colon of a time of day."""
 _START = re.compile(r"^(?:(?=[-+=:])|\d{1,9}(?=[.)]))")
-"""What begins a list, a rule, a heading's underline or a table: a backslash belongs behind it."""
+"""The beginning of a list, rule, underlined heading or table; a backslash is inserted after it."""
 _SPACES = re.compile(r"^ +| +$| {2,}")
 _FROM_RIGHT = "[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\U00010800-\U00010fff\U0001e800-\U0001efff]"
 RIGHT_TO_LEFT = re.compile(f"({_FROM_RIGHT}(?:[^=×:;,()\\n]*{_FROM_RIGHT})?)")
-"""A run of writing from right to left, and what is between two words of it."""
+"""Right-to-left text, including the characters between two of its words."""
 
 
 def phrase(text: str, most: int = LONGEST_NAME) -> str:
@@ -54,27 +54,27 @@ def phrase(text: str, most: int = LONGEST_NAME) -> str:
 
 
 def cell(text: str) -> str:
-    """A text in a table, where only an element of HTML breaks a line."""
+    """A text in a table; a line break is an HTML element there."""
     return "<br>".join(
         map(_escaped, printable(shortened(text, LONGEST_NAME), but="\n").split("\n"))
     )
 
 
 def running(text: str, indent: str = "") -> str:
-    """A text that may begin a line, and have several; each but the first behind `indent`."""
+    """A text at the beginning of a line; if it has more lines, these begin with `indent`."""
     lines = printable(shortened(text, LONGEST), but="\n").split("\n")
     starts = (_START.sub(r"\g<0>\\", _escaped(line)) for line in lines)
     return f"\\\n{indent}".join(line or JOINER for line in starts)
 
 
 def summary(text: str) -> str:
-    """A text within an element of HTML, where no Markdown is read."""
+    """A text within an HTML element, in which Markdown is not read."""
     plain = printable(shortened(text, LONGEST_NAME))
     return html.escape(_REFERENCE.sub(_broken, _isolated(plain)), quote=False).replace("$", "&#36;")
 
 
 def code(text: str, most: int = LONGEST) -> str:
-    """Lines in a face of one width, where nothing is Markdown but a longer row of backticks."""
+    """A block of code. Its fence has more backticks than any row of backticks inside."""
     plain = printable(shortened(text, most), but="\n")
     longest = max(map(len, re.findall("`+", plain)), default=0)
     fence = "`" * max(longest + 1, 3)
@@ -120,10 +120,7 @@ def _broken(match: re.Match[str]) -> str:
 
 
 def _keep_spaces(match: re.Match[str]) -> str:
-    """Spaces that Markdown would drop: all but one between words, and all at an end.
-
-    A character without width protects spaces at an end from being stripped.
-    """
+    """Keeps spaces that Markdown would drop: all but one between words, and all at an end."""
     kept = KEPT_SPACE * len(match[0])
     before = JOINER if match.start() == 0 else ""
     after = JOINER if match.end() == len(match.string) else ""
@@ -131,9 +128,9 @@ def _keep_spaces(match: re.Match[str]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """The text in at most `most` characters: of a longer one the middle is left out, with a word.
+    """The text in at most `most` characters; a longer text loses its middle, and says so.
 
-    Both ends stay, because a sentence has its names at one end and its numbers at the other.
+    Both ends are kept, because a sentence has its names at one end and its numbers at the other.
     """
     if len(text) <= most:
         return text

@@ -1,4 +1,4 @@
-"""Metrics in words: titles, options, worst pairs; gaps in points in sentences."""
+"""Metrics in words: titles, options, verbs, and rates and gaps with their units."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from fairaudit.result.rows import LatticeEntry
 
 _LABEL = "label"
 UNNAMED = frozenset({_LABEL, "prediction", "decision", "score"})
-"""The outcomes whose name is their role; others are names of the spec: models or stages."""
+"""The outcomes that are named by their role; others are models or stages with names of the spec."""
 _OF_LABELS = {SELECTION_RATE.id: BASE_RATE.title, NOT_SELECTED_RATE.id: "Rate of negative labels"}
 _SCORED = frozenset({"decision", "prediction"})
 _PEOPLE = (
     *("Atkinson", "Brier", "Cochran", "Cohen", "Cramér", "Goodman", "Hosmer", "Kullback"),
     *("Lipschitz", "Mantel", "Theil"),
 )
-"""The names with which titles begin."""
+"""Names at the beginning of titles, which keep their capital letter."""
 _OPTION_WORDS = {"at": "at a score of", "class": "of class", "average": "averaged,"}
 
 
 def title(metric: str, of: str = "") -> str:
-    """A metric's title in running text: `selection rate`, of the label `base rate`."""
+    """The title of a metric in running text: `selection rate`; for a label, `base rate`."""
     record = NOT_SELECTED_RATE if metric == NOT_SELECTED_RATE.id else find_metric(metric)
     name = metric.replace("_", " ") if record is None else record.title
     return in_text(heading(metric, of, name))
 
 
 def entry(worst: LatticeEntry) -> str:
-    """The title of an entry of the lattice in running text, where a measure has its whole name."""
+    """The title of an entry of the lattice in running text, with the full name of the measure."""
     record = find_metric(worst.metric)
     if record is None or isinstance(record, GroupMetric):
         return worst.title
@@ -45,19 +45,19 @@ def entry(worst: LatticeEntry) -> str:
 
 
 def in_text(title: str) -> str:
-    """A title in running text: it begins with a small letter, unless with a name or a symbol."""
+    """A title in running text, with a small first letter except in a name or symbol."""
     if title.startswith(_PEOPLE) or not title[1:2].islower():
         return title
     return title[:1].lower() + title[1:]
 
 
 def heading(metric: str, of: str, title: str) -> str:
-    """A rate's title for an outcome: a label such as an income selects no one."""
+    """The title of a rate for an outcome; for a label, it does not mention selection."""
     return _OF_LABELS.get(metric, title) if of == _LABEL else title
 
 
 def of_outcome(metric: str, of: str) -> str:
-    """The words behind the name of a metric, such as ` of the label`; empty without an outcome.
+    """The words after the name of a metric, such as ` of the label`; empty without an outcome.
 
     A metric of a score gets ` of the score`, unless the outcome is a model with a name.
     """
@@ -70,18 +70,18 @@ def of_outcome(metric: str, of: str) -> str:
 
 
 def whose(of: str) -> str:
-    """The outcome behind a name: ` of the label`, but ` of recidivism` if the spec names it so."""
+    """The outcome after a name: ` of the label`, or ` of recidivism` if the spec names it."""
     return f" of {'the ' * (of in UNNAMED)}{names.name(of)}"
 
 
 def defined_heading(result: AuditResult, metric: str, of: str) -> str:
-    """The heading of a rate by the title that the definitions of a result give it."""
+    """The heading of a rate, with its title from the definitions of a result."""
     defined = next(record.title for record in result.definitions if record.id == metric)
     return heading(metric, of, defined)
 
 
 def is_share(metric: str) -> bool:
-    """Whether a rate is a share, to be written in per cent; false negatives per positive is not."""
+    """Whether a rate is a share, which is written in per cent; a ratio of two counts is not."""
     record = find_metric(metric)
     if not isinstance(record, GroupMetric):
         return metric != ADJUSTED_MEAN.id
@@ -95,7 +95,7 @@ def participle(metric: str, of: str) -> str:
 
 
 def happens(metric: str, of: str, *, burden: bool, plural: bool = False) -> str:
-    """The verb for the people that a rate counts: `is selected`; of a burden `has the outcome`."""
+    """The verb for people that a rate counts: `is selected`; for a burden, `has the outcome`."""
     word = participle(metric, of)
     if word and burden:
         return "have the outcome" if plural else "has the outcome"
@@ -105,10 +105,10 @@ def happens(metric: str, of: str, *, burden: bool, plural: bool = False) -> str:
 def gap(
     metric: str, value: float, bounds: Sequence[Decimal | int], exact: Fraction | None = None
 ) -> tuple[str, str]:
-    """The distance of a rate from another, and how much more often it counts people.
+    """Two texts on the distance of a rate from another one, about rates and about people.
 
-    `2.5 points above`, `2.5 points more often than`, with enough digits for each bound on its size.
-    Only shares have the second text.
+    `2.5 points above` and `2.5 points more often than`, with enough digits to compare with each
+    bound. The second text is empty for rates that are not shares.
     """
     way, often = ("above", "more") if value > 0 else ("below", "less")
     if not is_share(metric):
@@ -119,7 +119,7 @@ def gap(
 
 
 def decimals(metric: str, digits: int) -> int:
-    """The number of decimals; 0 for a count of people."""
+    """The number of decimals `digits`; 0 for a count of people."""
     return 0 if isinstance(find_metric(metric), PeopleCount) else digits
 
 
@@ -130,7 +130,7 @@ def decimals_of(finding: Finding, digits: int) -> int:
 
 
 def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int = 4) -> int:
-    """The number of decimals that distinguishes rates of a row, and each rate from its interval.
+    """The number of decimals with which rates of a row differ, and each rate from its interval.
 
     `least` applies to numbers that are not shares.
     """
@@ -145,7 +145,7 @@ def digits_of_rates(metric: str, rows: Iterable[Sequence[Estimate]], least: int 
 
 
 def digits_that_give(metric: str, results: Iterable[numbers.Result], least: int) -> int:
-    """The number of decimals of rates, at least `least`, that give their differences or ratios."""
+    """The number of decimals, at least `least`, with which printed rates give printed results."""
     return numbers.digits_that_give(results, least, scale=100 if is_share(metric) else 1)
 
 
@@ -159,7 +159,7 @@ def rate_alone(metric: str, estimate: Estimate, digits: int) -> str:
 
 
 def rate(metric: str, estimate: Estimate, digits: int) -> str:
-    """A number of one group with its counts: `74.3 % (52/70)`; of a count, itself."""
+    """A rate of one group with its counts: `74.3 % (52/70)`; a count is printed alone."""
     value, behind = rate_alone(metric, estimate, digits), numbers.counts(estimate)
     is_count = decimals(metric, 1) == 0
     return value if is_count or not behind else f"{value} ({behind})"
@@ -189,6 +189,6 @@ def options(parameters: Mapping[str, object], averaged: Sequence[str] = ()) -> s
 
 
 def short_name(name: str) -> str:
-    """A rate by its short name (`TPR`); an outcome by its own."""
+    """The short name of a rate (`TPR`), or the name of an outcome."""
     record = find_metric(name)
     return record.short if record is not None and record.short else names.name(name)

@@ -1,4 +1,4 @@
-"""Formats numbers, per cent, points, p, stars, intervals, groups; `and 3 more`; `suppressed`."""
+"""Formats numbers, per cent, points, p-values, intervals, groups, and lists (`and 3 more`)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from fairaudit.metrics.terms import Correction, Inference
 _MOST_DIGITS = 17
 _MOST_APART = 8
 _SAME = 1e-9
-"""Numbers that are nearer to each other are one number that was computed in two ways."""
+"""If two numbers differ by less, they are the same number, computed in two ways."""
 _ONE_PERCENT, _NO_POINT = 0.01, 0.0005
 _TINY = 0.0001
 _WRITTEN_OUT = 1e-6
-"""A number that is still smaller has an exponent."""
+"""A smaller number is written with an exponent."""
 
 _LONGEST_LABEL = 36
 _DIGITS = re.compile(r"(\d+)")
 
 SUPPRESSED = "suppressed"
-"""The text in place of a number that is known and hidden."""
+"""The text instead of a number that is hidden."""
 
 
 def number(value: float, digits: int | None = None) -> str:
@@ -42,7 +42,7 @@ def number(value: float, digits: int | None = None) -> str:
     if value and abs(value) < _WRITTEN_OUT:
         return f"{value:.2e}"
     if value and abs(value) < 10**-digits:
-        digits = 1 - math.floor(math.log10(abs(value)))  # so that two of them are not zero
+        digits = 1 - math.floor(math.log10(abs(value)))  # two digits that are not zero
     return f"{value:.{digits}f}"
 
 
@@ -52,7 +52,7 @@ def fixed(value: float, digits: int) -> str:
 
 
 def digits_apart(rows: Iterable[Sequence[float | None]], least: int, *, scale: int = 1) -> int:
-    """The number of decimals that prints different numbers of a row differently.
+    """The number of decimals with which different numbers of a row are printed differently.
 
     The numbers are multiplied by `scale`, such as 100 for per cent.
     """
@@ -70,11 +70,11 @@ def digits_apart(rows: Iterable[Sequence[float | None]], least: int, *, scale: i
 
 
 Result: TypeAlias = tuple[float, float, str, bool]
-"""Two numbers, the text of their difference or ratio (`14.2 points`, `62 %`), if it is a ratio."""
+"""Two numbers, the text of their difference or ratio (`62 %`), and whether it is a ratio."""
 
 
 def digits_that_give(results: Iterable[Result], least: int, *, scale: int = 100) -> int:
-    """The number of decimals, at least `least`, at which printed numbers give printed results.
+    """The number of decimals, at least `least`, with which printed numbers give printed results.
 
     The numbers are multiplied by `scale`, such as 100 for per cent.
     """
@@ -84,12 +84,12 @@ def digits_that_give(results: Iterable[Result], least: int, *, scale: int = 100)
 
 
 def digits_of_gaps(pairs: Iterable[tuple[float, float]]) -> int:
-    """The number of decimals at which shares in per cent give their gaps in points."""
+    """The number of decimals with which printed shares (%) give their printed gaps in points."""
     return digits_that_give([(a, b, gap(a - b), False) for a, b in pairs if a != b], 1)
 
 
 def _gives(result: Result, digits: int, scale: int) -> bool:
-    """Whether two numbers with these decimals give the text of their result, rounded as it is."""
+    """Whether two numbers with these decimals give the printed result at its number of digits."""
     first, second, text, is_ratio = result
     a, b = (Fraction(f"{number * scale:.{digits}f}") / scale for number in (first, second))
     if is_ratio and not b:
@@ -110,7 +110,7 @@ def digits_of_shares(rows: Iterable[Sequence[float | None]]) -> int:
 def digits_of_values(
     estimates: Iterable[Estimate], bounds: Sequence[Decimal] = (), least: int = 3
 ) -> int:
-    """The number of decimals that distinguishes values from 0, their intervals and their limits."""
+    """The number of decimals with which values differ from 0, their intervals and their limits."""
     limits = [*map(float, bounds)]
     written = max((-int(bound.as_tuple().exponent) for bound in bounds), default=0)
     rows = ([0.0, *told_apart(e), *limits] for e in estimates if not e.suppressed)
@@ -118,13 +118,13 @@ def digits_of_values(
 
 
 def told_apart(estimate: Estimate) -> list[float | None]:
-    """A value with the ends of its interval, which are printed differently."""
+    """A value and the ends of its interval, which must be printed differently."""
     is_range = estimate.method == MASKED_RANGE
     return [estimate.value, *(() if is_range else (estimate.low, estimate.high))]
 
 
 def percent(value: float, digits: int | None = None) -> str:
-    """A share in per cent with this many decimals: one by default, two digits if less than 1 %."""
+    """A share in per cent. By default it has one decimal, or two digits if it is less than 1 %."""
     if not math.isfinite(value):
         return number(value)
     if digits is None and 0 < abs(value) < _ONE_PERCENT:
@@ -133,19 +133,19 @@ def percent(value: float, digits: int | None = None) -> str:
 
 
 def points(value: float, digits: int | None = None) -> str:
-    """A difference of shares in percentage points, with its sign; a small one at two digits."""
+    """A difference of shares in percentage points with its sign; a small one has two digits."""
     digits = 1 if digits is None and not 0 < abs(value) < _NO_POINT else digits
     shown = percent(value, digits).removesuffix(" %")
     return f"+{shown}" if 0 <= value < math.inf else shown
 
 
 def gap(value: float) -> str:
-    """How far shares lie apart, `14.2 points`, at as many decimals as it takes to see it."""
+    """The size of a difference of shares, `14.2 points`, with enough decimals not to be 0."""
     return f"{percent(abs(value)).removesuffix(' %')} points"
 
 
 def doubt(error: float) -> str:
-    """By how much a number may be off: `± 0.002`."""
+    """The error of a number: `± 0.002`."""
     return f"± {error:.1g}"
 
 
@@ -161,12 +161,12 @@ def value_of(estimate: Estimate, digits: int = 4) -> str:
 
 
 def unsmoothed(raw: Unsmoothed | None, digits: int = 4) -> str:
-    """The value without pseudo-counts in brackets, behind it: ` (0.12 without smoothing)`."""
+    """The value without pseudo-counts, in brackets: ` (0.12 without smoothing)`."""
     return "" if raw is None else f" ({number(raw.value, digits)} without smoothing)"
 
 
 def counts(estimate: Estimate) -> str:
-    """`52/70`; under survey weights the sums they are scaled to, with the people."""
+    """The counts, `52/70`; with survey weights, the scaled sums and the number of people."""
     if estimate.numerator is None or estimate.denominator is None:
         return f"n = {whole(estimate.n)}" if estimate.n is not None else ""
     parts, scale = (estimate.numerator, estimate.denominator), estimate.scale
@@ -179,10 +179,10 @@ def counts(estimate: Estimate) -> str:
 
 
 def interval(estimate: Estimate, *, share: bool = True, digits: int | None = None) -> str:
-    """The bounds, of a share in per cent: `[70.1, 78.2]`; empty without an interval.
+    """The ends of an interval, `[70.1, 78.2]` (shares in per cent); empty without an interval.
 
     A range over masked counts has no brackets: `70.1 to 78.2`. An interval of two models with
-    unknown correlation says so.
+    unknown correlation has a note.
     """
     if estimate.low is None or estimate.high is None:
         return ""
@@ -203,10 +203,10 @@ def interval_heading(level: str, estimates: Iterable[Estimate]) -> str:
 
 
 def probability(p: float, alpha: float) -> str:
-    """A p-value, `= .0123` or `< .0001`, at as many digits as it takes to agree with its level."""
+    """A p-value, `= .0123` or `< .0001`, with enough digits to compare it with `alpha`."""
     if p < _TINY <= alpha:
         return "< .0001"
-    level = Fraction(str(alpha))  # as written: the float next to .05 lies above it
+    level = Fraction(str(alpha))  # the number as written, because the float for .05 is larger
     for digits in range(4, _MOST_DIGITS):
         text = f"{p:.{digits}f}"
         if _side(Fraction(text), level) == _side(p, alpha):
@@ -220,14 +220,14 @@ def compact_probability(p: float, alpha: float) -> str:
 
 
 def starred_p(test: Significance | None, alpha: float, mark: str = "") -> str:
-    """A p-value in a table, with a mark of its test and a star where the adjusted one is small."""
+    """A p-value in a table, with a mark for its test, and a star if the adjusted p is small."""
     if test is None:
         return ""
     return f"{compact_probability(test.p, alpha)}{mark}{'*' if test.adjusted < alpha else ''}"
 
 
 def family(test: Significance, alpha: float) -> str:
-    """The p-value among the tests of a family: `.0369 by Holm over 6`."""
+    """The p-value, corrected for the tests of a family: `.0369 by Holm over 6`."""
     method = "uncorrected, one of" if test.correction == "none" else f"by {test.correction} over"
     return f"{probability(test.adjusted, alpha).removeprefix('= ')} {method} {whole(test.family)}"
 
@@ -245,18 +245,18 @@ def adjusted_p(test: Significance, alpha: float, noun: str = "test") -> str:
 
 
 def corrected(inference: Inference) -> str:
-    """The correction for many tests, behind a p-value: `corrected by Holm`, `uncorrected`."""
+    """The words after a p-value on its correction: `corrected by Holm`, `uncorrected`."""
     is_raw = inference.correction is Correction.NONE
     return "uncorrected" if is_raw else f"corrected by {inference.correction.words}"
 
 
 def bounds(low: float, high: float, write: Callable[[float], str] = number) -> str:
-    """Both ends of an interval, each as a function writes it: `[-0.10, 0.20]`."""
+    """Both ends of an interval, each written by `write`: `[-0.10, 0.20]`."""
     return f"[{write(low)}, {write(high)}]"
 
 
 def per_cent(value: float, digits: int = 1) -> str:
-    """A share in per cent without the sign, as an end of an interval: `12.3`."""
+    """A share in per cent without the % sign, for an end of an interval: `12.3`."""
     return f"{100 * value:.{digits}f}"
 
 
@@ -278,7 +278,7 @@ def number_beside(
     digits: int = 4,
     scale: int = 1,
 ) -> str:
-    """A number times `scale`, with enough digits to be on the right side of each bound.
+    """A number times `scale`, with enough digits to show on which side of each bound it is.
 
     A number that is not 0 is also distinguished from 0.
     """
@@ -300,7 +300,7 @@ def number_beside(
 def estimate_beside(
     estimate: Estimate, bounds: Sequence[Decimal], digits: int, scale: int = 1
 ) -> str:
-    """A value with this many digits, or more to be on the right side of each bound."""
+    """A value with this many digits, or more to show on which side of each bound it is."""
     if estimate.suppressed:
         return SUPPRESSED
     value = number_beside(estimate.value, bounds, estimate.exact, digits=digits, scale=scale)
@@ -318,20 +318,20 @@ def counted(count: int, noun: str) -> str:
 
 
 def more_groups(count: int, file: str = "report.json") -> str:
-    """How many groups a table leaves out, and where they are; empty if it has them all."""
+    """The number of groups that a table leaves out, and the file that has them; empty for 0."""
     if count <= 0:
         return ""
     return f"and {counted(count, 'more group')}: --verbose or -o {file} lists them"
 
 
 def first_few(texts: Sequence[str], most: int = 5, separator: str = ", ") -> str:
-    """The first of several texts, and how many more there are."""
+    """The first few of several texts, and the number of the other texts."""
     more = f" and {whole(len(texts) - most)} more" if len(texts) > most else ""
     return separator.join(texts[:most]) + more
 
 
 def short(label: str, most: int = _LONGEST_LABEL) -> str:
-    """A label that leaves room for others in a line: of a long one the middle is left out."""
+    """A label; if it is long, its middle is left out, so that a line has room for others."""
     if len(label) <= most:
         return label
     half = (most - 1) // 2
@@ -350,7 +350,7 @@ def group_in(group: Group, stratum: Group) -> str:
 
 
 def in_stratum(stratum: Group, separator: str = " in ") -> str:
-    """Where a value is from, behind what it is of: ` in department=y`; empty without a stratum."""
+    """The words for the stratum of a value: ` in department=y`; empty without a stratum."""
     return f"{separator}{names.describe_group(stratum)}" if stratum else ""
 
 

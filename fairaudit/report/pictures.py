@@ -1,4 +1,4 @@
-"""Types of pictures; most rows, lines on pages (terminal: text_layout); which rows are drawn."""
+"""Types of pictures, their maximum numbers of rows and lines, and the choice of rows to draw."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ class Mark(StrEnum):
 
 
 class Interval(Frozen):
-    """A value on its line; `panel` is its heading, `mark` its role.
+    """A value as a row of a picture; `panel` is the heading above it, `mark` its role.
 
-    `text` is written next to it. A value without a finite number has only the text. A `strong` row
-    is the subject of a check.
+    `text` is written next to the row. If the value is not finite, the row has only the text. A
+    `strong` row is the subject of a check.
     """
 
     label: str
@@ -38,10 +38,10 @@ class Interval(Frozen):
 
 
 class Rule(Frozen):
-    """A line across the rows of a panel: the value of the reference, or a limit by its label.
+    """A line across the rows of a panel, at the value of the reference or at a limit.
 
-    `limit` is what the check does beyond it: `fail` or `warn`; `bounds` is how it is
-    computed from the rate of another group (`0.8 × 60.4 %`), or how the spec writes it.
+    `limit` is the status of the check beyond this line: `fail` or `warn`. `bounds` is the limit as
+    a product with the rate of another group (`0.8 × 60.4 %`), or as the spec writes it.
     """
 
     value: float
@@ -52,9 +52,9 @@ class Rule(Frozen):
 
 
 class Intervals(Frozen):
-    """Values in rows with their intervals, next to references and limits.
+    """Values in rows with their intervals, references and limits.
 
-    `percent` writes the axis in per cent.
+    If `percent` is set, the axis is in per cent.
     """
 
     axis: str
@@ -64,7 +64,7 @@ class Intervals(Frozen):
 
 
 class Point(Frozen):
-    """A point of a line; x is a number, or a name where the axis has names."""
+    """A point of a line; `x` is a number, or a name if the axis has names."""
 
     x: float | str
     y: float
@@ -73,9 +73,9 @@ class Point(Frozen):
 
 
 class Line(Frozen):
-    """Points that belong together, in their order.
+    """Points in order.
 
-    `text` is written next to its name; a `strong` line is the one to compare others with.
+    `text` is written next to the name of the line. Other lines are compared with a `strong` line.
     """
 
     label: str
@@ -85,10 +85,10 @@ class Line(Frozen):
 
 
 class Lines(Frozen):
-    """Lines over a common axis; `diagonal` where both axes are shares and equality is a line.
+    """Lines over a common axis; `diagonal` draws the line where both shares are equal.
 
-    `percent` writes the upright axis in per cent, `percent_across` the other one. An axis of names
-    has those of the first line first. A point without a number leaves a gap in its line.
+    If `percent` is set, the vertical axis is in per cent; `percent_across` is for the other one. An
+    axis of names begins with those of the first line. A point without a number breaks its line.
     """
 
     x: str
@@ -102,7 +102,7 @@ class Lines(Frozen):
 
 
 class Node(Frozen):
-    """A subset by its name, `text` its value, `shade` from 0 to 1, missing without a number."""
+    """A subset of attributes; `text` is its value, `shade` is from 0 to 1, None without one."""
 
     label: str
     text: str
@@ -112,17 +112,17 @@ class Node(Frozen):
 Picture: TypeAlias = Intervals | Lines
 
 MOST_ROWS = 40
-"""The number of rows in a picture."""
+"""Maximum number of rows in a picture."""
 MOST_CHECKED = 24
-"""The number of groups in the picture of a check on a page."""
+"""Maximum number of groups in the picture of a check on a page."""
 MOST_LINES = 8
-"""The number of lines."""
+"""Maximum number of lines in a picture."""
 MOST_STRATA = 24
-"""The number of places on an axis of names."""
+"""Maximum number of names on an axis."""
 MOST_RATE_PICTURES = 24
-"""The number of pictures of rates in a report."""
+"""Maximum number of pictures of rates in a report."""
 MOST_STRATUM_PICTURES = 12
-"""The number of pictures of rates by stratum; the fewest attributes first."""
+"""Maximum number of pictures of rates by stratum; few attributes come first."""
 
 
 def describe(picture: Picture) -> str:
@@ -149,7 +149,7 @@ def describe(picture: Picture) -> str:
 
 
 def explain(picture: Intervals, lines: str) -> str:
-    """How to read the marks of a picture: those that it has; `lines` is what its lines are."""
+    """How to read the marks that a picture has; `lines` is the meaning of its lines."""
     marks = {row.mark for row in picture.rows if math.isfinite(row.value)}
     limits = {rule.limit: f" ({rule.bounds})" * bool(rule.bounds) for rule in picture.rules}
     texts = {
@@ -165,7 +165,7 @@ def explain(picture: Intervals, lines: str) -> str:
 
 
 def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
-    """The places of the rows that decide, and of others from both ends; all if one is too many."""
+    """The indexes of deciding rows and of rows from both ends; all if one row is too many."""
     if len(rows) <= most + 1:
         return [*range(len(rows))]
     kept = (row.strong or row.mark is Mark.REFERENCE for row in rows)
@@ -180,7 +180,7 @@ def both_ends(rows: Sequence[Interval], most: int) -> list[int]:
 
 
 def without_middle(rows: Sequence[Interval], most: int) -> list[Interval]:
-    """The rows of `both_ends` without those set aside; a row between counts the omitted rows."""
+    """The rows of `both_ends` except rows set aside; one row has the number of omitted rows."""
     if len(rows) <= most + 1:
         return list(rows)
     known = [row for row in rows if row.mark is not Mark.ASIDE] or rows
@@ -193,5 +193,5 @@ def without_middle(rows: Sequence[Interval], most: int) -> list[Interval]:
 
 
 def not_shown(count: int, what: str, why: str) -> str:
-    """A sentence on what is not shown; empty if all is."""
+    """A sentence on what is not shown; empty if everything is shown."""
     return f" Not shown: {numbers.whole(count)} {what}, {why}." if count > 0 else ""

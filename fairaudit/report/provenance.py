@@ -38,12 +38,12 @@ def provenance(result: AuditResult) -> Iterator[Block]:
         lines = "" if file.lines is None else f", {numbers.whole(file.lines)} lines"
         size = f" ({numbers.whole(file.bytes)} bytes{lines})" if file.bytes else ""
         pairs.append(("data", f"{names.copied(file.path)}{size}"))
-    if len(origin.files) > 5:  # the first five are named
+    if len(origin.files) > 5:  # only the first five are named
         pairs.append(("", f"and {len(origin.files) - 5} more files"))
     draws, draws_hash, counts_hash = origin.draws, origin.draws_sha256, origin.cube_sha256
     strata = origin.sample_strata
     drawn = f", drawn in the strata of the column {names.name(strata)}" if strata else ""
-    smallest = []  # what a group must reach to be compared
+    smallest = []  # the minimum sizes of groups in comparisons
     if origin.minimum.size:
         smallest.append(f"{origin.minimum.size} people in the denominator")
     if events := origin.minimum.events:
@@ -100,7 +100,7 @@ def origin(result: AuditResult) -> str:
 
 
 def name_spec(origin: Provenance, path: str | None = None) -> str:
-    """The spec, or its `path`, as `run` takes it, with the `--set` and `--only` of the run."""
+    """The spec, or its `path`, as an argument of `run`, with `--set` and `--only` of the run."""
     words = [names.copied(origin.spec_path if path is None else path)]
     for setting in origin.settings:
         words += ["--set", names.printable(setting)]
@@ -110,7 +110,7 @@ def name_spec(origin: Provenance, path: str | None = None) -> str:
 
 
 def profiles(result: AuditResult) -> Iterator[Block]:
-    """The profiles that the spec named, each in full."""
+    """The contents of the profiles that the spec names."""
     for profile in result.provenance.profiles:
         yield Heading(f"Profile {names.name(profile.name)}", is_record=True)
         said = {
@@ -129,7 +129,7 @@ _PROFILE: tuple[Column[str], ...] = (
 
 
 def ledger(result: AuditResult) -> Iterator[Block]:
-    """The section on rows: how many were read, left out for what reason, and counted."""
+    """The section on rows: how many were read, how many were left out and why, how many count."""
     counts = result.ledger
     yield Heading("Account of all rows")
     has_people = counts.people != counts.counted
@@ -163,7 +163,7 @@ def path_in_repository(file: str) -> str:
     named = Path(file)
     top = os.environ.get("GITHUB_WORKSPACE")
     if top:
-        # As it is written first: a link in the repository is a separate file.
+        # First the path as written, because a link in the repository is a separate file.
         pairs = [(Path(os.path.normpath(Path.cwd() / named)), Path(top))]
         pairs.append((named.resolve(), Path(top).resolve()))
         within = (path.relative_to(root) for path, root in pairs if path.is_relative_to(root))
@@ -194,6 +194,6 @@ def link_to_metric(name: str) -> str:
 
 
 def _find_site(variable: str) -> str:
-    """The https address in an environment variable; empty without one, or if it has a secret."""
+    """The https address in an environment variable; empty without one, or if it has a password."""
     site = os.environ.get(variable, "").strip().rstrip("/")
     return site if site.startswith("https://") and mask(site) == site else ""

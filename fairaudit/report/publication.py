@@ -33,11 +33,11 @@ _STANDINGS = {
     Eligibility.EMPTY: "nobody",
     Eligibility.SUPPRESSED: numbers.SUPPRESSED,
 }
-"""The text in place of the ratio of a group that is not compared."""
+"""The text instead of the ratio of a group that is not compared."""
 
 
 class _Published(Frozen):
-    """A table: the rate's metric, the title of the ratio, the outcome, the columns, the rows."""
+    """A table: the metric of the rate, the title of the ratio, the outcome, columns and rows."""
 
     metric: str
     ratio: str
@@ -60,12 +60,12 @@ class _Published(Frozen):
 
 
 def document(result: AuditResult) -> Document:
-    """The audit in facts, and a table for each rate and grouping that has a ratio to the highest.
+    """Facts on the audit, and a table for each rate and grouping with a ratio to the highest rate.
 
     Raises `UsageError` for a result without such ratios.
     """
     tables, origin = _tables_of(result), result.provenance
-    # When, by which rule, what the spec says of the data, which people were left out and why.
+    # The date, the rule, the description of the data in the spec, and the people left out.
     facts = [("date of the audit", origin.created[:10])]
     for profile in origin.profiles:
         facts += [
@@ -105,9 +105,9 @@ def render(result: AuditResult, form: Format) -> str:
 
 
 def render_csv(result: AuditResult) -> str:
-    """One table, as `fairaudit verify` reads it: an empty cell covers all levels of its column.
+    """One table in the form for `fairaudit verify`: an empty cell means all levels of its column.
 
-    Raises `UsageError` without a table, and if tables of several rates would become one.
+    Raises `UsageError` without a table, and if there are tables of several rates.
     """
     tables = _tables_of(result)
     if len({(table.rate, table.ratio, table.of) for table in tables}) > 1:
@@ -127,7 +127,7 @@ def render_csv(result: AuditResult) -> str:
 
 
 def _tables_of(result: AuditResult) -> list[_Published]:
-    """A table for each rate and grouping of which there is a ratio, or where a number is hidden."""
+    """A table for each rate and grouping with a ratio or with a hidden number."""
     titles: dict[tuple[str, str], str] = {}
     ratios: dict[tuple[str, str, Grouping], dict[Group, ComparisonRow]] = {}
     for row in result.comparisons:
@@ -141,7 +141,7 @@ def _tables_of(result: AuditResult) -> list[_Published]:
     for rate in result.rates:
         estimate, metric = rate.estimate, rate.metric
         if metric == SELECTION_RATE.id and (NOT_SELECTED_RATE.id, rate.of) in titles:
-            # Where the positive is a burden, the ratio is of the people who are not selected.
+            # If the positive is a burden, the ratio compares the people who are not selected.
             metric = NOT_SELECTED_RATE.id
             if estimate.numerator is not None and estimate.denominator is not None:
                 rest = estimate.denominator - estimate.numerator
@@ -173,12 +173,12 @@ def _tables_of(result: AuditResult) -> list[_Published]:
 def _values(
     rate: RateRow, ratios: Mapping[Group, ComparisonRow], digits: int
 ) -> tuple[str, str, str, str]:
-    """The people of a group, how many of them are selected, the rate, the ratio."""
+    """The number of people of a group, of selected people, the rate and the ratio."""
     estimate = rate.estimate
     if estimate.suppressed:
         return (numbers.SUPPRESSED,) * 4
     parts = (estimate.denominator, estimate.numerator)
-    scale = estimate.scale  # of survey weights: their sum stands for the people
+    scale = estimate.scale  # with survey weights, the sum of weights replaces the people
     n, selected = (
         "" if part is None else f"{part:,}" if scale == 1 else f"{part / scale:,.1f}"
         for part in parts
@@ -186,10 +186,10 @@ def _values(
     ratio: str = State.UNDEFINED
     if rate.standing is not Eligibility.ELIGIBLE:
         ratio = _STANDINGS[rate.standing]
-    elif not ratios:  # the ratio of one group would reveal that of another
+    elif not ratios:  # the ratio of one group would reveal the ratio of another
         ratio = numbers.SUPPRESSED
     elif rate.group in ratios:
         ratio = numbers.value_of(ratios[rate.group].estimate, 3)
     elif estimate.value > 0 and any(row.second == rate.group for row in ratios.values()):
-        ratio = numbers.number(1, 3)  # the group that others are compared with
+        ratio = numbers.number(1, 3)  # the reference of the other groups
     return n, selected, numbers.percent(estimate.value, digits), ratio

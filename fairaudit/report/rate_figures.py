@@ -1,4 +1,4 @@
-"""Pictures of rates: intervals, reference, limits; in tables, too: why a group is not compared."""
+"""Pictures of rates with intervals, references and limits; why a group is not compared."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _Tables = Mapping[Grouping, Sequence[RateRow]]
 _LITTLE = 0.05
 _Write: TypeAlias = Callable[[float, int | None], str]
 _NUDGE = 1e-6
-"""How far beyond a bound a value is looked at to find the side of its line."""
+"""The distance beyond a bound of the value that shows on which side of its line values cross it."""
 
 
 def local_rates(result: AuditResult) -> Iterator[Block]:
-    """How the selection rate runs along each numeric attribute, in words and as a picture."""
+    """The selection rate along each numeric attribute, in words and as a picture."""
     for curve in result.local_rates:
         if not curve.points:
             continue
@@ -51,13 +51,13 @@ def local_rates(result: AuditResult) -> Iterator[Block]:
 
 
 def rates(result: AuditResult) -> Iterator[Figure]:
-    """For each rate a picture of all attributes, and one of each subset judged and the fullest."""
+    """For each rate, pictures of attributes, of each judged subset, and of the largest subset."""
     by_rate: dict[tuple[str, str, str], dict[Grouping, list[RateRow]]] = {}
     compared = asked_comparisons.compared_groups(result)
     for row in result.rates:
         if row.by and not row.stratum:
             key = (row.metric, row.of, metric_titles.options(row.parameters, row.averaged))
-            # The reference of the comparisons that the spec asks for, if they have a single one.
+            # The reference of the comparisons in the spec, if they have a single one.
             asked_of = asked_comparisons.comparisons_of(row, compared)
             seconds = {one.second for one in asked_of if one.second}
             own = replace(row, reference=seconds.pop()) if len(seconds) == 1 else row
@@ -118,9 +118,9 @@ def explain_marks(result: AuditResult, picture: Intervals, estimates: Iterable[E
 
 
 def digits_of(rows: Sequence[RateRow], rules: Sequence[Rule] = ()) -> int:
-    """The number of decimals that distinguishes rates from the reference, their ends and limits.
+    """The number of decimals with which rates differ from the reference, their ends and limits.
 
-    A difference that is small compared with the interval of the rate does not count.
+    A difference from the reference is ignored if it is small compared with the interval.
     """
     rate_of, apart = {row.group: row.estimate for row in rows}, list[list[Estimate]]()
     for row in rows:
@@ -155,7 +155,7 @@ def rate_interval(row: RateRow, digits: int) -> Interval:
 
 
 def standing(row: RateRow, unknown: str) -> str:
-    """Why a group is not compared, or that it is the reference; `unknown` if no more is known."""
+    """Why a group is not compared, or `reference`; `unknown` if the reason is not known."""
     if row.standing is Eligibility.ELIGIBLE:
         return "reference" if row.group == row.reference else ""
     if row.standing is Eligibility.UNKNOWN:
@@ -166,11 +166,11 @@ def standing(row: RateRow, unknown: str) -> str:
 def _limits(
     result: AuditResult, metric: str, of: str, bys: Iterable[Grouping], digits: int | None = None
 ) -> list[Rule]:
-    """A line for each bound of each limit whose place is the same for all groups.
+    """A line for each bound of each limit, if its place is the same for all groups.
 
-    A limit on a rate is at its own value. A limit on a ratio, a difference or a gap depends on the
-    value of the group that all others are compared with. Compared with the rest or with everybody,
-    this value differs by group, so no line is drawn.
+    The line of a limit on a rate is at the limit. The line of a limit on a ratio or difference
+    depends on the rate of the reference group. If groups are compared with all other people or with
+    everybody, this rate differs by group, so there is no line.
     """
     return [
         replace(rule, panel=numbers.subset(by))
@@ -188,7 +188,7 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
         return
     terms = check.terms
     if check.strata or terms.average or terms.of_class or terms.at is not None or check.against:
-        return  # the rates that it compares are not those of the plain table
+        return  # the compared rates differ from the rates in the plain table
     write = numbers.percent if metric_titles.is_share(metric) else numbers.number
     low, high = (None, None) if (rate := find_metric(metric)) is None else rate.bounds
     for name, limit in (("warn", check.warn), ("fail", check.fail)):
@@ -209,9 +209,9 @@ def limit_rules(finding: Finding, metric: str, digits: int | None = None) -> Ite
 def _derive(
     value: float, base: float, scale: Scale | None, write: _Write, digits: int | None
 ) -> str:
-    """How a limit follows from another rate, `0.8 × 60.4 %`; empty for other scales.
+    """The limit as a formula with another rate, `0.8 × 60.4 %`; empty for other scales.
 
-    The printed limit is the result of the printed numbers, which have the digits for this.
+    The printed numbers have enough digits to give the printed limit.
     """
     is_share, text = write is numbers.percent, ""
     for more in range((digits or 1) + (scale is Scale.RATIO), (digits or 1) + 5):
@@ -233,7 +233,7 @@ def _derive(
 def _places(
     finding: Finding, check: Check, metric: str, limit: Limit
 ) -> Iterator[tuple[float, str, float]]:
-    """The rate at each bound of a limit, the side beyond it, and the rate compared with."""
+    """The rate at each bound of a limit, the side beyond it, and the rate of the reference."""
     sides = {"below": limit.below, "above": limit.above}
     bounds = {side: float(bound) for side, bound in sides.items() if bound is not None}
     if isinstance(check.metric, GroupMetric):
@@ -246,7 +246,7 @@ def _places(
     part, comparison = finding.parts[0], compared.comparison
     if {compared.parts[0][0].id, part.metric} != {metric} or len(part.sides) != 2:
         return
-    # The value that all groups are compared with: with pooled people there are several.
+    # The rate of the reference; if it is a pool of people, there are several.
     rates = [side.estimate.value for side in part.sides]
     base = max(rates) if finding.spread else rates[-1]
     if not math.isfinite(base) or any(side.crowd is not None for side in part.sides):
@@ -254,12 +254,12 @@ def _places(
     low, high = sorted(part.sides, key=lambda side: side.estimate.value)
     is_known = finding.spread and finding.worse_off and high.group == finding.worse_off
     for declared, bound in bounds.items():
-        # A bound of parity lies on the base itself: the side is the one of a worse value.
+        # If the bound is parity, its line is at the base; a slightly worse value shows the side.
         worse = bound + (_NUDGE if declared == "above" else -_NUDGE)
         value, beyond = (base + float(comparison.gap_at(at, base)) for at in (bound, worse))
         side = "below" if beyond < value else "above"
         if is_known and comparison.scale in {Scale.DIFFERENCE, Scale.RATIO}:
-            # If the highest rate of a spread is worse off, the place is above the lowest rate.
+            # If the group with the highest rate is worse off, the line is above the lowest rate.
             lowest, apart = low.estimate.value, float(comparison.unscale(bound))
             if comparison.scale is Scale.DIFFERENCE:
                 value, side, base = lowest + apart, "above", lowest

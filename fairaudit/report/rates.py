@@ -1,4 +1,4 @@
-"""Prose report: the sections on rates and strata: columns, captions, legend (what a star means)."""
+"""Prose report: the sections on rates and strata, with tables, captions and the legend."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ from fairaudit.result.rows import RateRow
 
 _Shares: TypeAlias = Mapping[tuple[str, Grouping, Group, Group], float | None]
 _MOST_STAGES = 3
-"""The number of stages in a table of 80 columns."""
+"""Maximum number of stages in a table, so that it fits into 80 characters."""
 _WORST, _LOWEST = "worst first", "lowest first"
 _ONE_IN_THOUSAND = 0.001
-"""A smaller share of the people has two digits."""
+"""A smaller share of the people is printed with two digits."""
 _MOST_SUBSETS = 12
-"""With more subsets, a short report has only tables of single attributes and of judged subsets."""
+"""If there are more subsets, a short report has only tables of attributes and judged subsets."""
 
 
 def section(result: AuditResult, most: int | None) -> Iterator[Block]:
@@ -78,7 +78,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
     rows = [row for row in result.rates if row.by]
     shown = rows
     if most is not None:
-        # Few subsets: of each attribute, those that are judged, and the next.
+        # Single attributes and judged subsets first, then other subsets up to the maximum.
         judged = {found.check.by for found in result.findings if isinstance(found.check, Check)}
         every = dict.fromkeys(row.by for row in rows)
         first = [by for by in every if len(by) == 1 or by in judged]
@@ -95,7 +95,7 @@ def section(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> Iterator[Table]:
-    """A table for each rate, outcome, grouping and stratum of such rows, in their order."""
+    """A table for each rate, outcome, grouping and stratum, in the order of the rows."""
     shares = {(row.of, row.by, row.stratum, row.group): row.share for row in result.groups}
     compared = asked_comparisons.compared_groups(result)
     for rows in _runs(rates):
@@ -104,10 +104,10 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
 
 
 def answers(result: AuditResult, most: int) -> Iterator[Table]:
-    """The tables that a spec without limits asks for: of each rate its comparisons, or itself.
+    """The tables for a spec without limits: the comparisons of each rate, or the rate itself.
 
-    Numbers within strata are not among them. If the spec compares no group with another, they are
-    the values of all groups together.
+    There are no tables of strata. If the spec does not compare single groups, the table has the
+    values of all groups together.
     """
     yield from (block for block in stages(result, most) if isinstance(block, Table))
     of_all = [row for row in result.comparisons if row.spread and not row.stratum]
@@ -144,7 +144,7 @@ def stages(result: AuditResult, most: int | None) -> Iterator[Block]:
 
 
 def _runs(rates: Iterable[RateRow]) -> Iterator[list[RateRow]]:
-    """The rates that share a table."""
+    """The rates of each table."""
     for _, run in groupby(
         rates,
         key=lambda row: (
@@ -162,7 +162,7 @@ def _table(
     shares: _Shares,
     compared: asked_comparisons.Compared,
 ) -> Table:
-    """The table of one rate; without `shares` it has no column for the sizes of the groups."""
+    """The table of one rate; if `shares` is empty, it has no column for the sizes of groups."""
     first, level = rows[0], result.provenance.inference.percent
     caption = metric_titles.defined_heading(result, first.metric, first.of)
     caption += metric_titles.options(first.parameters, first.averaged)
@@ -180,7 +180,7 @@ def _table(
     ]
     tests = [test for test, p in shown if "*" in p]
     if tests:
-        # The number of tests behind a star and their correction.
+        # The number of tests for which a star is corrected, and the correction.
         is_raw = tests[0].correction == "none"
         how = "without correction" if is_raw else f"after correction ({tests[0].correction})"
         family = f"{how} for the {numbers.whole(tests[0].family)} tests of this table"
@@ -191,7 +191,7 @@ def _table(
     eligible = [row for row in rows if row.standing is Eligibility.ELIGIBLE]
     is_compared = bool(kinds) or any(row.reference for row in eligible)
     if first.averaged and len(eligible) > 1 and not is_compared:
-        # Two averages are compared over the strata that both groups have.
+        # The averages of two groups are compared over the strata that both groups have.
         notes.append(
             "these averages use different strata or weights; for the same strata and weights, use "
             "`compare: difference` or `ratio`"
@@ -207,7 +207,7 @@ def _table(
 
 
 def _order(row: RateRow, result: AuditResult) -> str:
-    """The order of a table: the worst first, or the lowest where neither way is better."""
+    """The order of a table: the worst first, or the lowest if neither direction is better."""
     record = find_metric(row.metric)
     if not isinstance(record, GroupMetric) or record.best_inside is not None:
         return _WORST
@@ -266,7 +266,7 @@ def _value(row: RateRow, digits: int) -> str:
 
 
 def _interval(row: RateRow, digits: int) -> str:
-    """The bounds, in per cent of a share that is not read from bins."""
+    """The interval of a rate; in per cent if it is a share that is not read from bins."""
     share = metric_titles.is_share(row.metric) and not row.estimate.error
     return numbers.interval(row.estimate, share=share, digits=digits)
 
@@ -276,8 +276,8 @@ def _columns(
 ) -> Iterator[Column[RateRow]]:
     """The columns of a table of rates.
 
-    `kinds` are the kinds of the comparisons that the spec asks for, ratios or differences: the
-    table leaves out the other kind.
+    `kinds` are the kinds of comparisons in the spec, ratios or differences; the table leaves out
+    other kinds.
     """
     digits, in_points = rate_figures.digits_of(rows), metric_titles.is_share(rows[0].metric)
     by = numbers.subset(rows[0].by)
@@ -349,13 +349,13 @@ _DECLARED = (
 
 
 def strata(result: AuditResult, most: int | None) -> Iterator[Block]:
-    """Comparisons among people with the same factor: within its strata, or averaged over them."""
+    """Comparisons of people in the same stratum: for each stratum, or averaged over the strata."""
     comparisons = [row for row in result.comparisons if row.stratum or row.averaged]
     if not comparisons:
         return
     yield Heading(_ALIKE)
     yield Paragraph(_DECLARED, Tone.MUTED)
-    # A picture for each rate, grouping and conditioning with two strata or more.
+    # A picture for each rate, grouping and columns of strata with at least two strata.
     by_conditioning: dict[tuple[object, ...], list[RateRow]] = {}
     for row in result.rates:
         if row.by and row.stratum:
@@ -396,9 +396,9 @@ def _stratum_columns(stratum: Group) -> Grouping:
 def _draw_lines(
     title: str, axes: tuple[str, str], rows: Sequence[tuple[str, RateRow]], place: tuple[str, str]
 ) -> Figure:
-    """A line for each of the largest groups over named places, such as strata or stages.
+    """A picture with a line for each of the largest groups, over places such as strata or stages.
 
-    `place` is the word for a place, and for several.
+    `place` has the singular and the plural of the word for a place.
     """
     places = [*dict.fromkeys(name for name, _ in rows)]
     people: dict[Group, int] = {}

@@ -27,7 +27,7 @@ from fairaudit.result.rows import ComparisonRow, LatticeEntry, LatticeRow, RateR
 
 
 def distance(diagnostic: Diagnostic) -> float:
-    """The distance of a value from its limit: 1 at parity, 0 at the limit, ∞ if unknown."""
+    """The distance of a value from its limit: 1 at parity, 0 at the limit, ∞ if it is unknown."""
     finding = diagnostic.finding
     metric = getattr(finding.check, "metric", None)
     estimate, limit = finding.estimate, finding.limit
@@ -39,7 +39,7 @@ def distance(diagnostic: Diagnostic) -> float:
 
 
 def count_passes(every: Sequence[Diagnostic]) -> str:
-    """How many checks passed, and how many of these without doubt."""
+    """The number of checks that passed, and how many of these passed without doubt."""
     passed = [diagnostic for diagnostic in every if diagnostic.finding.status is Status.PASS]
     clear = sum(diagnostic.level is Level.PASS for diagnostic in passed)
     if clear == len(passed):
@@ -55,7 +55,7 @@ def beside_checks(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[
 
 
 def count_first_notices(result: AuditResult) -> int:
-    """How many notices the beginning of a report has: more for a pass, which has no findings."""
+    """The number of notices at the beginning of a report; more if it passes, without findings."""
     return min(len(result.notices), 8 if result.verdict is Verdict.PASS else 2)
 
 
@@ -108,7 +108,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
         if result.exit_code == 1:
             texts[-1] += " Until then a software release that runs this audit stops (exit code 1)."
     if turning := sum(bool(row.finding.missing and row.finding.missing.may_turn) for row in every):
-        # Before anything else, as it could change what is to be reviewed.
+        # This step comes first, because it could change which checks need a review.
         noun = numbers.counted(turning, "check")
         text = f"Complete the missing groups and outcomes: they could change the verdict of {noun}."
         texts.insert(0, text)
@@ -123,7 +123,7 @@ def steps(result: AuditResult, every: Sequence[Diagnostic]) -> Iterator[str]:
 
 
 def explain_evidence(every: Iterable[Diagnostic]) -> Iterator[str]:
-    """The evidence that limits of these checks ask for, in words."""
+    """Sentences on the evidence that the limits of these checks require."""
     findings = [row.finding for row in every if isinstance(row.finding.limit, Limit)]
     if asked := [one for one in findings if getattr(one.limit, "significant", False)]:
         alpha = asked[0].check.inference.alpha
@@ -133,11 +133,11 @@ def explain_evidence(every: Iterable[Diagnostic]) -> Iterator[str]:
 
 
 _SHOWN = 2
-"""The number of checks that the next steps name one by one."""
+"""Maximum number of checks that the next steps name."""
 
 
 def passes(every: Sequence[Diagnostic]) -> Iterator[str]:
-    """How many passed, and how close; for an audit that passes, what it may have missed."""
+    """How many checks passed and how close they are; what a passing audit may have missed."""
     passed = [row for row in every if row.finding.status is Status.PASS]
     if passed and len(passed) < len(every):
         closest = min(passed, key=distance)
@@ -160,7 +160,7 @@ def _detectable(finding: Finding) -> float:
 
 
 def uncovered(result: AuditResult) -> Iterator[str]:
-    """How many of the possible limits the spec sets, and the worst value without a limit."""
+    """The number of possible limits that the spec sets, and the worst value without a limit."""
     if not result.findings:
         return
     limited = [(row, entry) for row in result.lattice for entry in row.entries if entry.limited]
@@ -183,7 +183,7 @@ def describe_worst(
     what: str,
     digits: int = 4,
 ) -> str:
-    """The value farthest from parity among known ones, and where it is; empty without any."""
+    """The known value farthest from parity with its subset; empty if no value is known."""
     if not known:
         return ""
     row, worst = max(known, key=lambda pair: pair[1].departure)
@@ -195,7 +195,7 @@ def describe_worst(
 
 
 def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> str:
-    """How many groups of some subsets are in no comparison, since they are too small."""
+    """The number of groups in some subsets that are too small for any comparison."""
     in_order = sorted(entries, key=lambda pair: pair[1].set_aside or 0)
     most = {row.by: entry.set_aside for row, entry in in_order}
     if None in most.values():
@@ -205,7 +205,7 @@ def describe_set_aside(entries: Iterable[tuple[LatticeRow, LatticeEntry]]) -> st
 
 
 def ungated_reversals(result: AuditResult) -> Iterator[str]:
-    """The widest reversal that a test establishes and no check names, and how many more."""
+    """The widest significant reversal that no check covers, and the number of others."""
     alpha = result.provenance.inference.alpha
     named = [reversal for finding in result.findings for reversal in finding.reversals]
     evident = [
@@ -228,13 +228,13 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
 
 _MOST = 6
 WIDEST = "the widest gap by each combination of columns"
-"""The title of the widest gaps: each is to the group that the spec compares with."""
+"""The title of the widest gaps, each to the reference group of the spec."""
 
 
 class WidestGap(Frozen):
     """A group and its reference by one rate, in a sentence, and the evidence for it.
 
-    Without a published test or interval `is_significant` is missing.
+    `is_significant` is None if no test or interval is published.
     """
 
     headline: str
@@ -282,7 +282,7 @@ class WidestGap(Frozen):
 
 
 def widest(result: AuditResult) -> list[WidestGap]:
-    """For each rate and grouping the group farthest from its reference, significant ones first."""
+    """For each rate and grouping, the group farthest from its reference; significant gaps first."""
     compared = [
         row
         for row in result.rates
@@ -308,13 +308,13 @@ def widest(result: AuditResult) -> list[WidestGap]:
 
 
 def _is_apart(row: ComparisonRow) -> bool:
-    """Whether the interval of a ratio leaves out parity."""
+    """Whether the interval of a ratio does not include parity."""
     low, high = row.estimate.low, row.estimate.high
     return low is not None and high is not None and not low <= 1 <= high
 
 
 def _table_of(row: RateRow) -> tuple[object, ...]:
-    """The members that the rows of a table of rates have in common."""
+    """The fields that are equal in all rows of a table of rates."""
     return row.metric, row.of, row.by, row.stratum, str(row.parameters), row.averaged
 
 
@@ -327,7 +327,7 @@ def _rank(row: RateRow) -> tuple[bool, float, float]:
 
 
 _MOST_FAILED = 5
-"""The number of checks that an assertion lists."""
+"""Maximum number of checks that an assertion error lists."""
 
 
 def describe_failure(result: AuditResult) -> str:

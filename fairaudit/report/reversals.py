@@ -1,4 +1,4 @@
-"""Prose report: Simpson's reversals, each in a sentence, with a picture and a proof by strata."""
+"""Prose report: Simpson's reversals in sentences, with pictures and tables of strata."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from fairaudit.report.pictures import Line, Lines, Point
 from fairaudit.result import AuditResult
 
 _FULL = 3
-"""The number of reversals with their strata, and of notes."""
+"""Maximum number of reversals with tables of strata, and of notes."""
 _NAMED = 2
-"""The number of pairs of a sign pattern that are named."""
+"""Maximum number of named pairs of groups per pattern."""
 _DRAWN = 12
-"""The number of reversals with a picture, in a report of any length."""
+"""Maximum number of reversals with a picture, in short and in long reports."""
 _TOLD = 6
-"""The number of reversals in a short report."""
+"""Maximum number of reversals in a short report."""
 _MOST_STRATA = 100
 """A report lists at most this many strata of a reversal; only JSON has all of them."""
 _FEWEST = "those with the fewest people"
@@ -49,9 +49,9 @@ HEADING = "Simpson's reversals"
 
 
 def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
-    """The reversals that matter most with their strata, the others and the notes in words.
+    """The most important reversals with their strata; the other reversals and the notes in words.
 
-    Patterns that no test establishes are shown if a check asks for them, and otherwise counted.
+    Patterns that are not significant are shown if a check asks for them, and are otherwise counted.
     Without a scan the section is empty.
     """
     reversals = result.reversals
@@ -74,7 +74,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
         if is_open and reversal not in sure and reversal.is_not_left(alpha)
     ]
     patterns = [reversal for reversal in reversals if reversal not in sure and reversal not in gone]
-    # The gaps that a test shows to be reversed by strata, or to disappear.
+    # The gaps that strata significantly reverse, or that disappear within strata.
     turned = [*(reversal for reversal in sure if reversal.kind.has_both_directions), *gone]
     notes = [reversal for reversal in sure if not reversal.kind.has_both_directions]
     listed, noted = (turned[:_TOLD], notes[:_FULL]) if is_short else (turned, notes)
@@ -106,7 +106,7 @@ def section(result: AuditResult, *, is_short: bool) -> Iterator[Block]:
 def _state(
     reversals: Sequence[Reversal], inference: Inference, full: int | None, word: str = ""
 ) -> Iterator[Block]:
-    """A sentence for each; for the first `full` also the strata, for some of these a picture."""
+    """A sentence for each reversal; the first `full` also have their strata, and some a picture."""
     for index, reversal in enumerate(reversals):
         stated = entry(reversal, Tone.WARN, inference)
         if word:
@@ -121,7 +121,7 @@ def _state(
 def _patterns(
     reversals: Sequence[Reversal], shown: Sequence[Reversal], inference: Inference, word: str
 ) -> Iterator[Block]:
-    """The patterns without a significant test: their number, and those that a check asks for."""
+    """The patterns that are not significant: their number, and those that a check asks for."""
     if not reversals:
         return
     pairs: dict[ReversalKind, list[str]] = {}
@@ -139,7 +139,7 @@ def _patterns(
 
 
 def _none(result: AuditResult) -> str:
-    """That nothing was found, of what was looked at."""
+    """A sentence that nothing was found, with the scope of the scan."""
     scanned = result.scanned
     scope = describe_scope(None if scanned is None else scanned.scope)
     if not result.compared:
@@ -200,7 +200,7 @@ def _explain(
 
 
 def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
-    """The strata of a reversal, and what else a reader should know of it."""
+    """The table of the strata of a reversal, its tests, and its other numbers."""
     first, second = sides(reversal)
     shown = _largest(reversal, _MOST_STRATA)
     digits = numbers.digits_of_gaps((row.first.value, row.second.value) for row in shown)
@@ -243,14 +243,14 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
 
 
 def _largest(reversal: Reversal, most: int) -> list[Stratum]:
-    """The strata with the most people, in the order of the reversal."""
+    """The strata with the most people, in their order in the reversal."""
     strata = reversal.strata
     heaviest = sorted(range(len(strata)), key=lambda index: -strata[index].weight)[:most]
     return [strata[index] for index in sorted(heaviest)]
 
 
 def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
-    """The tests of the strata, and of whether they say the same."""
+    """The tests of the strata, and the tests that their gaps are equal or have one sign."""
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
@@ -315,22 +315,22 @@ KIND_WORDS = {
     ReversalKind.EXPLAINED: "a gap that the mix of strata explains",
 }
 MAY_BE_CHANCE = "may be chance"
-"""Said of a reversal whose test is not significant, or that has no test."""
+"""The words on a reversal without a test, or whose test is not significant."""
 NOT_LEFT = "overall gap not left after adjustment"
 _WHOSE = {
     ReversalKind.OPPOSITE: "opposite gaps by Gail–Simon",
     ReversalKind.MASKED: "the gap after adjustment",
     ReversalKind.EXPLAINED: "the gap overall",
 }
-"""Which gap the test of a note is about."""
+"""The gap that the test of a note is about."""
 _OF_BOTH_GAPS = frozenset({ReversalKind.EVERY_STRATUM, ReversalKind.ADJUSTED})
-"""The kinds whose test is the less certain one of the gap overall and the gap after adjustment."""
+"""The kinds whose p-value is the larger one of the gap overall and the gap after adjustment."""
 _MOST_COLUMNS = 4
-"""The number of columns of a scan, or of ways to hold columns fixed, that are named."""
+"""Maximum number of named columns of a scan, or sets of columns held fixed."""
 
 
 def describe_scope(scope: ScanScope | None) -> str:
-    """The scope of a scan: between which groups, given which columns, and from which size on."""
+    """The scope of a scan in words: columns of groups, conditioning columns, and minimum gaps."""
     if scope is None:
         return "the report does not say between which groups, given what and from which size on"
     held = (columns for columns in scope.given if {*scope.by} - {*columns})
@@ -348,7 +348,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
     first, second = sides(reversal)
     named = f"{first} against {second}, {metric_titles.title(reversal.rate, reversal.of)}"
     is_opposite = reversal.kind is ReversalKind.OPPOSITE
-    # A mean of gaps in both directions describes no group.
+    # A mean gap is not meaningful if strata have gaps in both directions.
     after = "" if is_opposite else adjusted(reversal, alpha)
     overall = f"{gap(reversal.crude)} overall, {' against '.join(shares(reversal.crude_pair))}"
     if reversal.crude_p is not None:
@@ -365,7 +365,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
 
 
 def entry(reversal: Reversal, tone: Tone, inference: Inference) -> tuple[Cell, str]:
-    """A reversal behind the word for its kind, or for a gap that is not clear after adjustment."""
+    """A sentence on a reversal after a word for its kind, or for an unclear adjusted gap."""
     word = KIND_WORDS[reversal.kind]
     if not reversal.is_significant(inference.alpha):
         is_left = not reversal.is_not_left(inference.alpha)
@@ -385,7 +385,7 @@ def pair(reversal: Reversal) -> str:
 
 
 def shares(pair: Sequence[GroupRate], digits: int | None = None) -> list[str]:
-    """Two rates with their counts, or under survey weights with their people."""
+    """Two rates with their counts, or with survey weights, with their numbers of people."""
     if digits is None:
         digits = numbers.digits_of_gaps([(pair[0].value, pair[1].value)])
     texts = []
@@ -409,7 +409,7 @@ def name_given(reversal: Reversal) -> str:
 
 
 def adjusted(reversal: Reversal, alpha: float) -> str:
-    """The one gap after adjustment that has a test, with its interval."""
+    """The gap after adjustment that was tested, with its interval."""
     joined = reversal.joined
     if joined is None or joined.difference is None:
         first, second = mixed(reversal)
@@ -433,7 +433,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     if size * reversal.crude <= 0 and sure:
         return f"reversed {after}: {text}"
     if sure or reversal.crude_p is None or reversal.crude_p >= alpha:
-        # A gap that may be zero overall cannot be called left or gone.
+        # If the gap overall may be zero, the text does not say that a gap remains or disappears.
         return f"{after} {text}"
     return f"{after} no clear gap: {text}"
 
@@ -446,7 +446,7 @@ def gap(value: float) -> str:
 
 
 def within(reversal: Reversal) -> str:
-    """How wide the gap is within strata: in each of them, in those of a direction, or at one mix.
+    """The gap within strata: in each stratum, by direction, or at the same mix of strata.
 
     `1.2 to 4.5 points lower within each value of branch`.
     """
@@ -465,7 +465,7 @@ def within(reversal: Reversal) -> str:
 
 
 def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
-    """The mean gap of strata whose gaps have one direction, and which or how many they are."""
+    """The mean gap of the strata with gaps in one direction, and their names or number."""
     weight = sum(stratum.weight for stratum in side)
     mean = sum(stratum.weight * stratum.difference for stratum in side) / weight
     if len(side) == 1:
@@ -477,7 +477,7 @@ def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
 
 
 def pattern(reversal: Reversal) -> str:
-    """In which strata the gap points the other way, or what share goes with their mix."""
+    """The strata with an opposite gap, or the share of the gap that the mix of strata explains."""
     given = name_given(reversal)
     if reversal.kind is ReversalKind.OPPOSITE:
         weights = (sum(stratum.weight for stratum in side) for side in reversal.directions)
@@ -488,7 +488,7 @@ def pattern(reversal: Reversal) -> str:
     if reversal.kind is ReversalKind.MASKED:
         return ""
     if reversal.kind is ReversalKind.EXPLAINED:
-        # The share of a gap that goes with the mix of strata, with its interval.
+        # The share of the gap that the mix of strata explains, with its interval.
         explained = reversal.explained
         if explained is None:
             return ""
@@ -507,7 +507,7 @@ def pattern(reversal: Reversal) -> str:
 
 
 def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significance], str]) -> str:
-    """The test of a reversal as a function writes it, and whether it establishes the reversal."""
+    """The test of a reversal, written by `write`, and whether it shows the reversal."""
     if reversal.significance is None:
         return ""
     if reversal.hangs_on_weights:
@@ -523,7 +523,7 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
 
 
 def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:
-    """The listed gap of both groups of a check, if a test shows that strata change it."""
+    """The listed reversal of both groups of a check, if a test shows that strata change the gap."""
     parts = checks.deciding_parts(finding)
     if len(parts) != 1 or finding.stratum or not finding.crossed:
         return None

@@ -88,7 +88,7 @@ def _p_of(inference: Inference) -> str:
 
 
 def whose_rate(result: AuditResult, check: SubgroupCheck) -> SearchedRate | None:
-    """The search of the rate that a check is about."""
+    """The search by the rate of a check."""
     rates = () if result.subgroups is None else result.subgroups.rates
     return next((row for row in rates if (row.rate, row.of) == (check.rate, check.of)), None)
 
@@ -140,12 +140,12 @@ def _table(search: SearchedRate, inference: Inference) -> Table:
 
 
 def _digits(search: SearchedRate) -> int:
-    """The number of decimals at which the listed rates give their differences."""
+    """The number of decimals with which the listed rates give the printed differences."""
     return numbers.digits_of_gaps((row.value, search.value) for row in search.listed)
 
 
 def _with_parts(subgroup: Subgroup) -> str:
-    """A subgroup, and below it the groups that it is part of."""
+    """A subgroup, followed by the larger groups that contain it."""
     parts = [
         f"  {names.people(part.group)} {numbers.points(part.divergence)}" for part in subgroup.parts
     ]
@@ -153,7 +153,7 @@ def _with_parts(subgroup: Subgroup) -> str:
 
 
 def _figure(search: SearchedRate) -> Figure:
-    """A picture of those listed, the clearest difference first."""
+    """A picture of the listed subgroups, the clearest difference first."""
     digits = _digits(search)
     rows = [
         Interval(
@@ -181,7 +181,7 @@ def _figure(search: SearchedRate) -> Figure:
 
 
 def sentence(subgroup: Subgroup, searched: SearchedRate, inference: Inference) -> str:
-    """A subgroup in one sentence of numbers, with the groups it is part of."""
+    """A sentence with the numbers of a subgroup and of the larger groups that contain it."""
     ends = numbers.bounds(*subgroup.ends, numbers.per_cent)
     more = "more" if subgroup.divergence >= 0 else "less"
     digits = numbers.digits_of_gaps([(subgroup.value, subgroup.everybody)])

@@ -1,4 +1,4 @@
-"""The summary of several audits, the worst first, and each check over the files."""
+"""The summary of several audits, the worst first, and the values of each check by data file."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from fairaudit.result.rows import JudgedValues, deciding_key, index_rows
 
 _MOST_NOTICES = 8
 _MANY = 24
-"""The number of audits that are listed by default."""
+"""Maximum number of audits that are listed by default."""
 
 _WORST = (
     "error",
@@ -49,7 +49,7 @@ _WORST = (
 
 
 def report(answers: Sequence[Answer], *, all_rows: bool = False) -> Document:
-    """The report of one answer, or the summary of several (with `all_rows`, after all reports)."""
+    """The report of one answer, or the summary of several (`all_rows`: followed by all reports)."""
     if len(answers) > 1:
         with_result = (answer for answer in answers if isinstance(answer.result, AuditResult))
         reports = (_report(answer, all_rows=True) for answer in with_result if all_rows)
@@ -140,7 +140,7 @@ def _list_notices(answers: Sequence[Answer]) -> Iterator[str]:
 
 
 def labels(answers: Sequence[Answer]) -> list[str]:
-    """A name for each audit: its spec, its data or both, without the folder that all share."""
+    """A name for each audit: its spec, its data or both, without the common folder."""
     specs, data = (
         told_apart([answer.spec for answer in answers]),
         [answer.data for answer in answers],
@@ -154,11 +154,11 @@ def labels(answers: Sequence[Answer]) -> list[str]:
 
 
 def told_apart(paths: Sequence[str]) -> list[str]:
-    """The paths without the folders that all of them begin with."""
+    """The paths without the folders at the beginning that they have in common."""
     try:
         shared = os.path.commonpath([Path(path).parent for path in paths])
     except ValueError:
-        # Relative and absolute paths share no folder.
+        # Relative and absolute paths have no folder in common.
         return [*paths]
     return [os.path.relpath(path, shared) if path else path for path in paths]
 
@@ -175,7 +175,7 @@ def worst_verdict(answers: Sequence[Answer]) -> str:
 
 
 def verdicts(answers: Sequence[Answer]) -> str:
-    """How many of each verdict: `3 error, 4 fail, 193 pass`."""
+    """The number of answers with each verdict: `3 error, 4 fail, 193 pass`."""
     counted = Counter(str(answer.result.verdict) for answer in answers)
     return ", ".join(f"{numbers.whole(counted[word])} {word}" for word in _WORST if counted[word])
 
@@ -202,7 +202,7 @@ class _Audit(Frozen):
         return headline(result)
 
     def number(self, count: Callable[[AuditResult], int | None]) -> str:
-        """A number of its result; an error has none."""
+        """A number from the result as text; empty for an error."""
         result = self.answer.result
         return numbers.whole(count(result)) if isinstance(result, AuditResult) else ""
 
@@ -250,15 +250,15 @@ WORDS = {**checks.STATUS_WORDS, Status.INCONCLUSIVE: "inconcl."}
 _FEW = 12
 _MOST_DRAWN = 6
 _MOST_NAMED = 14
-"""The number of names that fit below an axis."""
+"""Maximum number of names that fit below an axis."""
 _MONTH = re.compile(r"(.*?)(\d{4})-(\d{2})(?!\d)(.*)", re.DOTALL)
 
 
 class _Trend(Frozen):
-    """A check of one spec in its files, in their natural order.
+    """A check of one spec over its data files, which are in natural order.
 
-    `axis` are all files of the spec, and the months that lack a file. `values` are those of every
-    group that it judges in a file, so that each group can be followed over the files.
+    `axis` contains all files of the spec, and the months without a file. `values` has the value of
+    each judged group in each file.
     """
 
     spec: str
@@ -281,9 +281,9 @@ class _Trend(Frozen):
         return Cell(numbers.whole(times), Tone.BAD if is_bad else Tone.PLAIN)
 
     def draw(self) -> Lines | None:
-        """A line for each group over the files; None if no line has two numbers.
+        """A line for each group over the files; None if no line has two values.
 
-        If there are many groups, the lines are of those that determined the check. The axis shows
+        If there are many groups, only groups that decided the check have lines. The axis shows
         names for few files, and numbers for many; a file without a value leaves a gap.
         """
         check = self.first.check
@@ -382,7 +382,7 @@ def _trends(answers: Sequence[Answer], names: Sequence[str]) -> Iterator[_Trend]
         outcomes = [(name, answer.result) for name, answer in ordered if answer.spec == spec]
         results = [(name, result) for name, result in outcomes if isinstance(result, AuditResult)]
         axis = [name for name, _ in outcomes]
-        # If the files are monthly, the months in between that have no file are on the axis, too.
+        # If the files are monthly, the axis also has the months in between without a file.
         parts = [match.groups() for name in axis if (match := _MONTH.fullmatch(name))]
         months = [12 * int(year) + int(month) - 1 for _, year, month, _ in parts]
         is_series = len({(before, after) for before, _, _, after in parts}) == 1
@@ -445,7 +445,7 @@ def _state(finding: Finding) -> Cell:
 
 
 def _point(place: str | int, estimate: Estimate | None) -> Point:
-    """The value of a file; without a number it is a gap."""
+    """The value in a file as a point; without a value it is a gap in the line."""
     if estimate is None or estimate.suppressed or not math.isfinite(estimate.value):
         return Point(place, math.nan)
     ends = (estimate.low, estimate.high)

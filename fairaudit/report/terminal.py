@@ -1,7 +1,7 @@
 """Format `terminal`: page widths, tables on narrow pages, colours; the first screen.
 
-The first screen has at most 54 lines. It has a diagnostic for each check beyond its limit, like
-those of a compiler: the most urgent in full, the others shorter if there is not enough room.
+The first screen has at most 54 lines. Each check over its limit has a diagnostic, like an error
+of a compiler. The most urgent one is complete; the others are shorter if there is not enough room.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def print_answers(answers: Sequence[Answer], stream: IO[str], *, color: bool | N
 
 
 def print_document(document: Document, stream: IO[str], *, color: bool | None = None) -> None:
-    """Prints a document as wide as the stream; in colours if it supports them, or by `color`."""
+    """Prints a document in the width of the stream; by default in colours if it supports them."""
     _write(document, _console(stream, color), stream)
 
 
@@ -111,7 +111,7 @@ def _console(stream: IO[str], color: bool | None) -> Console:  # noqa: FBT001  #
 
 
 def _write(content: Document | Sequence[Line], console: Console, stream: IO[str]) -> None:
-    """Writes content to a stream: by the console, or as plain text if it has no colours."""
+    """Writes content to a stream: with the console, or as plain text if there are no colours."""
     if console.is_terminal:
         with console.capture() as captured:
             _print(content, console, console.encoding)
@@ -140,7 +140,7 @@ def _as_text(content: Document | Sequence[Line], width: int, encoding: str) -> s
 
 
 def _print(content: Document | Sequence[Line], console: Console, encoding: str) -> None:
-    """Prints blocks as wide as the page, and lines in the width that they have."""
+    """Prints blocks in the width of the page, and lines in their own width."""
     plain = not encoding.lower().startswith("utf")
     before: Block | None = None
     for block in content:
@@ -152,7 +152,7 @@ def _print(content: Document | Sequence[Line], console: Console, encoding: str) 
         elif not isinstance(block, Figure):
             is_framed = isinstance(block, Table) and not isinstance(before, Heading | None)
             if isinstance(block, Heading) or isinstance(before, Table) or is_framed:
-                console.print()  # before a heading, and around a table
+                console.print()  # an empty line before a heading, and around a table
             console.print(_rendered(block, console.width, plain=plain))
             before = block
 
@@ -183,7 +183,7 @@ def _rendered(
             return _grid(entries, width, width // 5)
         case Table():
             rows = _table(block, text, page, plain=plain)
-            # The title is a separate text, because the title of a table is not wider than it.
+            # The title is a separate text, because rich breaks titles at the width of the table.
             above, below = ([text(words)] if words else [] for words in (block.caption, block.more))
             return Group(*above, *rows, *below)
 
@@ -202,7 +202,7 @@ def _grid(rows: list[tuple[Text, Text]], width: int, most: int) -> RenderableTyp
 def _table(
     block: Table, text: Callable[..., Text], page: int, *, plain: bool
 ) -> list[RenderableType]:
-    """The table; on a page that is too narrow for it each row is a sentence."""
+    """The table; if the page is too narrow for it, each row is a sentence."""
     if _least(block) > page:
         sentences: list[RenderableType] = []
         for who, *values in block.rows:
@@ -220,7 +220,7 @@ def _table(
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
-    # The first column has the width that the numbers leave.
+    # The first column has the width that the columns of numbers leave free.
     room = page // 5 if block.slim else page
     if not block.slim and all(block.numeric[1:]):
         others = [max(map(cell_len, column)) for column in zip(*_texts(block, 1), strict=True)]
@@ -228,7 +228,7 @@ def _table(
     for index, (name, numeric) in enumerate(zip(block.header, block.numeric, strict=True)):
         justify = "right" if numeric else "left"
         most = page // 5 if block.slim and not index else None
-        # Numbers are never broken over lines, so columns of names must be narrower.
+        # Numbers are never broken over lines, so columns of names become narrower.
         table.add_column(
             text(name),
             justify=justify,  # type: ignore[arg-type]
@@ -239,7 +239,7 @@ def _table(
     for row in block.rows:
         cells = [text(cell.text, cell.tone) for cell in row]
         if cells and cells[0].cell_len > room:
-            # A group may be broken over several lines, between its levels if possible.
+            # The name of a group may take several lines; it breaks between levels if possible.
             lines: list[str] = []
             for level in re.split(r"(?<=×) ", row[0].text):
                 if lines and cell_len(f"{lines[-1]} {level}") <= room:
@@ -252,7 +252,7 @@ def _table(
 
 
 def _least(block: Table) -> int:
-    """The least width of a table in which no number and no short word is cut."""
+    """The smallest width of a table in which no number and no short word is cut."""
     width = 0
     for column, is_numeric in zip(zip(*_texts(block), strict=True), block.numeric, strict=True):
         if is_numeric:
@@ -264,7 +264,7 @@ def _least(block: Table) -> int:
 
 
 def _texts(block: Table, start: int = 0) -> list[Sequence[str]]:
-    """The header of a table and its rows as texts, from a column on."""
+    """The header and the rows of a table as texts, from the column `start` on."""
     return [block.header[start:], *([cell.text for cell in row[start:]] for row in block.rows)]
 
 
@@ -296,7 +296,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
     while middle and not middle[-1].cells:
         middle.pop()
     room = MOST_LINES - len(head) - len(middle) - 1
-    # Any notice may limit the verdict: the lines that are left are for notices.
+    # The remaining lines are for notices, because any notice may limit the verdict.
     for most in range(least + 1, len(result.notices) + 1):
         longer = list(_tail(result, every, page, steps, most))
         if len(longer) > room:
@@ -306,7 +306,7 @@ def draw(result: AuditResult, page: int, data: str | None = None) -> list[Line]:
 
 
 def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[Line]:
-    """As many diagnostics as there is room for, the most urgent in full."""
+    """As many diagnostics as fit; the most urgent one is complete."""
     shown = [diagnostic for diagnostic in every if diagnostic.level is not Level.PASS]
     if not shown:
         shown = sorted(every, key=remarks.distance)
@@ -325,10 +325,10 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
             [*_place(diagnostic, page, with_source=is_first)],
         ]
         labelled = diagnostics.by_label(diagnostic.lines)
-        # The second diagnostic is for readers who know what the measure means.
+        # After the first diagnostic, the meaning of the measure comes last.
         labelled.sort(key=lambda part: part[0] == "means" and not is_first)
         for label, texts in labelled:
-            # How the value is computed is printed together with its two rates.
+            # The formula of the value is only printed together with its two rates.
             own = [*_labelled((label, texts))]
             parts = [*parts[:-1], [*parts[-1], *own]] if label == "value" else [*parts, own]
         if is_first and diagnostic.picture is not None:
@@ -345,7 +345,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
                 break
             yield from part
             printed += len(part)
-        if printed:  # a headline alone needs no room
+        if printed:  # a headline without other lines needs no room
             yield BLANK
             left -= printed + 1
     if left_out := shown[len(listed) :]:
@@ -355,7 +355,7 @@ def _diagnostics(every: Sequence[Diagnostic], room: int, page: int) -> Iterator[
 
 
 def _place(diagnostic: Diagnostic, page: int, *, with_source: bool = True) -> Iterator[Line]:
-    """Where the limit is set, with the value: in the line of the spec, or next to the limit."""
+    """The place of the limit, with the value: below the line of the spec, or next to the limit."""
     if not diagnostic.place:
         return
     source = diagnostic.source if with_source else None
@@ -364,7 +364,7 @@ def _place(diagnostic: Diagnostic, page: int, *, with_source: bool = True) -> It
     beside = f" {value} ({diagnostic.limit})" if value and source is None else ""
     told = headlines.limit_words(diagnostic.finding, diagnostic.finding.limit)
     if source is not None and told != str(diagnostic.finding.limit):
-        beside = f"  limit: {told.partition(', if ')[0]}"  # in points, or as a ratio
+        beside = f"  limit: {told.partition(', if ')[0]}"  # without the explanation after `, if `
     yield line(
         Cell(f"{gutter}--> ", Tone.MUTED), diagnostic.place, Cell(beside, Tone.MUTED), indent=6
     )
@@ -388,7 +388,7 @@ def _place(diagnostic: Diagnostic, page: int, *, with_source: bool = True) -> It
 
 
 def _labelled(labelled: tuple[str, str]) -> list[Line]:
-    """The lines of a label, which is printed once."""
+    """The lines of a label; only the first line has the label."""
     label, texts = labelled
     signs = [f"   = {label}:", *[""] * texts.count("\n")]
     return [
@@ -406,7 +406,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
         rows = [[Cell(text, Tone.MUTED) for text in table.header], *table.rows]
         sides = side_by_side([[cell.text for cell in row[1:]] for row in rows])
         first = max(names.width(row[0].text) for row in rows)
-        # Long names are printed above their numbers.
+        # Long names are printed on a line above their numbers.
         is_apart = first + 2 + max(map(names.width, sides)) > page
         for (name, *_), side in zip(rows, sides, strict=True):
             lines += [line(name)] if is_apart else []
@@ -417,7 +417,7 @@ def _unjudged(result: AuditResult, room: int, page: int) -> Iterator[Line]:
     if not tables:
         yield from wrapped(_notes(gaps, result), page)
         return
-    # Room for the widest gap is kept free, unless no table would be shown.
+    # Some lines are reserved for the widest gap, unless no table would fit then.
     kept, ends = len(wrapped(_notes(gaps[:1], result), page)), [*accumulate(map(len, tables))]
     shown = sum(end + 2 + kept <= room for end in ends) or int(ends[0] + 2 <= room)
     left = room
@@ -447,13 +447,13 @@ def _notes(notes: Sequence[remarks.WidestGap], result: AuditResult) -> Iterator[
 def _tail(
     result: AuditResult, every: Sequence[Diagnostic], page: int, steps: Sequence[str], most: int
 ) -> Iterator[Line]:
-    """Passed checks in one line, values without a limit, first notices, commands that show more."""
+    """Passed checks in a line, values without a limit, first notices, and commands for more."""
     about = [*map(line, remarks.beside_checks(result, every))]
     for notice in result.notices[:most]:
         text = line(Cell("notice", Tone.WARN), f": {names.line(notice)}", indent=4)
         first, *others = wrapped([text], page)
         about.append(first)
-        if len(others) > 1:  # a sign where there are more than two lines
+        if len(others) > 1:  # a bullet if there are more than two lines
             second = "".join(cell.text for cell in others[0].cells)
             others = [line(f"{second[: second.rstrip().rfind(' ', 0, page - 10)]} … (--full)")]
         about += others

@@ -1,4 +1,4 @@
-"""Terminal text: line breaks, padding, columns, ASCII in place of signs; pictures in characters."""
+"""Terminal text: line breaks, padding, columns, ASCII instead of signs; pictures in characters."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from fairaudit.report.blocks import Cell, Tone
 from fairaudit.report.pictures import Interval, Intervals, Mark, both_ends
 
 GLUE = "\ue000"
-"""A blank at which no line breaks; it becomes one when the lines are there."""
+"""Stands for a blank at which no line breaks; it becomes a blank after lines are broken."""
 _TOGETHER = re.compile(
     r" (?=%|×|/ )|(?<=%) (?=\(\d)|(?<=\bp) (?=[=<>])|(?<=\bn) (?==)|(?<=[=<>±]) (?=[-+.\d∞])"
     r"|(?<=\[)(?:[-+]?[\d.e∞-]+), (?=[-+]?[\d.e∞-]+\])"
 )
-"""A phrase that should stay on one line: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
+"""Blanks in phrases that stay on one line: `37.2 % (497/1,337)`, `p < .0001`, `[0.54, 0.70]`."""
 _ASCII = str.maketrans(
     {"×": "x", "ε": "eps", "∞": "inf", "–": "-", "·": "*", "Δ": "delta ", "−": "-", "…": "...",
      "‹": "<", "●": "O", "○": "o", "─": "-", "│": "|", "┊": ":", "┼": "+"}
@@ -26,7 +26,7 @@ _ASCII = str.maketrans(
 
 
 class Line(Frozen):
-    """A line of cells side by side; what does not fit goes on below, `indent` columns in."""
+    """A line of cells side by side; if it is too long, it continues below with an `indent`."""
 
     cells: Sequence[Cell]
     indent: int = 0
@@ -41,13 +41,13 @@ def line(*cells: Cell | str, indent: int = 0) -> Line:
 
 
 def glued(words: str) -> str:
-    """A text whose numbers hold together where a line breaks."""
+    """A text with `GLUE` in its numbers, so that no line breaks within them."""
     words = printable(words, but=f"\n{GLUE}")
     return _TOGETHER.sub(lambda match: match[0].replace(" ", GLUE), words)
 
 
 def spelled(words: str) -> str:
-    """The words without characters that an ASCII stream cannot draw."""
+    """The words with ASCII in place of characters that an ASCII stream cannot print."""
     parts = words.translate(_ASCII).split(GLUE)
     return GLUE.join(part.encode("ascii", "replace").decode() for part in parts)
 
@@ -67,7 +67,7 @@ def side_by_side(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def wrapped(lines: Iterable[Line], page: int) -> list[Line]:
-    """The lines, broken between words where they are wider than the page; also a wide word is."""
+    """The lines; lines wider than the page are broken between words, or within a wide word."""
     broken = []
     for one in lines:
         current: list[Cell] = []
@@ -91,7 +91,7 @@ def wrapped(lines: Iterable[Line], page: int) -> list[Line]:
 
 
 def _unglued(cells: Sequence[Cell], indent: int) -> Line:
-    """The cells of one tone as one, with common blanks."""
+    """A line in which adjacent cells of one tone are one cell, with blanks instead of `GLUE`."""
     merged: list[Cell] = []
     for cell in cells:
         text = cell.text.replace(GLUE, " ")
@@ -103,12 +103,12 @@ def _unglued(cells: Sequence[Cell], indent: int) -> Line:
 
 
 MOST_ROWS = 5
-"""The number of groups that are drawn; otherwise the pair that decides, and both ends."""
+"""Maximum number of drawn groups; if there are more, the deciding pair and both ends are drawn."""
 _WIDEST_LABEL = 34
 """A longer name is printed on a separate line, above its interval."""
 _LEAST_STRIP = 20
 _RULES = {"fail": ("│", "fails"), "warn": ("┊", "warns"), "": ("·", "reference")}
-"""Signs of lines across rows, and their names."""
+"""The characters of lines across rows, and their names."""
 
 
 def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
@@ -142,7 +142,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
             label = ""  # noqa: PLW2901  # it is printed above
         value = row.text.rjust(value_room)
         text = f"   {padded(label, label_room)}  {value}  "
-        # An interval with its value, and where the limits are.
+        # An interval with its value, and the limits.
         drawn = [" "] * strip
         for rule in rules:
             drawn[column(rule.value)] = _RULES[rule.limit][0]
@@ -171,7 +171,7 @@ def draw(picture: Intervals, page: int, most: int = MOST_ROWS) -> list[Line]:
 
 
 def _ends(row: Interval) -> list[float]:
-    """The numbers of a row that can be drawn; none without a value."""
+    """The numbers of a row that can be drawn; empty without a value."""
     if not math.isfinite(row.value):
         return []
     return [end for end in (row.low, row.value, row.high) if end is not None and math.isfinite(end)]
@@ -184,7 +184,7 @@ def _head(title: str, places: Mapping[str, int], page: int) -> Line:
     taken = [(0, len(text))]
     for label in sorted(places):  # `fail` before `warn`
         room = len(label) // 2
-        for shift in sorted(range(-room, room + 1), key=abs):  # its line stays below it
+        for shift in sorted(range(-room, room + 1), key=abs):  # so that its line is still below it
             at = places[label] - room + shift
             end = at + len(label)
             if all(end < left or at > right for left, right in taken) and end <= len(canvas):

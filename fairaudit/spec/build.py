@@ -210,7 +210,13 @@ def _read_count(
     where = ("columns", "count")
     counted = [name for name, outcome in columns.outcomes.items() if outcome.counts is not None]
     if not counted:
-        return shape.columns.count
+        count = shape.columns.count
+        for outcome in filter(None, (columns.label, *columns.predictions)):
+            if count is not None and outcome.column.value == count.value:
+                what = f"{quoted(count.value)} is also the column of the {outcome.name}"
+                hint = "name the column with the number of people in a row, or remove `count`"
+                reader.fault(where, f"{what}: {hint}")
+        return count
     if len(counted) > 1:
         reader.fault(("columns",), "only one outcome can use `counts`")
     if shape.columns.count is not None:

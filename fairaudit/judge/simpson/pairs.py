@@ -261,7 +261,7 @@ def run_pair_tests(
     ]
     for index, (raw, numbers) in enumerate(zip(crude.tolist(), joined.T.tolist(), strict=True)):
         kept = np.flatnonzero(support[:, index]), index
-        # The strata of a pair are one family.
+        # The tests of the strata of a pair are one family.
         family = int((~np.isnan(p[kept])).sum())
         tests = zip(
             p[kept].tolist(), correction.adjust(p[kept]).tolist(), exact[kept].tolist(), strict=True
@@ -345,7 +345,7 @@ def find_explained_share(
 def add_significances(
     reversals: Sequence[Reversal], comparisons: int, inference: Inference
 ) -> list[Reversal]:
-    """The reversals with p-values corrected for all `comparisons`; the others count as p = 1."""
+    """The reversals with p-values corrected for all `comparisons`; without a reversal, p is 1."""
     names, p = [], np.ones(max(comparisons, len(reversals)))
     for index, reversal in enumerate(reversals):
         kind, joined = reversal.kind, reversal.joined

@@ -59,8 +59,8 @@ def scan_reversals(
 ) -> ScanResult:
     """All reversals and notes of a scan, the most important first.
 
-    Reversals come before notes, then significant ones, the stronger kind, the larger swing. `table`
-    returns a table by groups, conditioning columns and outcome.
+    Reversals come before notes, then significant ones first, then stronger kinds, then larger
+    swings. `table` returns a table by groups, conditioning columns and outcome.
     """
     reversals: list[Reversal] = []
     compared: dict[tuple[str, str, Grouping], Compared] = {}
@@ -110,7 +110,7 @@ def scan_reversals(
 
 
 def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
-    """The reversals in order, without those that fewer columns show as strongly and as surely."""
+    """The reversals in order, without those that are as strong and significant by fewer columns."""
     shown = {
         (reversal.rate, reversal.attribute, reversal.pair, reversal.given): (
             reversal.kind.strength,
@@ -139,7 +139,7 @@ def list_apart(reversals: Sequence[Reversal], alpha: float) -> list[Reversal]:
 
 
 def _refuse_size(whole: Evaluation, scan: ReversalScan, given: Grouping, strata: int) -> str | None:
-    """The reason to skip a table because it has too many cells or groups; None if it has not."""
+    """The reason to skip a table if it has too many cells or groups, otherwise None."""
     table = whole.table
     attribute, groups = table.by[0], len(table.groups)
     counts = table.people.size * strata
@@ -184,7 +184,7 @@ class _PairScan:
 
     @cached_property
     def chosen(self) -> Marks:
-        """Marks each pair to compare once, [large, large]."""
+        """Marks the pairs to compare, each pair only once, [large, large]."""
         count = len(self.large)
         if self.scan.pairs is PairChoice.ALL:
             return np.triu(np.ones((count, count), dtype=bool), k=1)
@@ -207,7 +207,7 @@ class _PairScan:
     def suspected(self) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
         """The pairs whose gap may change, and other pairs whose gaps in strata may be opposite.
 
-        This selection avoids that `_measure` computes all k² pairs. It compares each group with all
+        So `_measure` need not compute all k² pairs. The selection compares each group with all
         others at once, and leaves out pairs whose gap clearly stays the same or is clearly small
         both overall and after adjustment. `choose_kind` in `pairs.py` decides on the kind; the
         selection must include all pairs that can have a kind.

@@ -68,6 +68,9 @@ _ENOUGH_CELLS = 20
 _ENOUGH_PEOPLE = 30
 """With fewer people, outcomes may be the same by chance."""
 
+_MOST_LEVELS = 4
+"""Maximum number of levels that the notice on rows with the count 0 names."""
+
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6
 """Strata of legitimate factors are fewer and larger. A matched set has, for example, 5 people."""
@@ -96,6 +99,8 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from counts.describe_files()
     yield from cubes.notices
     yield from write_weight_notices(spec.requests, cubes.cube)
+    if spec.counts is None and spec.count is not None:
+        yield from notice_empty_rows(cubes.cube, spec.count.value)
     if cubes.rows is not None:
         texts = _describe_rows(spec, cubes.rows, tables)
         yield from (Notice(text, Subjects.NEVER) for text in texts)
@@ -264,6 +269,33 @@ def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
     if float(counts.scores.low[occurs].min()) >= at:
         return "negative"
     return "positive" if float(counts.scores.high[occurs].max()) < at else ""
+
+
+def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
+    """A notice if `count` is 0 in more than a tenth of the rows of people one by one.
+
+    A cell has at least as many rows with the count 0 as it has more rows than people. A table of
+    totals has more people than rows, and its rows with the count 0 are combinations that do not
+    occur.
+    """
+    empty, rows = np.maximum(cube.rows - cube.people, 0), int(cube.rows.sum())
+    if cube.masked or int(cube.people.sum()) >= rows or 10 * int(empty.sum()) <= rows:
+        return
+    parts = []
+    for key in (key for key in cube.keys if key.role is Role.PROTECTED):
+        codes = cube.codes[:, cube.places((key.name,))[0]]
+        for code, level in enumerate(key.levels):
+            of_level = codes == code
+            if lost := int(empty[of_level].sum()):
+                total = int(cube.rows[of_level].sum())
+                parts.append((lost / total, f"{lost:,} of {total:,} of {key.name}={level}"))
+    parts.sort(key=lambda part: -part[0])
+    where = ", ".join(text for _, text in parts[:_MOST_LEVELS]) or "all of unknown group"
+    yield Notice(
+        f"{count}: at least {int(empty.sum()):,} of {rows:,} rows have the count 0, so they are "
+        f"not counted: {where}. If every row is a person, remove `count`",
+        Subjects.NEVER,
+    )
 
 
 def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:

@@ -1,4 +1,4 @@
-"""Format `html` (entry point): a page without network or font: its top, sections, folds, rows."""
+"""Format `html` (entry point): a page that loads no files: its top, sections, folds and rows."""
 
 from __future__ import annotations
 
@@ -45,18 +45,18 @@ _LETTERS = 22
 """The number of letters of a name that fit below an axis."""
 _LONGEST_NAME = 120
 _FRAGMENTS = count(1)
-"""Numbers for the elements of a notebook, which need distinct ids."""
+"""Numbers for elements in a notebook, so that their ids are distinct."""
 
 
 def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = False) -> str:
-    """The page of one answer, or the summary of several. With `full` all of it is printed."""
+    """The page of one answer, or the summary of several. With `full`, a printout has all of it."""
     if len(answers) > 1:
         return page(summary.document(answers, all_rows=all_rows, has_headlines=True))
     (answer,) = answers
     document = summary.report(answers, all_rows=all_rows)
     if not isinstance(answer.result, AuditResult):
         return page(document)
-    # The top of the page has the verdict, also in place of a banner, and the result of each check.
+    # The top of the page has the verdict, so it needs no banner, and the result of each check.
     title, verdict, *others = document
     banner = verdict if isinstance(verdict, Entries) else Entries([(Cell(""), "")])
     below = (title, banner, *(b for b in others if not (isinstance(b, Entries) and b.is_titled)))
@@ -65,7 +65,7 @@ def render(answers: Sequence[Answer], *, all_rows: bool = True, full: bool = Fal
 
 
 def pictures(result: AuditResult) -> dict[str, Figure]:
-    """The pictures of the page of a result by their names, those of checks first."""
+    """The pictures on the page of a result, by name; pictures of checks come first."""
     outline = outlined(summary.report([Answer("", None, result)], all_rows=True))
     top = front(result, None, outline)
     found = [
@@ -125,7 +125,7 @@ def environment() -> jinja2.Environment:
         plain=plain,
         titled=titled,
         linked=linked,
-        # A name below an axis: of a long one the middle is left out.
+        # A name below an axis; a long name is shortened in the middle.
         short_name=lambda name: plain(numbers.short(name, _LETTERS)),
         shorter=numbers.short,
         printable=printable,
@@ -146,7 +146,7 @@ def environment() -> jinja2.Environment:
 
 @cache
 def _style(template: str) -> str:
-    """A style sheet, with the colours of the palette as variables and as those of pictures."""
+    """A style sheet, with the colours of the palette as variables and in pictures."""
     return environment().get_template(template).render()
 
 
@@ -170,14 +170,14 @@ def plain(words: str) -> str:
     return _WORD.sub(_shortened, printable(words.replace("\n", " ")))
 
 
-@lru_cache(maxsize=4096)  # a page says the same names again and again
+@lru_cache(maxsize=4096)  # a page repeats the same names
 def signs(words: str) -> Markup:
     """The words as markup: line breaks are kept, text from right to left is isolated."""
     if words.isspace():
-        return escape(repr(words))  # a blank level has a name, too
+        return escape(repr(words))  # quotes make a blank level visible
     lines, bdi = [], Markup("<bdi>{}</bdi>")
     for line in words.split("\n"):
-        # Every other part is a run of right-to-left characters.
+        # The second, fourth, … parts are right-to-left characters.
         parts = RIGHT_TO_LEFT.split(_WORD.sub(_shortened, printable(line)))
         isolated = (bdi.format(part) if n % 2 else escape(part) for n, part in enumerate(parts))
         lines.append(Markup().join(isolated))
@@ -185,7 +185,7 @@ def signs(words: str) -> Markup:
 
 
 def titled(words: str) -> Markup:
-    """A statement with what it is about made strong: all before its first colon."""
+    """A statement whose part before the first colon is bold."""
     about, colon, rest = words.partition(": ")
     if not colon:
         return signs(words)
@@ -193,7 +193,7 @@ def titled(words: str) -> Markup:
 
 
 def linked(words: str) -> Markup:
-    """The words as markup, with addresses as links that say where they lead."""
+    """The words as markup; addresses become links."""
     parts = _ADDRESS.split(words)
     pieces = [
         Markup('<a href="{0}" rel="noreferrer">{0}</a>').format(part) if index % 2 else signs(part)
@@ -209,11 +209,11 @@ def _shortened(match: re.Match[str]) -> str:
 
 
 _FEW_TABLES = 3
-"""A section with more has them folded, but the first."""
+"""If a section has more tables, all except the first are folded."""
 _SHOWN = 12
 """The number of rows of a long table that are visible at once."""
 _LEAST = 3
-"""The number of rows that every table has, on a page of any length."""
+"""Minimum number of rows of a table if the page has no room left for rows."""
 _MOST_ROWS = 1_000
 """The largest number of rows of a table on a page; JSON has every row."""
 _MOST_IN_ALL = 3_000
@@ -221,13 +221,13 @@ _MOST_ENTRIES = 400
 """The largest number of statements in a list."""
 
 _SHORT = 120
-"""The number of characters that are easy to read in half of a page."""
+"""Maximum number of characters of a text in a column of half the page."""
 
 Kind = TypeVar("Kind", bound=Block)
 
 
 class Place(Frozen, Generic[Kind]):
-    """A block with its name in the page."""
+    """A block with its id and its label on the page."""
 
     block: Kind
     id: str
@@ -235,9 +235,9 @@ class Place(Frozen, Generic[Kind]):
 
 
 class Rows(Frozen):
-    """A table as it is shown: its first rows, those that are folded away, whether it all is.
+    """A table on the page: its first rows and the folded rows, or `is_folded` as a whole.
 
-    A bare one has no caption but the heading of its section; `left` rows are not in the page.
+    If `is_bare`, its caption is the heading of its section. `left` rows are not on the page.
     """
 
     place: Place[Table]
@@ -255,14 +255,14 @@ class Pictures(Frozen):
 
 
 class Words(Frozen):
-    """A paragraph, facts or entries; `left` of these are left out."""
+    """A paragraph, facts or entries; `left` is the number of omitted ones."""
 
     block: Paragraph | Facts | Entries
     left: int = 0
 
 
 class Section(Frozen):
-    """A heading with all below it; `is_record` as of the heading."""
+    """A heading with all blocks below it; `is_record` is copied from the heading."""
 
     id: str
     title: str
@@ -271,7 +271,7 @@ class Section(Frozen):
 
 
 class Outline(Frozen):
-    """A whole page: its title, the one statement below it, and its sections; the first has none."""
+    """A page: title, banner, and sections. The first section has no heading."""
 
     title: str
     banner: Entries | None
@@ -279,7 +279,7 @@ class Outline(Frozen):
     sections: Sequence[Section]
 
     def figures(self, id_: str = "") -> list[Place[Figure]]:
-        """The pictures of a section, or else all of them, in their order."""
+        """The pictures of the section `id_`, or of all sections if it is empty, in order."""
         sections = [
             section for section in (self.opening, *self.sections) if id_ in {"", section.id}
         ]
@@ -288,7 +288,7 @@ class Outline(Frozen):
 
 
 def outlined(document: Document) -> Outline:
-    """The document in sections; the first heading is the title, one entry below it the banner."""
+    """The document in sections; the first heading is the title, one entry below is the banner."""
     page = Names()
     titles = [block.text for block in document if isinstance(block, Heading)]
     title = titles[0] if titles else "fairaudit"
@@ -317,7 +317,7 @@ def outlined(document: Document) -> Outline:
 
 
 class Names:
-    """Names and labels of a page so far, without repetition, and its room for rows."""
+    """Distinct names and labels for the parts of a page, and the number of rows left for it."""
 
     def __init__(self, prefix: str = "", kind: str = "Table") -> None:
         self._prefix, self._kind = prefix, kind
@@ -331,11 +331,11 @@ class Names:
         return _new(f"{self._prefix}{name}", "{}-{}", self._names)
 
     def label(self, caption: str) -> str:
-        """The name of a table, with a number if the page has another one of this caption."""
+        """The label of a table, with a number if another table on the page has this caption."""
         return _new(f"{self._kind}: {caption}", "{} ({})", self._labels)
 
     def take_rows(self, wanted: int) -> int:
-        """The number of rows, at most `rows`, that the page has room for."""
+        """The number of rows, at most `wanted`, that the page has room for."""
         given = min(wanted, _MOST_ROWS, max(self._room, _LEAST))
         self._room -= given
         return given
@@ -373,7 +373,7 @@ def _items(blocks: Sequence[Block], title: str, page: Names) -> Iterator[Rows | 
 
 
 def _begun(table: Table) -> Table:
-    """The table with a capital letter at the beginning of its caption."""
+    """The table; its caption begins with a capital letter."""
     return replace(table, caption=table.caption[:1].upper() + table.caption[1:])
 
 
@@ -386,12 +386,12 @@ def _rows(table: Table, page: Names, *, is_bare: bool, is_folded: bool) -> Rows:
 
 
 def is_quiet(block: Entries) -> bool:
-    """Whether all statements are remarks, which are less prominent than findings."""
+    """Whether all statements are remarks, which the page shows less prominently than findings."""
     return all(cell.tone is Tone.MUTED for cell, _ in block.rows)
 
 
 def is_long(block: Facts) -> bool:
-    """Whether facts are definitions, of which a reader opens one."""
+    """Whether facts are long, like definitions, so that each is folded."""
     long = [len(words) > 2 * _SHORT for name, words in block.pairs if name]
     return len(long) == len(block.pairs) and 2 * sum(long) > len(long) > 0
 
@@ -406,21 +406,21 @@ _CHECKS_SHOWN = 8
 _TABLES_SHOWN = 6
 """The number of tables at the top of a page without checks."""
 _KINDS = (Intervals, Lines)
-"""The most informative kind of picture, for pages whose checks have none."""
+"""The kinds of pictures for a page whose checks have none, the most informative first."""
 _LIMIT = (
     "limit: the value beyond which a check fails or warns; spec line: where the spec (the file "
     "that defines this audit) sets it"
 )
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {ReversalCheck: reversals.HEADING, SubgroupCheck: subgroups.HEADING}
-"""The section below with the numbers of a check that compares no two groups."""
+"""The heading of the section with the numbers of a check that does not compare two groups."""
 _CURVES = ("Calibration", "Distribution")
 _PICTURES = 24
-"""The number of findings with a picture."""
+"""Maximum number of findings with a picture."""
 
 
 class CheckLine(Frozen):
-    """A check as a row of the list and as a finding below it; `section` holds more about it."""
+    """A check as a row of the list and as a finding below it; `section` has more details."""
 
     id: str
     diagnostic: Diagnostic
@@ -440,14 +440,14 @@ class CheckLine(Frozen):
 
 
 class Front(Frozen):
-    """The first part of a page.
+    """The top of a page.
 
-    `lead` is the check that decides, or the pass closest to its limit; None without limits. `open`
-    checks did not pass, or not without doubt, and the first of them are `shown`; `folds` are the
-    others, by title. `curves` are of the score behind a check that did not pass, `subsets` those of
-    `measure`. A spec without limits has `tables` of groups, with the number of `more_tables` in
-    words, and the widest `gaps`. `words` explains those that the top uses; `notices` are the first
-    of them, `steps` what to do next; `origin` says what was audited, and when.
+    `lead` is the deciding check, or the pass closest to its limit; None without limits. `open`
+    checks did not pass or are in doubt. The first are `shown`; `folds` are the others by title.
+    `curves` are pictures of the score used by an open check. `subsets` are values of `measure`.
+    Without limits, there are `tables` of groups, the number of `more_tables` in words, and the
+    widest `gaps`. `words` explains terms that the top uses. `notices` are the first notices,
+    `steps` are the next steps, and `origin` says what was audited, and when.
     """
 
     headline: checks.AuditHeadline
@@ -472,7 +472,7 @@ class Front(Frozen):
 def front(result: AuditResult, data: str | None, outline: Outline, prefix: str = "") -> Front:
     """The top of the page of a result; `outline` is the rest of the page.
 
-    `prefix` begins each id if several results share a page.
+    If several results share a page, each id begins with a `prefix`.
     """
     lines = [
         CheckLine.of(
@@ -499,7 +499,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     legend = [f"selected: {numbers.first_few(positives)}"] if is_selected else []
     legend += [_LIMIT] if lines else []
     legend += remarks.explain_evidence(line.diagnostic for line in opened)
-    # The pictures of scores for the groups of the first check.
+    # The pictures of the score, by the groups of the first check.
     by = numbers.subset(opened[0].diagnostic.finding.check.by) if opened else ""
     columns = {curve.column for curve in result.curves if opened}
     curves = {f"{kind} of {column} by {by}" for kind in _CURVES for column in columns}
@@ -540,7 +540,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
 def _picture(
     lead: CheckLine | None, lines: Sequence[CheckLine], outline: Outline, prefix: str
 ) -> Place[Figure] | None:
-    """The picture that decides: of the first check, of its section below, of any other check."""
+    """The picture at the top: of the first check, else of its section, else of another check."""
     if lead is not None and lead.picture is not None:
         return lead.picture
     section = lead.section if lead is not None else ""

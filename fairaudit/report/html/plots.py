@@ -1,7 +1,7 @@
-"""Page: coordinates of pictures: axes, ticks, dots, boxes, for the templates; colours.
+"""Page: coordinates of pictures for the templates (axes, ticks, dots, boxes), and colours.
 
-Every place is a percentage of what is drawn, and texts are laid out by the browser: nothing here
-knows a pixel or the width of a text.
+Every coordinate is a percentage of the picture. The browser lays out the texts, so no function
+here needs pixels or the width of a text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ COLOURS = {
     "warn-back": ("#fdf0dc", "#362509"),
     "bad": ("#b3261e", "#ff8f85"),
     "bad-back": ("#fde8e6", "#3d1512"),
-    # Okabe & Ito's, darkened where they would be pale on white.
+    # The colours of Okabe & Ito; those that would be pale on white are darker.
     "series-0": ("#0072b2", "#56b4e9"),
     "series-1": ("#d55e00", "#ff8f3c"),
     "series-2": ("#008a66", "#2fd0a0"),
@@ -53,8 +53,8 @@ COLOURS = {
 }
 """Colours of pages and pictures, each in a light and a dark scheme.
 
-Pictures are drawn in the light colours. A page maps each of them to the variable of its name, so
-that they follow the scheme of the reader: no two names may share a light colour.
+Pictures are drawn in the light colours. A page replaces each light colour by a variable with its
+name, which follows the scheme of the reader. So two names must not have the same light colour.
 """
 
 SERIES = 8
@@ -63,28 +63,28 @@ SHADES = 5
 
 _STEPS = (1, 2, 2.5, 5, 10)
 _LARGE = 1000
-"""Ticks from here on are whole numbers."""
+"""Ticks from this number on are whole numbers."""
 _BESIDE = 34
-"""The number of letters of names that fit side by side below an axis."""
+"""The number of letters that fit below an axis, for all names together."""
 SHAPES = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0Z", "M-3.5-3.5h7v7h-7Z", "M0-4.5L4.5 3.5H-4.5Z",
     "M0-5.5L5 0 0 5.5-5 0Z", "M-1.5-4.5h3v3h3v3h-3v3h-3v-3h-3v-3h3Z", "M0 4.5L4.5-3.5H-4.5Z",
     "M4.5 0L-3.5 4.5V-4.5Z", "M-4.5 0L3.5 4.5V-4.5Z",
 )  # fmt: skip
-"""The marks of points around their place, one for each series; a reference is the fourth."""
+"""The shapes that mark points, one for each series; the reference has the fourth."""
 RULES = {"fail": ("bad", "7 3"), "warn": ("warn", "8 3 2 3"), "": ("reference", "2 3")}
-"""Colour and dashes of a line across rows, by what a check does beyond it."""
+"""Colour and dashes of a line across rows, by the effect of its limit."""
 
 
 class Scale(Frozen):
-    """A part of an axis: what lies where between its ends, in per cent."""
+    """An axis from `low` to `high`, which gives the place of values in per cent."""
 
     low: float
     high: float
     percent: bool = False
 
     def at(self, value: float) -> float:
-        """Where a value lies from the low end on; what lies outside is at the nearer end."""
+        """The distance of a value from the low end; values outside are at the nearer end."""
         share = (value - self.low) / (self.high - self.low)
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
@@ -102,7 +102,7 @@ class Scale(Frozen):
 
 
 class Panel(Frozen):
-    """Rows under one heading, and the rules that cross them: references first, then limits."""
+    """Rows under one heading, and the lines across them: references first, then limits."""
 
     name: str
     rows: Sequence[Interval]
@@ -145,7 +145,7 @@ def flat_scale(picture: Lines) -> Scale:
 
 
 def axis_names(picture: Lines) -> list[str]:
-    """The names below lines, none where the axis has numbers."""
+    """The names on the axis below lines; empty if the axis has numbers."""
     points = [point for line in picture.lines for point in line.points]
     return list(dict.fromkeys(point.x for point in points if isinstance(point.x, str)))
 
@@ -156,7 +156,7 @@ def is_slanted(picture: Lines) -> bool:
 
 
 class Dot(Frozen):
-    """A point in per cent from the left and from the top; an interval from its high end down."""
+    """A point in per cent from the left and the top; its interval begins at its high end."""
 
     x: float
     y: float
@@ -164,12 +164,12 @@ class Dot(Frozen):
 
 
 def dots(picture: Lines, line: Line) -> list[Dot]:
-    """The points of a line that are numbers."""
+    """The points of a line whose values are numbers."""
     return [dot for stroke in strokes(picture, line) for dot in stroke]
 
 
 def strokes(picture: Lines, line: Line) -> list[list[Dot]]:
-    """The points of a line between its gaps: a point without a number is one."""
+    """The points of each unbroken part of a line; a point without a number breaks the line."""
     flat, upright, names = flat_scale(picture), line_scale(picture), axis_names(picture)
     drawn: list[list[Dot]] = [[]]
     for point in line.points:
@@ -200,18 +200,18 @@ def legend(picture: Lines) -> list[tuple[str, Line]]:
 
 
 def looks(picture: Lines) -> Iterator[str]:
-    """The style of each line: colour and dashes by its number, or the strong one's."""
+    """The style of each line: by its number, or `strong`."""
     series = (f"series-{index % SERIES}" for index in range(len(picture.lines)))
     yield from ("strong" if line.strong else next(series) for line in picture.lines)
 
 
 def shade(value: float | None) -> str:
-    """The name of the colour for a share of the scale."""
+    """The name of the colour for a value from 0 to 1."""
     return "none" if value is None else str(min(int(value * SHADES), SHADES - 1))
 
 
 def _around(ends: Sequence[float | None], *, percent: bool) -> Scale:
-    """An axis that holds all of some values with a little room."""
+    """An axis that contains all of the values, with a little room at its ends."""
     known = [end for end in ends if end is not None and math.isfinite(end)] or [0.0, 1.0]
     low, high = min(known), max(known)
     room = (high - low) * 0.06 or abs(high) * 0.1 or 1.0

@@ -24,7 +24,7 @@ def draw(figure: Figure) -> str:
         .render(
             figure=figure,
             colours={name: light for name, (light, _) in plots.COLOURS.items()},
-            # Rows have names at their left and texts at their right; lines have none.
+            # Rows have names on the left and texts on the right; lines have neither.
             left=30 + _LETTER * names if isinstance(figure.picture, Intervals) else 0,
             right=_WIDTH - 30 - _LETTER * texts,
             wide=_WIDTH,
