@@ -401,7 +401,7 @@ def count_groups(table: GroupTable, *, for_average: bool = False) -> GroupCounts
     )
 
 
-@np.errstate(all="ignore")  # nobody with an outcome
+@np.errstate(all="ignore")  # an outcome without people is NaN
 def _find_heaviest(table: GroupTable, *, for_average: bool) -> Floats | float:
     """The mean weight of the outcome with the largest weights, [Z, 1]; 0 without weights.
 
