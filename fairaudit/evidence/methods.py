@@ -515,9 +515,10 @@ METHODS = (
         "cluster-robust",
         "An interval or a test whose variance follows from the differences between clusters (rows "
         "that belong together), within declared strata if there are any. CR2 corrects the variance "
-        "by the largest leverage of a cluster (its influence on the value). The degrees of freedom "
-        "are the effective number of clusters minus 1. The effective number is n² / Σ n_c², with "
-        "n_c people in cluster c.",
+        "by the largest leverage of a cluster (its influence on the value). Without declared "
+        "strata and unequal weights, the variance is at least that of members who are as similar "
+        "as pairs within clusters. The degrees of freedom are the effective number of clusters "
+        "minus 1. The effective number is n² / Σ n_c², with n_c people in cluster c.",
         Citation("Carter, Schnepel & Steigerwald, Rev Econ Stat 99:698", 2017),
         ("CR2",),
     ),

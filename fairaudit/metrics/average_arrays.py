@@ -20,6 +20,7 @@ from fairaudit.metrics.clustered_variance import (
     AveragedShare,
     ClusteredShare,
     PooledClusters,
+    find_exchangeable_size,
     has_few_clusters,
     read_entries,
     read_sample_strata,
@@ -308,7 +309,7 @@ def average_clustered_shares(
         return (join @ by_row @ sparse.diags(factors.reshape(-1)) @ fold).tocsr()
 
     of_sample = read_sample_strata(table.clusters, known)
-    residuals, shares, known_variance = [], [], []
+    residuals, shares, known_variance, sizes_of_rows = [], [], [], []
     for side in sides:
         clusters, counted = side.clusters, side.weight > 0
         share = ClusteredShare(
@@ -325,6 +326,9 @@ def average_clustered_shares(
         few = np.where(several, np.sqrt(in_stratum / (in_stratum - 1)), 0.0)
         residuals.append(total(share.residuals, weight * few))
         shares.append(total(trials, weight))
+        alike = clusters.sum_by_row(share.over), trials, side.value, side.effective_n
+        of_pairs = find_exchangeable_size(*alike) if of_sample.members is None else np.nan
+        sizes_of_rows.append(np.fmin(side.effective_n, of_pairs))
         known_variance.append(np.where((counted & ~several).any(axis=0), np.nan, 1.0))
     squares = [
         of_sample.sum_products(residual, residual) * factor
@@ -332,10 +336,10 @@ def average_clustered_shares(
     ]
     sizes, common = [], of_sample.sum_products(residuals[0], residuals[1])
     r = np.clip(np.nan_to_num(common / np.sqrt(squares[0] * squares[1])), -1.0, 1.0)
-    for side, own, by_cluster in zip(sides, squares, shares, strict=True):
+    for side, own, by_cluster, n in zip(sides, squares, shares, sizes_of_rows, strict=True):
         value = np.where(side.weight > 0, side.weight * side.value, 0.0).sum(axis=0)
         spread = value * (1 - value)
-        of_rows = side.weight**2 * side.value * (1 - side.value) / side.effective_n
+        of_rows = side.weight**2 * side.value * (1 - side.value) / n
         variance = np.maximum(own, np.where(side.weight > 0, of_rows, 0.0).sum(axis=0))
         r = np.where(r > 0, r * np.sqrt(own / variance), r)
         clusters = np.asarray(by_cluster.sum(axis=0)) ** 2 / by_cluster.power(2).sum(axis=0)

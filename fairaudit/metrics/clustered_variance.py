@@ -32,6 +32,8 @@ FEWEST_CLUSTERS = 10
 _FEWEST_WITH_HITS = 8
 """The fewest effective clusters with hits, and with misses, that show how similar members are."""
 _ROUNDED = 1e-9
+_BROKEN = 1e-6
+"""Members of a cluster are that close to a whole number if all people weigh the same."""
 
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
 """The number of times that each cell [Y, P] (label, class) of a table counts in a sum."""
@@ -84,7 +86,8 @@ class ClusteredShare(Frozen, eq=False):
     """A share of people in clusters, and the sum of its squared residuals, [Z, G].
 
     `over` are the cells of its hits, `under` those of its people. If the standard error was raised
-    to that of independent rows, `floored` is the ratio of the two, from 0 to 1.
+    to that of independent rows, or of pairs within clusters, `floored` is the ratio of the two,
+    from 0 to 1.
     """
 
     clusters: PooledClusters
@@ -100,11 +103,13 @@ class ClusteredShare(Frozen, eq=False):
     ) -> tuple[ClusteredShare, Floats]:
         """A share, and its effective size in independent rows; NaN with too few clusters.
 
-        The effective size is at most `size` (that of independent rows), unless the sample has
-        strata, because clusters can by chance differ less than rows. If few clusters have hits or
-        few have misses, the variance is at least that of clusters whose members are all equal. This
-        is also the variance at a share of 0 or 1. Few clusters give an inaccurate variance, so
-        Student's t replaces the normal distribution (Korn & Graubard 1998, Surv Methodol 24:193).
+        The effective size is at most `size` (that of independent rows), and at most that of members
+        who are as similar as pairs within clusters, unless the sample has strata: clusters can by
+        chance differ less than rows, and large clusters can agree by chance. If few clusters have
+        hits or few have misses, the variance is at least that of clusters whose members are all
+        equal. This is also the variance at a share of 0 or 1. Few clusters give an inaccurate
+        variance, so Student's t replaces the normal distribution (Korn & Graubard 1998, Surv
+        Methodol 24:193).
         """
         strata = _strata_of_rows(clusters.table)
         hits, trials = clusters.sum_by_row(over), clusters.sum_by_row(under)
@@ -114,7 +119,9 @@ class ClusteredShare(Frozen, eq=False):
         )
         largest = trials.max(axis=0).toarray().reshape(share.shape)
         df = strata.degrees_of_freedom(trials).reshape(share.shape)
-        most = size if strata.members is None else np.full_like(size, np.inf)
+        most = np.full_like(size, np.inf)
+        if strata.members is None:
+            most = np.fmin(size, find_exchangeable_size(hits, trials, share, size))
         residuals = _subtract_expected(hits, trials, share)
         squares = strata.sum_products(residuals, residuals).reshape(share.shape)
         # CR2 with the largest leverage; the factor is m / (m - 1) for m clusters of equal size.
@@ -177,6 +184,31 @@ def _subtract_expected(hits: Any, trials: Any, share: Floats) -> Any:  # noqa: A
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
     return hits - trials @ sparse.diags(np.nan_to_num(share).reshape(-1))
+
+
+def find_exchangeable_size(hits: Any, trials: Any, share: Floats, size: Floats) -> Floats:  # noqa: ANN401  # sparse matrices
+    """The effective size if any two members of a cluster are equally correlated, [Z, G].
+
+    Pairs of members of one cluster show the correlation. For clusters of equal size, this is the
+    size that residuals give. NaN with unequal weights, because the number of members is unknown.
+    """
+    from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
+
+    def total(by_row: Any) -> Floats:  # noqa: ANN401  # a sparse matrix
+        return np.asarray(by_row.sum(axis=0)).reshape(share.shape)
+
+    weight = total(trials) / size
+    by_weight = sparse.diags(np.nan_to_num(1 / weight).reshape(-1))
+    hits, members = hits @ by_weight, trials @ by_weight
+    several, broken = members.copy(), members.copy()
+    with np.errstate(divide="ignore"):
+        several.data = np.where(members.data > 1, 1 / (members.data - 1), 0.0)
+    broken.data = np.abs(members.data - np.rint(members.data)) > _BROKEN
+    differ = total(hits.multiply(members - hits).multiply(several))
+    expected = share * (1 - share) * total(members.multiply(several > 0))
+    alike = np.where(expected > 0, np.clip(1 - differ / expected, 0.0, 1.0), 0.0)
+    squares = total(members.power(2))
+    return np.where(total(broken) > 0, np.nan, size**2 / (size + alike * (squares - size)))
 
 
 def has_few_clusters(clusters: Floats) -> Marks:

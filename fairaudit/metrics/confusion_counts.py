@@ -251,7 +251,8 @@ class GroupCounts(Frozen, eq=False):
       people of several strata, whose clusters are unknown.
     - `rows` are individual people. `pooled` contains the shares of selected people by partial
       pooling in each stratum; several groups together have none.
-    - `heaviest` is the mean weight of the outcome whose people have the largest weights.
+    - `heaviest` is the mean weight of the outcome whose people have the largest weights: in each
+      stratum, or for averages over all strata.
     """
 
     people: ConfusionCounts
@@ -358,18 +359,15 @@ class GroupCounts(Frozen, eq=False):
 
 
 @memoize
-def count_groups(table: GroupTable) -> GroupCounts:
-    """The counts of a table."""
+def count_groups(table: GroupTable, *, for_average: bool = False) -> GroupCounts:
+    """The counts of a table.
+
+    `for_average`: all strata together show what people of an outcome weigh.
+    """
     people, histogram, scores = ConfusionCounts.of_joint(table, table.people), table.histogram, None
     if histogram is not None:
         by_bin, bins = np.moveaxis(histogram.people, 2, 3), histogram.bins
         scores = ScoreCounts(by_bin, bins.low, bins.high, histogram.everybody)
-    heaviest: Floats | float = 0.0
-    if table.squares is not None:
-        mass = table.mass.sum(axis=-1) / table.scale
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = np.where(mass > 0, table.squares.sum(axis=-1) / mass, 0.0)
-        heaviest = np.asarray(mean.max(axis=(1, 2)))[:, None]
     # The sums of every number, [Z, G]; those of a score also for each binary label.
     everybody = np.ones(table.people.shape[1], dtype=np.bool_)
     sums = {name: _sums(amount, everybody) for name, amount in table.amounts.items()}
@@ -399,8 +397,29 @@ def count_groups(table: GroupTable) -> GroupCounts:
         rows=None
         if table.rows is None
         else RowSides(table.rows, table.known, favourable=table.favourable),
-        heaviest=heaviest,
+        heaviest=_find_heaviest(table, for_average=for_average),
     )
+
+
+@np.errstate(all="ignore")  # an outcome without people is NaN
+def _find_heaviest(table: GroupTable, *, for_average: bool) -> Floats | float:
+    """The mean weight of the outcome with the largest weights, [Z, 1]; 0 without weights.
+
+    For an average, it is at least the largest mean weight over all known strata, in proportion to
+    the weights of the stratum: its mass over the mass that its outcomes have in all strata.
+    """
+    if table.squares is None:
+        return 0.0
+    mass, squares = table.mass.sum(axis=-1) / table.scale, table.squares.sum(axis=-1)
+    heaviest = np.nan_to_num(squares / mass).max(axis=(1, 2))
+    if for_average:
+        n, known = table.people.sum(axis=-1), table.known_strata
+        everywhere = mass[known].sum(axis=0)
+        usual = np.nan_to_num(everywhere / n[known].sum(axis=0))
+        level = mass.sum(axis=(1, 2)) / (n * usual).sum(axis=(1, 2))
+        largest = np.nan_to_num(squares[known].sum(axis=0) / everywhere).max()
+        heaviest = np.fmax(heaviest, level * largest)
+    return np.asarray(heaviest)[:, None]
 
 
 def _sums(amount: Amount, labels: Marks) -> Sums:

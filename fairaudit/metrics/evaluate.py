@@ -218,7 +218,7 @@ def _evaluate_group_metric(
     metric: GroupMetric, table: GroupTable, terms: MetricOptions
 ) -> Evaluation:
     """The value of every group, averaged over the strata if the terms have an average."""
-    counts = counts_for(metric, table)
+    counts = counts_for(metric, table, for_average=terms.average is not None)
     values = compute(metric, counts, terms.parameters)
     takes_part = find_participants(table, values, terms.minimum)
     if isinstance(metric, PeopleCount):
@@ -256,7 +256,7 @@ def _compare_groups(
     single = disparity
     if disparity.parts != (part,) or metric is not part[0]:
         single = replace(disparity, parts=((metric, comparison),))
-    counts = counts_for(metric, table)
+    counts = counts_for(metric, table, for_average=terms.average is not None)
     if disparity.fitted:
         return regress_on_reference(single, table, terms, counts)
     if comparison.is_max_min:

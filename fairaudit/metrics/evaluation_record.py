@@ -213,11 +213,12 @@ def error_of_spread(
 
 
 @memoize
-def _each_class(table: GroupTable) -> GroupCounts:
+def _each_class(table: GroupTable, *, for_average: bool) -> GroupCounts:
     return replace(
-        count_groups(table),
+        count_groups(table, for_average=for_average),
         by_class=tuple(
-            count_groups(class_table) for class_table in one_against_rest(table).values()
+            count_groups(class_table, for_average=for_average)
+            for class_table in one_against_rest(table).values()
         ),
     )
 
@@ -239,11 +240,12 @@ def _compute(counts: GroupCounts, metric: GroupMetric, parameters: Parameters) -
     return values
 
 
-def counts_for(metric: GroupMetric, table: GroupTable) -> GroupCounts:
+def counts_for(metric: GroupMetric, table: GroupTable, *, for_average: bool = False) -> GroupCounts:
     """The counts of a table that a metric needs; some metrics need each class against the rest."""
     if metric is POOLED_SELECTION_RATE:
         return pooled_counts(table)
-    return _each_class(table) if isinstance(metric, Macro) else count_groups(table)
+    count = _each_class if isinstance(metric, Macro) else count_groups
+    return count(table, for_average=for_average)
 
 
 def reference_counts(

@@ -214,10 +214,11 @@ class GroupValues(Frozen, eq=False):
         """Marks strata, [Z, 1], in which all people of a weighted share have the same outcome.
 
         The weight of people with the other outcome is then unknown: one hit may weigh as much as 20
-        people.
+        people. An average has one outcome if all of its strata have it.
         """
-        is_share = self.binomial or self.metric.kind is ValueKind.OF_SHARE
-        if not is_share or self.weight_sum is None:
+        values = self if self.strata is None else self.strata
+        is_share = values.binomial or self.metric.kind is ValueKind.OF_SHARE
+        if not is_share or values.weight_sum is None:
             return np.zeros((len(self.value), 1), dtype=np.bool_)
         least, most = (
             pick.reduce(self.value, axis=1, keepdims=True) for pick in (np.fmin, np.fmax)

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+import statistics
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -95,6 +96,20 @@ def effective_clusters(names: Iterable[str], weights: Iterable[float] | None = N
     return sum(total.values()) ** 2 / sum(n**2 for n in total.values())
 
 
+def exchangeable_size(rows: list[tuple[str, int]]) -> float:
+    """The size of a rate at the correlation that pairs within clusters show, at least 0."""
+    members: dict[str, list[int]] = {}
+    for name, hit in rows:
+        members.setdefault(name, []).append(hit)
+    several = [hits for hits in members.values() if len(hits) > 1]
+    p = sum(hit for _, hit in rows) / len(rows)
+    apart = sum(statistics.variance(hits) * len(hits) for hits in several)
+    alike = max(1 - apart / (p * (1 - p) * sum(map(len, several))), 0.0) if several else 0.0
+    return len(rows) / (
+        1 + alike * sum(len(hits) * (len(hits) - 1) for hits in several) / len(rows)
+    )
+
+
 def sizes(rows: list[Row]) -> tuple[list[float], float]:
     """The effective sizes of a and b, and the correlation of their rates."""
     rates, covariance = sandwich(rows)
@@ -111,8 +126,9 @@ def sizes(rows: list[Row]) -> tuple[list[float], float]:
         if min(of_both) < 8:
             raw = min(raw, m)
         few = (stats.norm.ppf(0.975) / stats.t.ppf(0.975, m - 1)) ** 2
-        found.append(min(n, raw) * few)
-        raised *= math.sqrt(min(1.0, n / raw))
+        most = exchangeable_size([(c, hit) for one, c, hit in rows if one == g])
+        found.append(min(most, raw) * few)
+        raised *= math.sqrt(min(1.0, most / raw))
     r = covariance[0, 1] / math.sqrt(covariance[0, 0] * covariance[1, 1])
     return found, r * raised if r > 0 else r
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator
 from decimal import Decimal
-from itertools import product
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pytest
 from scipy.stats import binom, multinomial
 
 from fairaudit.base.frozen import replace
+from fairaudit.cube.group_table import ClusteredTable, Clusters
 from fairaudit.cube.histogram import Bins, Histogram
 from fairaudit.evidence.value_intervals import find_intervals
 from fairaudit.evidence.value_tests import run_tests
@@ -529,3 +530,54 @@ def test_f1_without_errors_has_no_interval_if_errors_may_weigh_more(bench: Any) 
     found = find_intervals(evaluate(bench("singles").quantity("f1"), table, MetricOptions()))
     assert found.at(0, 0) is None
     assert "the weight of the other outcome is unknown" in found.explain(0, 0)
+
+
+def test_average_over_strata_of_which_most_have_nobody_of_the_heavy_outcome(bench: Any) -> None:
+    """Hits weigh 5. A stratum of 3 without a hit took their weight for 1: .77 were covered."""
+    strata, people, weight, rate = 5, 3, 5, 0.3
+    sampled = rate / (rate + (1 - rate) * weight)
+    levels = Average(Weights.LEVELS, {f"{at:03}": Decimal(1 + 9 * (at > 0)) for at in range(6)})
+    asked, covered, total = bench("singles").quantity("selection_rate"), 0.0, 0.0
+    for hits in combinations_with_replacement(range(people + 1), strata):
+        orders = math.factorial(strata) / math.prod(map(math.factorial, Counter(hits).values()))
+        chance = orders * float(binom.pmf(hits, people, sampled).prod())
+        # The first stratum has enough people to show what a hit weighs.
+        table = weighted_strata(bench, (300, *[people] * strata), (24, *hits), weight)
+        ends = find_intervals(evaluate(asked, table, MetricOptions(average=levels))).at(0, 0)
+        assert ends is not None
+        truth = (24 * weight / (276 + 24 * weight) + 10 * strata * rate) / (1 + 10 * strata)
+        covered, total = covered + chance * (ends[0] <= truth <= ends[1]), total + chance
+    assert total == pytest.approx(1)
+    assert covered >= 0.93
+
+
+def weighted_strata(bench: Any, sizes: tuple[int, ...], hits: tuple[int, ...], weight: int) -> Any:
+    """A table of one group in strata, in which a hit has this weight and others weigh 1."""
+    table = bench("samples").table_of(
+        np.stack([np.subtract(sizes, hits), hits], 1)[:, None, :, None]
+    )
+    of_outcome = np.array([1, weight, 0])[None, None, :, None]
+    mass, squares = (table.people * of_outcome**power for power in (1, 2))
+    return replace(table, mass=mass, squares=squares.astype(np.float64))
+
+
+@pytest.mark.parametrize("rate", [0.2, 0.8])
+def test_large_clusters_that_agree_by_chance(bench: Any, rate: float) -> None:
+    """100 people alone, and 5 clusters of 20 equal people: a rate of .8 was covered in .78.
+
+    If all 5 are selected, their deviations show nothing; pairs within them show that they agree.
+    """
+    large, single = np.mgrid[:6, :101].reshape(2, -1)
+    hits = np.concatenate([
+        np.arange(5) < large[:, None], np.arange(100) < single[:, None]
+    ], axis=1) * np.array([20] * 5 + [1] * 100)  # fmt: skip
+    both = np.stack([np.array([20] * 5 + [1] * 100) - hits, hits], axis=1)
+    table = bench("samples").table_of(both.sum(axis=2)[:, None, :, None])
+    run, outcome, cluster = np.nonzero(both)
+    cell = np.ravel_multi_index((run, 0 * run, outcome, 0 * run), table.people.shape)
+    gathered = Clusters.gather(cell, cluster, both[run, outcome, cluster].astype(np.float64))
+    of_table = ClusteredTable(gathered, np.arange(table.people.size), table.people.shape)
+    asked = bench("singles").quantity("selection_rate")
+    found = bench("samples").intervals(asked, replace(table, clusters=of_table))
+    chance = binom.pmf(large, 5, rate) * binom.pmf(single, 100, rate)
+    assert coverage(found.low, found.high, [rate], chance) >= 0.93
