@@ -202,9 +202,8 @@ METHODS = (
         "The interval of a sum, difference, ratio or mean of estimates. It is made from the "
         "intervals of these estimates (method of variance estimates recovery). “MOVER by each "
         "share” is the method for all other formulas: each share in turn is set to both ends of "
-        "its interval, and the other shares keep their values. In an average "
-        "over strata, strata with few hits (counted people) are joined (Fay & Feuer, Stat Med "
-        "16:791).",
+        "its interval, and the other shares keep their values. In an average over strata, strata "
+        "with few hits (counted people) are joined (Fay & Feuer, Stat Med 16:791).",
         Citation("Zou & Donner, Stat Med 27:1693", 2008, "https://doi.org/10.1002/sim.3095"),
     ),
     Method(
@@ -267,10 +266,9 @@ METHODS = (
     Method(
         "DeLong, moderated",
         "The interval is made as if the area were a share of people. The number of these people "
-        "is chosen so that the share has DeLong's variance. If this variance is 0, it is the "
-        "number of people on the smaller side. The variance has a part for each side: positive and "
-        "negative labels, or two groups. The part of the smaller side has a minimum: a fraction of "
-        "what the formula of Hanley & McNeil gives.",
+        "is chosen so that the share has DeLong's variance (if that is 0: the people on the smaller "
+        "side). The variance has a part for each side: positive and negative labels, or two groups. "
+        "The smaller side's part is at least a fraction of what Hanley & McNeil's formula gives.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
