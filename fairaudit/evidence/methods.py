@@ -266,9 +266,9 @@ METHODS = (
     Method(
         "DeLong, moderated",
         "The interval is made as if the area were a share of people. The number of these people "
-        "is chosen so that the share has DeLong's variance (if that is 0: the people on the smaller "
-        "side). The variance has a part for each side: positive and negative labels, or two groups. "
-        "The smaller side's part is at least a fraction of what Hanley & McNeil's formula gives.",
+        "gives the share DeLong's variance (if that is 0, it is that of the smaller side). The "
+        "variance has a part for each side: positive and negative labels, or two groups. The part "
+        "of the smaller side is at least a fraction of what Hanley & McNeil's formula gives.",
         Citation("Hanley & McNeil, Radiology 143:29", 1982),
     ),
     Method(
