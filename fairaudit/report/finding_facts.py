@@ -258,9 +258,9 @@ def people_to_limit(finding: Finding) -> list[str]:
     if affected.to_limit:
         texts.append(f"with {who(affected.to_limit)}, {worse} would be within the limit")
     if affected.to_parity:
-        more = f"with {numbers.whole(affected.to_parity)} {way}, it would"
-        alone = f"with {who(affected.to_parity)}, {worse} would"
-        texts.append(f"{more if texts else alone} have the same rate as {better}")
+        more = f"with {numbers.whole(affected.to_parity)} {way}, it would equal {better}"
+        alone = f"with {who(affected.to_parity)}, {worse} would have the same rate as {better}"
+        texts.append(more if texts else alone)
     if affected.flips:
         texts.append("one different decision reverses the gap")
     return ["; ".join(texts)]
