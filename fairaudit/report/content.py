@@ -294,8 +294,8 @@ def _multiplicity(result: AuditResult) -> str:
     if count < _MANY:
         return ""
     return (
-        f"{numbers.whole(count)} numbers in this report compare groups. Of so many numbers, some "
-        "are far from parity by chance alone. P-values of checks are corrected for the number of "
+        f"{numbers.whole(count)} numbers in this report compare groups. By chance alone, some "
+        "of them are far from parity. P-values of checks are corrected for the number of "
         "checks, and stars in a table are corrected for the tests of that table. Intervals of "
         "single groups are not corrected."
     )

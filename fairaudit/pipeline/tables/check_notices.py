@@ -203,8 +203,9 @@ def notice_limits_out_of_reach(
         if isinstance(metric, TableMetric) and metric.information and is_plain:
             assert metric.independence is not None
             table = tables.table(check.by, (), check.of)
-            share = metric.independence(table, check.terms)[0].sum(axis=(0, 1))
-            share = share[share > 0] / share.sum()
+            with np.errstate(all="ignore"):  # undefined is NaN
+                people = metric.independence(table, check.terms)[0].sum(axis=(0, 1))
+            share = people[people > 0] / max(np.nansum(people), 1e-300)
             low, high, why = 0.0, -float(np.sum(share * np.log2(share))), "with these groups"
         elif bins is not None and part.id in _MEANS:
             if isinstance(metric, Disparity) and (
