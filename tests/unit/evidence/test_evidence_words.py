@@ -34,15 +34,16 @@ from fairaudit.report.terminal import render
 
 NUMBER = r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|-?∞"
 SENTENCE = re.compile(
-    rf".*; value: (?P<value>{NUMBER})(?:, (?P<sign>below|above) (?P<bound>\S+))? "
+    rf".*; value: (?P<value>{NUMBER})(?P<unit> points)?"
+    r"(?:, (?P<sign>below|above) (?P<bound>\S+)(?: points)?)? "
     r"\((?P<word>fails|warns) .*; "
     r"who: g=a (?P<a>[\d.e+-]+) % (?P<x>[\d,]+)/(?P<n>[\d,]+), "
     r"g=b (?P<b>[\d.e+-]+) % (?P<y>[\d,]+)/(?P<m>[\d,]+) the reference; "
     r"sure: Is the gap more than chance\? (?P<surely>Yes|Unclear): "
     r"p (?P<p>[=<] \d*\.\d+(?:e-\d+)?) \((?P<test>[^)]*)\), "
-    r"Is the true value (?P<side>within the limit|(?:below|above) \S+)\? "
+    r"Is the true value (?P<side>within the limit|(?:below|above) [^\s?]+)(?: points)?\? "
     rf"(?P<shown>Yes|(?P<across>Unclear)): "
-    rf"[\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})"
+    rf"[\d.]+ % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})(?: points)?"
     r"(?(across), which includes the limit|)[,;:].*"
 )
 RATES = st.tuples(st.integers(4, 90), st.integers(4, 90)).map(lambda one: (one[0], sum(one)))
@@ -53,6 +54,17 @@ METRICS = ("disparate_impact_ratio", "statistical_parity_difference")
 def exact(text: str) -> Fraction | float:
     """A printed number as it stands there."""
     return float(text.replace("∞", "inf")) if "∞" in text else Fraction(text)
+
+
+def in_shares(said: re.Match[str]) -> dict[str, str]:
+    """The parts of a sentence; numbers in points become shares with all their digits."""
+    texts = {name: text or "" for name, text in said.groupdict().items()}
+    texts["asked"] = f"{said['sign']} {said['bound']}" if said["sign"] else "within the limit"
+    if texts["unit"]:
+        for name in ("value", "bound", "low", "high"):
+            if texts[name]:
+                texts[name] = f"{Decimal(texts[name]).scaleb(-2):f}"
+    return texts
 
 
 def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[int, int]]) -> None:
@@ -66,8 +78,10 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     if is_worse_unseen(case, found, float(alpha)):
         status = "inconclusive"
     assert (one["status"], one["backing"]) == (status, backing), (word, one["sentence"])
-    said = SENTENCE.match(one["sentence"])
-    assert said is not None, one["sentence"]
+    match = SENTENCE.match(one["sentence"])
+    assert match is not None, one["sentence"]
+    said = in_shares(match)
+    assert bool(said["unit"]) != ratio
     counts = [int(said[name].replace(",", "")) for name in "xnym"]
     assert counts == [x, n, y, m]
     for name, (hits, size) in zip("ab", rates, strict=True):
@@ -81,8 +95,10 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     wholly = (low is not None and one["high"] < low) or (high is not None and one["low"] > high)
     within = not any(map(beyond, (Fraction(one["low"]), Fraction(one["high"]))))
     # The interval answers the question that the value puts: beyond the limit, or within it?
-    side = f"{said['sign']} {said['bound']}" if said["sign"] else "within the limit"
-    assert (said["side"], said["shown"] == "Yes") == (side, wholly if beyond(value) else within)
+    assert (said["side"], said["shown"] == "Yes") == (
+        said["asked"],
+        wholly if beyond(value) else within,
+    )
     # The printed rates give the printed value, unless a limit is so near that it has many digits.
     first, second = (Fraction(said[name]) / 100 for name in "ab")
     result = first / second if ratio else first - second
