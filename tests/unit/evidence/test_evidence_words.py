@@ -82,8 +82,7 @@ def holds(case: Case, one: dict[str, Any], alpha: Fraction, rates: list[tuple[in
     assert match is not None, one["sentence"]
     said = in_shares(match)
     assert bool(said["unit"]) != ratio
-    counts = [int(said[name].replace(",", "")) for name in "xnym"]
-    assert counts == [x, n, y, m]
+    assert [int(said[name].replace(",", "")) for name in "xnym"] == [x, n, y, m]
     for name, (hits, size) in zip("ab", rates, strict=True):
         assert Fraction(said[name]) == pytest.approx(Fraction(100 * hits, size), rel=0.06, abs=0.05)
     low, high = (None if end is None else Fraction(end) for end in case.bounds)
