@@ -165,7 +165,9 @@ class Published:
             derived.update({a / b} if b else ())
         derived |= {f(rate, limit) for rate in rates for limit in LIMITS
                     for f in (float.__mul__, float.__add__, float.__sub__)}  # fmt: skip
-        self.derived = sorted(derived | {100 * number for number in derived} | {*LIMITS})
+        # A limit on ε is also printed as the factor e^ε.
+        known = derived | {100 * number for number in derived} | {*map(math.exp, LIMITS)}
+        self.derived = sorted(known | {*LIMITS})
 
     def has(self, text: str) -> bool:
         """Whether a number as printed is one of these, at the digits that it is printed with."""
