@@ -134,6 +134,10 @@ def rows_in(tree: Any) -> Iterator[dict[str, Any]]:
                 yield from rows_in(value)
 
 
+def _to_points(share: float) -> float:
+    return 100 * share
+
+
 class Published:
     """What may be printed: the numbers of a published document, and what follows from them."""
 
@@ -165,9 +169,9 @@ class Published:
             derived.update({a / b} if b else ())
         derived |= {f(rate, limit) for rate in rates for limit in LIMITS
                     for f in (float.__mul__, float.__add__, float.__sub__)}  # fmt: skip
-        # A limit on ε is also printed as the factor e^ε.
-        known = derived | {100 * number for number in derived} | {*map(math.exp, LIMITS)}
-        self.derived = sorted(known | {*LIMITS})
+        # Limits are also printed in points, and a limit on ε as the factor e^ε.
+        limits = {form(limit) for limit in LIMITS for form in (float, math.exp, _to_points)}
+        self.derived = sorted(derived | {100 * number for number in derived} | limits)
 
     def has(self, text: str) -> bool:
         """Whether a number as printed is one of these, at the digits that it is printed with."""
