@@ -8,7 +8,7 @@ FairauditError
 ├── DataError           the data cannot be read, or not counted as the spec asks   exit 2
 ├── OutOfMemory         memory ran out, or a limit on the memory was reached       exit 2
 ├── Unwritten           the report could not be written to stdout                  exit 2
-├── NothingToAudit      there is no file or no row, so there is no verdict         exit 3
+├── NothingToAudit      no file or no row was found, so no verdict exists          exit 3
 └── AuditFailed         raised by `raise_for_failure`; also an AssertionError      exit 1
 
 `AuditResult.exit_code` is the exit code of a verdict (0, 1 or 3).
@@ -263,7 +263,7 @@ class Seek(Frozen):
 
 
 class NothingToAudit(FairauditError):
-    """There is no file or no row, so there is no verdict."""
+    """No file or no row was found, so no verdict exists."""
 
     exit_code = NOTHING_EVALUATED
     verdict = "nothing"

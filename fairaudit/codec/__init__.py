@@ -106,7 +106,7 @@ class Answers(Document, tag=True):
     answers: tuple[ListedAnswer, ...]
 
     def contradictions(self) -> Iterator[Unreadable]:
-        """An error if there are no answers."""
+        """An error without answers."""
         if not self.answers:
             yield Unreadable("is empty", "answers")
 

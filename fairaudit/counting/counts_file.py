@@ -183,7 +183,7 @@ def _write_keys(keys: Iterable[tuple[RawKey, Ints]]) -> dict[str, Any]:
         if key.key.is_cut:
             columns[_title(key.key)] = codes
             continue
-        levels = np.array([*key.levels, None], dtype=object)  # also objects if there are no levels
+        levels = np.array([*key.levels, None], dtype=object)  # also objects without levels
         columns[_title(key.key)] = pa.array(levels[codes], pa.string())
     return columns
 

@@ -364,7 +364,7 @@ def open(data: Database) -> Iterator[Database]:  # noqa: A001  # a method of the
 
 @contextmanager
 def _open_table(data: Database) -> Iterator[Table]:
-    """The open table of a database; if there is no open table, it is opened for this pass."""
+    """The open table of a database; without an open table, it is opened for this pass."""
     if data.opened is not None:
         yield data.opened
         return

@@ -126,7 +126,7 @@ def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> I
 
 
 def gather(values: Sequence[int], index: Ints, size: int) -> list[int]:
-    """The exact sums of the values with the same index; if there are no values, an empty list."""
+    """The exact sums of the values with the same index; without values, an empty list."""
     total = [0] * (size if values else 0)
     for value, place in zip(values, index.tolist() if values else (), strict=True):
         total[place] += value
@@ -180,7 +180,7 @@ class RawHistogram(Frozen, eq=False):
         lookups: Sequence[Sequence[Ints | None]],
         bins: Sequence[Ints],
     ) -> RawHistogram:
-        """The histograms of all parts as one; if there are no parts, it is empty.
+        """The histograms of all parts as one; without parts, it is empty.
 
         `lookups` convert the codes of each part (see `recode`). `bins` are the indexes of the joint
         bins for the entries of each part.

@@ -213,7 +213,7 @@ class _SubsetGroups(Frozen, eq=False):
     exact: Marks
 
     def compare_with_others(self, index: int, inference: Inference) -> ShareGap | None:
-        """The gap between a group and all other people; None if there are no other people."""
+        """The gap between a group and all other people; None without other people."""
         if np.isnan(self.p[index]):
             return None
         group, others = (people.at(np.array([index])) for people in (self.people, self.others))

@@ -77,7 +77,7 @@ def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
 
 
 class Sample(NamedTuple):
-    """Shares with their sample sizes; with counts, too, if there are no weights and no clusters."""
+    """Shares with their sample sizes; with counts, too, without weights and clusters."""
 
     share: Floats
     size: Floats

@@ -139,7 +139,7 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
         interval = _find_interval(evaluation, alpha)
     except NoInterval as error:
         return Intervals.none(evaluation, str(error))
-    # Without a value or a bound, there is no interval.
+    # An interval needs a value and both bounds.
     lacking = np.isnan(evaluation.value) | np.isnan(interval.low) | np.isnan(interval.high)
     few, why_few = _mark_few_people(evaluation)
     found = [leaf.group_values for leaf in evaluation.leaves]
@@ -291,7 +291,7 @@ def _compare_two_sides(
     if interval is None:
         if comparison.exact_in_strata is not None:
             raise NoInterval(NO_WEIGHTED_VARIANCE)
-        # If the side has an interval, the comparison knows why there is no interval.
+        # If the side has an interval, the comparison knows why the interval is missing.
         raise NoInterval((first.metric if first.ends is None else comparison).no_interval)
     sparse = find_sparse_interval(evaluation, comparison, alpha)
     if sparse is None:

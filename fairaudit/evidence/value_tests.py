@@ -333,7 +333,7 @@ def _test_equal_changes(
 
 
 _MOST_EXTREME = 100
-"""With more groups than this, there is no test against an extreme group: each needs a search."""
+"""With more groups than this, no extreme group is tested: each needs a search."""
 
 _NEAR = 1e-12
 _ROUNDING = 2e-16

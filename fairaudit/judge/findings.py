@@ -297,7 +297,7 @@ class Finding(Frozen):
 
     @property
     def value(self) -> float | None:
-        """The deciding value; None if there is no value or it is suppressed."""
+        """The deciding value; None without a value, or if it is suppressed."""
         return None if self.estimate is None else self.estimate.known_value
 
     @property

@@ -126,7 +126,7 @@ class CountedSubgroups(Frozen, eq=False):
         )
 
     def find(self, names: Grouping, keys: Ints) -> Ints:
-        """The entries of the subgroups with these keys by columns `names`; -1 if there is none."""
+        """The entries of the subgroups with these keys by columns `names`; -1 without one."""
         entries = self.slices.get(names, slice(0, 0))
         known = self.keys[entries]
         if not len(known):

@@ -292,9 +292,8 @@ def average_clustered_shares(
 ) -> tuple[AveragedShare, AveragedShare]:
     """The variance of both averages, from the totals of clusters over all strata.
 
-    A cluster may be in several strata, so its residual is the weighted sum of its residuals in the
-    strata. If a side has a single cluster in a stratum, the variance is unknown, and the result is
-    NaN.
+    The residual of a cluster is the weighted sum of its residuals in all strata. The result is NaN
+    if a side has a single cluster in a stratum, because the variance is then unknown.
     """
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
@@ -305,7 +304,6 @@ def average_clustered_shares(
     fold = sparse.vstack([sparse.identity(groups)] * strata)
 
     def total(by_row: Any, factors: Floats) -> Any:  # noqa: ANN401  # a sparse matrix
-        """The weighted total of each cluster over all strata: sparse [clusters, G]."""
         return (join @ by_row @ sparse.diags(factors.reshape(-1)) @ fold).tocsr()
 
     of_sample = read_sample_strata(table.clusters, known)

@@ -12,7 +12,7 @@ from fairaudit.base.frozen import Frozen, force_setattr
 from fairaudit.metrics.citations import Citation
 
 Bounds: TypeAlias = tuple[int | Decimal | None, int | Decimal | None]
-"""The smallest and the largest possible value of a metric; None if there is no such limit."""
+"""The smallest and the largest possible value of a metric; None without such a limit."""
 
 
 class Requirement(StrEnum):

@@ -192,7 +192,7 @@ class Comparison(CatalogueEntry, kw_only=True):
     def find_interval(
         self, first: GroupValues, second: GroupValues, alpha: Alpha, inference: Inference
     ) -> Interval | None:
-        """The interval of the comparison of two sides; None if there is no method for it."""
+        """The interval of the comparison of two sides; None without a method for it."""
         if self.scale is None:
             return self.interval and self.interval(first, second, alpha)
         # Interval methods that a spec can request are for the plain difference or ratio.

@@ -375,7 +375,7 @@ class TableMetric(CatalogueEntry, kw_only=True):
 class TableValue(Frozen):
     """A number of a whole table, [Z], with the pair and the outcome that attain it.
 
-    Indices are -1 if there is no such pair. `takes_part` and `n` (people in the denominator) are
+    Indices are -1 without such a pair. `takes_part` and `n` (people in the denominator) are
     [Z, G]. `counts` [Z, Y, G] are the outcomes before smoothing, if the value uses them.
     `everybody` [Z, Y, 1] are the outcomes of all known groups together, `overall` [Z, Y, 1] the
     shares of all groups that take part. `unsmoothed` is the value without pseudo-counts; None if

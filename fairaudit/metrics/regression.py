@@ -272,8 +272,7 @@ def _robust_errors(
 ) -> tuple[Floats, Floats]:
     """The standard error of every group's coefficient, and its degrees of freedom, [G].
 
-    - `moments` [Z, G] are the people, their mean minus that of the group, and the squared
-      deviations.
+    - `moments` [Z, G] are people, their mean minus that of the group, and squared deviations.
     - `dummies` [Z, L] are those of each stratum, `mix` [G, L] their means in each group, `rows` [G,
       L] these means minus those of the reference.
 
@@ -283,9 +282,8 @@ def _robust_errors(
     effective number of people. For two groups without controls, this is Welch's test. A group with
     few effective people has at least a share of the pooled variance, as in `means`. A yes/no
     outcome has at least the variance with `pseudo` more hits and misses, because few hits have a
-    skewed distribution (Agresti & Coull 1998, Am Stat 52:119). Fewer are added if the other side
-    has a similar size, because it is then equally skewed. The variance is NaN if it depends on a
-    person whose residual is 0 for any outcome.
+    skewed distribution (Agresti & Coull 1998, Am Stat 52:119); fewer if both sides have similar
+    sizes. The variance is NaN if it depends on a person whose residual is 0 for any outcome.
     """
     n, apart, deviation = moments
     group, z = np.nonzero(n.T)

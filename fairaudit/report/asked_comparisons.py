@@ -132,7 +132,7 @@ def _table(
     rate = partial(_rate, metric, digits_of_rates(metric, rows, value, digits))
 
     def mark(row: ComparisonRow) -> str:
-        """The status of the check whose limit this value crosses; empty if there is none."""
+        """The status of the check whose limit this value crosses; empty without one."""
         for finding in findings:
             for breach in finding.crossed if isinstance(finding.limit, Limit) else ():
                 if (breach.group, breach.stratum) == (row.group, row.stratum):

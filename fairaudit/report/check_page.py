@@ -323,7 +323,7 @@ def steps(result: AuditResult, finding: Finding) -> list[str]:
 def working(finding: Finding, outcomes: int = 2) -> tuple[Line, ...]:
     """The lines of the calculation of a value, its own line last; empty if it cannot be written.
 
-    Pseudo-counts are added to each of the `outcomes`. There are no lines for values of a fit,
+    Pseudo-counts are added to each of the `outcomes`. Values of a fit have no lines,
     values of the distribution of all people, and means over all groups.
     """
     check, estimate = finding.check, finding.estimate

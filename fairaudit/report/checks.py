@@ -228,7 +228,7 @@ def deciding_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
 
 
 def attaining_parts(finding: Finding) -> tuple[ComparisonPart, ...]:
-    """The part whose value is the value of the check; all parts if there is no such part.
+    """The part whose value is the value of the check; all parts without such a part.
 
     For a mean over classes, only the parts of the deciding class count.
     """

@@ -139,7 +139,7 @@ def most_left_out(findings: Iterable[Finding]) -> str:
 
 
 def turning(findings: Iterable[Finding]) -> str:
-    """The checks that do not fail but could with missing values; empty if there are none."""
+    """The checks that do not fail but could with missing values; empty without such checks."""
     turns = [finding.check.id for finding in findings if finding.could_change]
     ids = [*map(names.line, dict.fromkeys(turns))]
     what = f"missing values could change the verdict of {numbers.counted(len(ids), 'check')}"

@@ -170,7 +170,7 @@ def _limits(
 
     The line of a limit on a rate is at the limit. The line of a limit on a ratio or difference
     depends on the rate of the reference group. If groups are compared with all other people or with
-    everybody, this rate differs by group, so there is no line.
+    everybody, this rate differs by group, so no line is drawn.
     """
     return [
         replace(rule, panel=numbers.subset(by))

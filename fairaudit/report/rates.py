@@ -106,7 +106,7 @@ def tables(rates: Sequence[RateRow], result: AuditResult, most: int | None) -> I
 def answers(result: AuditResult, most: int) -> Iterator[Table]:
     """The tables for a spec without limits: the comparisons of each rate, or the rate itself.
 
-    There are no tables of strata. If the spec does not compare single groups, the table has the
+    Strata have no tables. If the spec does not compare single groups, the table has the
     values of all groups together.
     """
     yield from (block for block in stages(result, most) if isinstance(block, Table))

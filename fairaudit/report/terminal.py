@@ -111,7 +111,7 @@ def _console(stream: IO[str], color: bool | None) -> Console:  # noqa: FBT001  #
 
 
 def _write(content: Document | Sequence[Line], console: Console, stream: IO[str]) -> None:
-    """Writes content to a stream: with the console, or as plain text if there are no colours."""
+    """Writes content to a stream: with the console, or as plain text without colours."""
     if console.is_terminal:
         with console.capture() as captured:
             _print(content, console, console.encoding)

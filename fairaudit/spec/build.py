@@ -275,7 +275,7 @@ def _read_dates(
 
 
 def _find_ambiguous(first: str, second: str) -> str | None:
-    """A date in the first format that is another date in the second; None if there is none."""
+    """A date in the first format that is another date in the second; None without one."""
     first, second = first.replace("%e", "%d"), second.replace("%e", "%d")
     for day in (datetime(2003, 4, 5, tzinfo=UTC), datetime(2010, 11, 12, tzinfo=UTC)):
         text = day.strftime(first)

@@ -282,7 +282,7 @@ class Spec(Frozen):
         ]
 
     def adds_score(self, outcome: Outcome) -> bool:
-        """Whether scores of an outcome are added up: a metric needs it, and there is no weight."""
+        """Whether scores of an outcome are added up: a metric needs it, without a weight."""
         has_score = outcome.score is not None and self.weight is None
         return has_score and self.uses_for(outcome, Requirement.SCORE)
 

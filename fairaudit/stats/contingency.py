@@ -247,7 +247,7 @@ def chi_square(counts: Floats) -> tuple[Floats, Floats, Floats]:
     """Pearson's χ² of tables [..., K, G], its degrees of freedom, and its p-value.
 
     Rows and columns of zeros are ignored. Without degrees of freedom, the results are 0, 0 and 1.
-    There is no continuity correction: that is for two by two tables (`find_z`). Pearson (1900), On
+    It has no continuity correction: that is for two by two tables (`find_z`). Pearson (1900), On
     the criterion that a given system of deviations..., Phil Mag 50:157.
 
     >>> result = chi_square(np.array([[250.0, 270, 240, 260], [750, 730, 760, 740]]))

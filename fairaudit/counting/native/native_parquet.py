@@ -259,7 +259,7 @@ def _count_groups(
             except NotServed:
                 refused.add(file.name)
             except (DamagedPage, ValueError, OSError) as error:
-                stopped.set()  # the other threads need not finish, because there is no report
+                stopped.set()  # the other threads need not finish, because nothing is reported
                 raise _unreadable(file.source, file.name) from error
 
     run_in_threads(min(thread_count(), len(jobs)), run_thread, stopped.set)

@@ -77,7 +77,7 @@ def find_table(folder: Path) -> TableFormat | None:
 
 
 def format_of_table(files: Iterable[PurePath]) -> TableFormat | None:
-    """The format of the table to which these files belong; None if there is no file of a log."""
+    """The format of the table to which these files belong; None without a file of a log."""
     for path in files:
         if "_delta_log" in {path.name, path.parent.name}:
             return _DELTA

@@ -90,7 +90,7 @@ class Chunk(Frozen):
         path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
         values = _int(meta.get(5), _LARGEST)
         sound = values >= rows if leaf.repeats else values == rows
-        # An offset of 0 means that there is no such page, because a file begins with `_MAGIC`.
+        # An offset of 0 means that the page is missing, because a file begins with `_MAGIC`.
         offsets = [_int(meta.get(9), end + 1), _int(meta.get(11, 0), end + 1)]
         start = min((offset for offset in offsets if offset), default=0)
         stop = start + _int(meta.get(7), end + 1)
@@ -118,7 +118,7 @@ class Chunk(Frozen):
             content = read_at(file, size, self.start)
             if are_sound(native, content, self):
                 return
-        # Python reads page by page if there is no kernel, if a chunk is large, or to name a fault.
+        # Python reads page by page without a kernel, if a chunk is large, or to name a fault.
         values, offset = 0, self.start
         while offset < self.stop:
             try:

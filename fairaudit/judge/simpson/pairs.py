@@ -185,7 +185,7 @@ def list_rates(values: GroupValues, support: Ints, group: int, scale: int) -> li
 
 
 def choose_kind(pair: PairCounts, scan: ReversalScan, *, interacts: bool) -> ReversalKind | None:
-    """The strongest kind whose conditions the gaps meet; None if there is no kind.
+    """The strongest kind whose conditions the gaps meet; None without a kind.
 
     If you add a kind, `suspected` in `scanning.py` must choose its pairs.
     """

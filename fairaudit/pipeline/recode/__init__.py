@@ -80,7 +80,7 @@ class Cubes(Frozen):
     """The cube of an audit, extra cubes of a few columns, and notices on the levels.
 
     Subgroups are searched in the extra cubes `tables`. `left_out` are the rows that the filter
-    keeps but the cube does not contain; None if there are no such rows. `rows` are the single
+    keeps but the cube does not contain; None without such rows. `rows` are the single
     people of the cube, if a metric needs them. `alike` is the cube in which levels with similar
     spelling are joined, if there are such levels. `moving` are the columns with quantiles that
     missing numbers could move, with the number of people without a number.
@@ -108,13 +108,7 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
     axis_of = {axis.key.name: axis for axis in axes}
     axes += make_number_axes(counts, spec)
     features = feature_recodings(counts, spec, problems)
-    there = (counts.kept == 1) & (counts.rows > 0)
-    for name, texts in spec.expected.levels.items():
-        axis = axis_of[name]
-        levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
-        for text in (text for text in texts if text.value not in levels):
-            hint = suggest_known(text.value, levels, listing(levels))
-            problems.fault(text, f"no row has the {name} {quoted(text.value)}{hint}")
+    _find_missing_levels(counts, spec, axis_of, problems)
     if problems.faults:
         raise SpecError(problems.faults)
     for attribute in (*spec.protected, *spec.strata):
@@ -160,6 +154,19 @@ def recode(counts: Counts, spec: Spec) -> Cubes:
         attributes=tuple(attribute_numbers(counts, spec, axis_of)),
         moving=dict(_count_moving(counts, spec)),
     )
+
+
+def _find_missing_levels(
+    counts: Counts, spec: Spec, axis_of: Mapping[str, Axis], problems: Problems
+) -> None:
+    """Adds a fault for each expected level that no counted row has."""
+    there = (counts.kept == 1) & (counts.rows > 0)
+    for name, texts in spec.expected.levels.items():
+        axis = axis_of[name]
+        levels = [axis.key.levels[code] for code in np.unique(axis.codes[there]) if code >= 0]
+        for text in (text for text in texts if text.value not in levels):
+            hint = suggest_known(text.value, levels, listing(levels))
+            problems.fault(text, f"no row has the {name} {quoted(text.value)}{hint}")
 
 
 def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:

@@ -295,17 +295,10 @@ class _Levels(Frozen):
             return attribute.other
 
         combined = [combine(row) for row in range(len(rows))]
-        kept = np.where(self.counts.kept == 1, self.counts.file_rows, 0)
-        sizes = add_up(kept, raw_key.codes, len(rows)).tolist()
-        there = [row for row, name in enumerate(combined) if name is not None and sizes[row]]
         every = [{name: of[row] for name, of in columns.items()} for row in range(len(rows))]
         for level, several in rules.items():
-            met = [row for row in there if any(_meets(one, every[row]) for one in several)]
-            taken = [*dict.fromkeys(str(combined[row]) for row in met)]
-            if taken and level not in taken:
-                what = f"no row has the level {quoted(level)} of `rule`: an earlier rule makes the "
-                what += f"{sum(sizes[row] for row in met):,} rows that meet its condition "
-                self.problems.note(attribute.name, what + listing(taken), Subjects.NEVER)
+            met = [any(_meets(needed, parts) for needed in several) for parts in every]
+            self._note_unreached(level, np.flatnonzero(met).tolist(), combined, raw_key)
         folded = {
             part: level
             for name, parts in columns.items()
@@ -316,6 +309,19 @@ class _Levels(Frozen):
         }
         outcomes.note_folded(attribute, folded, self.problems)
         return combined
+
+    def _note_unreached(
+        self, level: str, met: Sequence[int], combined: Sequence[str | None], raw_key: RawKey
+    ) -> None:
+        """Notes that no row has a level of `rule`, although rows meet its conditions."""
+        kept = np.where(self.counts.kept == 1, self.counts.file_rows, 0)
+        sizes = add_up(kept, raw_key.codes, len(combined)).tolist()
+        there = [row for row in met if combined[row] is not None and sizes[row]]
+        taken = [*dict.fromkeys(str(combined[row]) for row in there)]
+        if taken and level not in taken:
+            what = f"no row has the level {quoted(level)} of `rule`: an earlier rule makes the "
+            what += f"{sum(sizes[row] for row in there):,} rows that meet its condition "
+            self.problems.note(self.attribute.name, what + listing(taken), Subjects.NEVER)
 
     def _find_parts(
         self, texts: Sequence[LocatedText], known: _Known, column: str, everywhere: _Known

@@ -29,7 +29,7 @@ MOST_WORK = 4_000_000
 """If all linear programs together read more entries than this, the widest tables are hidden."""
 
 MOST_TO_RESTORE = 1_500
-"""In larger systems, there is no search for hidden counts that could be shown again."""
+"""In larger systems, nothing searches for hidden counts that could be shown again."""
 
 _NEAR = 1e-7
 _DETERMINED = 1e-6

@@ -80,14 +80,13 @@ _DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
 
 
 def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
-    """All notices for the reader, in the order of the stages."""
+    """All notices in the order of the stages; people who may count twice come before limits."""
     spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
     checks = audit.task.checks
     if not_run := audit.task.not_run:
         count = f"{len(not_run):,} of {len(spec.checks):,} checks"
         yield Notice(f"{count} are not run, because of --only: {listing(not_run)}", Subjects.NOBODY)
     yield from notice_undecided(cubes.left_out, spec)
-    # Notices on people who may count twice come before notices on limits.
     yield from counts.notices
     yield from spec.notices
     if spec.suppress_below is not None and len(spec.predictions) > 1:
@@ -102,20 +101,20 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     if spec.counts is None and spec.count is not None:
         yield from notice_empty_rows(cubes.cube, spec.count.value)
     if cubes.rows is not None:
-        texts = _describe_rows(spec, cubes.rows, tables)
-        yield from (Notice(text, Subjects.NEVER) for text in texts)
+        described = _describe_rows(spec, cubes.rows, tables)
+        yield from (Notice(text, Subjects.NEVER) for text in described)
     # Stages of one column are not compared, because each stage selects fewer people.
     if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
-        models = [model.name for model in spec.predictions if model.binary]
-        yield from notice_unequal_rates(tables, models)
+        yield from notice_unequal_rates(
+            tables, [one.name for one in spec.predictions if one.binary]
+        )
     if not spec.stages:
         yield from notice_equal_outcomes(cubes.cube)
     yield from notice_unjudged_models(spec.checks, spec.predictions)
     yield from notice_idle_thresholds(tables, spec.requests)
     columns = {one.name: one.score.value for one in spec.outcomes if one.score is not None}
-    scores = {
-        of: cubes.scores[name].raw.bins for of, name in columns.items() if name in cubes.scores
-    }
+    bins = {name: score.raw.bins for name, score in cubes.scores.items()}
+    scores = {of: bins[name] for of, name in columns.items() if name in bins}
     yield from notice_limits_out_of_reach(checks, tables, scores)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_other_side(checks, tables)
@@ -136,11 +135,8 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     )
     yield from notice_medians(tables, spec.requests)
     if not has_room_for_lattice(cubes.cube, spec.requests):
-        yield Notice(
-            "not every combination of the protected columns is looked at, only those that the spec "
-            "asks for: together they have too many groups",
-            Subjects.ANYBODY,
-        )
+        what = "not every combination of the protected columns is looked at, only those that the "
+        yield Notice(f"{what}spec asks for: together they have too many groups", Subjects.ANYBODY)
     yield from _notice_unscanned_groups(audit.reversals)
 
 

@@ -116,10 +116,7 @@ def compare_checks(
 def _compare_findings(
     was: Finding, finding: Finding, then: _Side, now: _Side, terms: ChangeTerms
 ) -> CheckChange:
-    """The change of a check: of each group that it judged in both results, and of the worst value.
-
-    The values of groups are those of the entry that the check belongs to.
-    """
+    """The change of a check: each group that it judged in both results, and the worst value."""
     entries = _find_judged_entries(was, then.rows), _find_judged_entries(finding, now.rows)
     common = next((entry for entry in entries[0] if entry in entries[1]), None)
     earlier, later = (side[common] if common else {} for side in entries)

@@ -315,7 +315,7 @@ def explain_unseen(reversal: Reversal, side: AuditResult, other: AuditResult) ->
     key = (reversal.rate, reversal.attribute, reversal.pair, reversal.given)
     if other.scanned is None:
         if other.reversals_off:
-            return "it was not searched: there was no scan"
+            return "it was not searched, because no scan ran"
         return "it is unknown whether it was searched: the report does not describe its scan"
     if other.scanned.of != reversal.of or not other.scanned.have(*key):
         return "it was not searched: no scan compared these groups given these columns"

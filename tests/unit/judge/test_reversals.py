@@ -431,10 +431,10 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     assert "1.8 points higher" in text
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
-        "other weights give other gaps after adjustment: +4.3 points if each stratum is weighted "
-        "by its people of both groups; +3.6 points if it is weighted by the mean of two shares "
-        "(its share of one group, and its share of the other). The overall gap of -14.2 points is "
-        "the sum of these +3.6 points and of -17.8 points that result from the different" in text
+        "with other weights, the gap after adjustment is +4.3 points (each stratum weighted by its "
+        "number of people in both groups) or +3.6 points (weighted by the mean of the shares of "
+        "both groups that are in the stratum). The overall gap of -14.2 points is the sum of these "
+        "+3.6 points and of -17.8 points, because the two groups are spread" in text
     )
     assert "accounts for" not in text
 

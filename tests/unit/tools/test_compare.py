@@ -1005,7 +1005,7 @@ def test_a_reversal_that_was_not_looked_for_is_neither_gone_nor_new() -> None:
     del older["reversal_scan"]
     sizes = stones(mixed, simpson={"warn": True, "min_gap": 0.01})
     cases = {
-        "it was not searched: there was no scan": blind,
+        "it was not searched, because no scan ran": blind,
         "it was not searched: no scan compared these groups": stones(others),
         "it is unknown whether it was searched: the report does not describe": (
             codec.read_result(older)
