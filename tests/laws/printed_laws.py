@@ -137,18 +137,17 @@ def faults_of_check(told: Told, finding: Finding, *, has_value: bool = True) -> 
         yield f"value {told.value} is {estimate.value}"
     expected = (
         EVERYTHING
-        if is_smoothed or of_classes
+        if is_smoothed or of_classes or check.over_groups is not None
         else expected_of(finding, rates, is_likely=is_likely)
     )
     if not is_near(expected, value):
         yield f"the rates give {expected}, not {value}"
     kind = metric.parts[0][1].id if isinstance(metric, Disparity) else ""
     gives = kind in PLAIN or is_likely
-    if of_classes and "over classes" not in words:
+    if of_classes and "over classes" not in f"{words} {told.headline}":
         yield "does not say that it is over classes"
-    if (
-        not gives or len(rates) != 2 or check.against or of_classes
-    ) and "computed as " not in words:
+    is_said = "computed as " in words or (check.over_groups is not None and "over groups" in words)
+    if (not gives or len(rates) != 2 or check.against or of_classes) and not is_said:
         yield from [] if is_smoothed else ["does not say what the value is"]
     texts = told.texts
     for part in finding.parts:

@@ -64,7 +64,7 @@ ANSWERS = [
     Answer("printed-alike", "spec.yaml", 1, ("0.060 %", "0.140 %", "2.333")),
     Answer("unknown-without-outcome", "long.yaml", 0,
            ("2,440/2,793", "4,425/5,187", "813 people with unknown group")),
-    Answer("macro-classes", "spec.yaml", 1, ("1.000",)),
+    Answer("macro-classes", "spec.yaml", 1, ("100.0 points",)),
     Answer("averaged-rates", "spec.yaml", 0, ("43.2 %", "19.1 %")),
     Answer("rest-and-unknown", "spec.yaml", 1, ("30/100", "10/100")),
     Answer("opposite-gaps", "spec.yaml", 0, ("40.0 points lower for d=2",)),

@@ -150,8 +150,9 @@ def notice_merged(counts: Counts, spec: Spec, axes: Sequence[Axis]) -> Iterator[
     Joining is common: the rates must differ significantly, and by 10 points or four fifths.
     """
     own = {one.name for one in spec.protected if not one.is_cut}
+    joined = [axis for axis in axes if axis.key.name in own and axis.key.levels]
     decisions = [axis for axis in axes if axis.key.role is Role.PREDICTION and axis.key.positive]
-    for axis, outcome in product((axis for axis in axes if axis.key.name in own), decisions):
+    for axis, outcome in product(joined, decisions):
         key, raw_key = axis.key, counts.text_key(axis.column)
         there = (counts.kept == 1) & (axis.codes >= 0) & (outcome.codes >= 0)
         there &= ~np.isin(axis.codes, [*key.unknown])

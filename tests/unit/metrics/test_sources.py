@@ -127,7 +127,7 @@ CAUTIONS = {
     "mutual information has no sign": {
         "mutual_information": "no sign.*middle size has a small value"
     },
-    "calibration does not reflect": {"calibration_slope": "not show what the people"},
+    "calibration does not reflect": {"calibration_slope": "not show what happens to people"},
     "ε does not say why": {"differential_fairness": "does not show why groups"},
     "the four-fifths rule is often misapplied": {"impact_ratio": "guidance for US employment"},
     "the rule of 80 %": {"impact_ratio": "four-fifths rule"},
