@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
@@ -315,3 +316,9 @@ def test_a_comparison_names_the_settings_that_differ(spec: Path, tmp_path: Path)
     done = run("compare", tmp_path / "a.json", tmp_path / "b.json")
     text = " ".join(done.stdout.split())
     assert f"set on the command line: none before, {STRICTER} after" in text
+
+
+def test_settings_that_are_no_list_are_refused() -> None:
+    settings: Any = 3
+    with pytest.raises(UsageError, match="settings are a list of texts, not"):
+        specs.parse(SPEC, settings=settings)
