@@ -290,7 +290,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             reversals.mixed(reversal),
         )
         first, second = map("  ".join, zip(*columns, strict=True))
-        mix = f"at the same mix of {reversals.name_given(reversal)}"
+        mix = f"if both had the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
         # The number of strata with an opposite gap, and the test corrected for all comparisons.
         test = reversals.describe_test(
@@ -408,7 +408,7 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
     for one in cases.split("; "):
         if one.startswith(case):
             whom = one.removeprefix(case)
-            text = f"{whom[:1].upper()}{whom[1:]}: {text[:1].lower()}{text[1:]}"
+            text = f"The share of {whom}: {text[:1].lower()}{text[1:]}"
     if check.of not in metric_titles.UNNAMED:
         return text  # the line above has the outcome
     of_score = Requirement.PREDICTION not in record.requirements
@@ -520,15 +520,16 @@ def _missing(finding: Finding) -> str:
         return "missing values of other groups could change the verdict" if bounds.turns else ""
     if bounds.low is None or bounds.high is None:
         return f"{who}: their effect on the value is not calculated; it could change the verdict"
-    value = f"{who}: the value could be {headlines.ends(finding, bounds.low, bounds.high)}"
+    ends = headlines.ends(finding, bounds.low, bounds.high)
+    value = f"depending on {who}, the value can be {ends}"
     if finding.status is Status.INCONCLUSIVE and not bounds.turns:
         return value  # together with other people left out, these may still change the verdict
     # People of unknown group may form another group, which can make a verdict worse.
     worst = Status.WARN if finding.check.fail is None else Status.FAIL
     is_open = bounds.missing_group and finding.status is not worst
-    compared = " for the compared groups" * bool(is_open)
+    compared = " if all of them are in the compared groups" * bool(is_open)
     turn = "could change" if bounds.turns else f"is the same{compared}"
-    return f"{value}, and the verdict {turn}"
+    return f"{value}; the verdict {turn}"
 
 
 def _unseen(result: AuditResult, finding: Finding) -> str:
@@ -563,8 +564,8 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         return ""
     by_limits = headlines.bounds(finding)
     coarser = [
-        f"by {numbers.subset(by)} alone "
-        f"({numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)})"
+        f"{numbers.subset(by)} "
+        f"{numbers.number_beside(estimate.value, by_limits, estimate.exact, digits=3)}"
         for by, estimate in values
     ]
     first = any(
@@ -572,8 +573,8 @@ def _unseen(result: AuditResult, finding: Finding) -> str:
         for row in result.lattice
         for appearance in row.appears
     )
-    text = f"within the limit if compared {' or '.join(coarser)}"
-    return f"{text}: the gap appears only in the combination" if first else text
+    text = f"by fewer columns, the value is within the limit: {', '.join(coarser)}"
+    return f"{text}. The gap appears only in the combination" if first else text
 
 
 def _compare_in_strata(result: AuditResult, finding: Finding) -> Iterator[str]:

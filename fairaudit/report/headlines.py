@@ -212,7 +212,7 @@ def limits(finding: Finding, *, as_written: bool = False) -> str:
 
 
 def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
-    """A limit with its unit: `above 10 points`, of ε `above 5: e^5 = 148 times as likely`."""
+    """A limit with its unit: `above 10 points`, of ε `above 5: an outcome is e^5 = 148 times …`."""
     text, unit = str(limit), ""
     if isinstance(limit, Limit):
         scale, unit = _unit(finding)
@@ -221,8 +221,8 @@ def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
         is_epsilon = isinstance(metric, TableMetric) and "ε" in metric.short
         log = limit.above or Decimal(0)
         if is_epsilon and not getattr(metric, "subtracts_label", False) and 0 < log < _MOST_LOG:
-            factor = float(f"{math.exp(log):.3g}")
-            unit = f": e^{log} = {factor:,g} times as likely"
+            size = float(f"{math.exp(log):.3g}")
+            unit = f": an outcome is e^{log} = {size:,g} times as likely in one group as in another"
     bounds, evidence, asked = text.partition(", if ")
     return f"{bounds}{unit}{evidence}{asked}"
 
@@ -381,7 +381,7 @@ def contrast(
     first, second = map(side, sides)
     if not size:
         return f"{title} of {first} and of {second} is the same"
-    last = first.rpartition(" ")[2].casefold()
+    last = first.rpartition(" ")[2].strip("'\"").casefold()
     is_plural = last in {"men", "women", "people"} or (last[-1:] == "s" and last[-2:] != "ss")
     plural = len(sides[0].group) == 1 and is_plural
     happens = metric_titles.happens(metric, of, burden=burden, plural=plural)
@@ -406,12 +406,14 @@ def _plain(finding: Finding) -> str:
     groups = [names.people(group) for group in checks.pair_of(finding) if group]
     parts = checks.deciding_parts(finding)
     outcome = parts[0].outcome if len(parts) == 1 else None
-    which = "" if outcome is None else f"{names.quoted(outcome)}, "
+    which = ""
     if checks.averages_classes(finding) and finding.decided_by is not None:
         which = f"farthest in class {names.quoted(finding.decided_by)}: "
     if parts and not parts[0].of and getattr(finding.check, "over_groups", None):
         groups, which = [*map(side, parts[0].sides)], "farthest: "
         which += f"{ends(finding, parts[0].value)} for " if len(parts) == 1 else ""
+    if groups and outcome is not None and not which:
+        return f"{text} for {names.quoted(outcome)}, {' against '.join(groups)}"
     return f"{text} ({which}{' against '.join(groups)})" if groups else text
 
 
@@ -449,18 +451,17 @@ def _reversals(finding: Finding, check: ReversalCheck) -> str:
     if not finding.reversals[0].is_significant(finding.check.inference.alpha):
         text += f"; this {reversals.MAY_BE_CHANCE}"
     others = len(finding.reversals) - 1
-    return text + (f"; {numbers.whole(others)} similar findings" if others else "")
+    return text + (f" (and {numbers.counted(others, 'similar finding')})" if others else "")
 
 
 def reversal_headline(reversal: Reversal, title: str) -> str:
     """A sentence on the gap between two groups overall and within strata."""
-    first, second = (names.quoted(n) if " " in n else n for n in reversals.sides(reversal))
-    size, within = reversals.gap(reversal.crude), reversals.within(reversal)
-    if reversal.kind is ReversalKind.OPPOSITE:
-        size = f"{size} overall" if reversal.crude else "the same overall"
-        return f"compared with {second}, {title} of {first} is {size}, {within}"
-    size = f"{size} overall than" if reversal.crude else "the same as"
-    return f"{title} of {first} is {size} that of {second}, but {within}"
+    first, second = reversals.sides(reversal)
+    within = reversals.within(reversal)
+    gap = reversals.gap(reversal.crude)
+    size = f"{gap} overall than" if reversal.crude else "the same overall as"
+    but = "" if reversal.kind is ReversalKind.OPPOSITE else "but "
+    return f"{title} of {first} is {size} that of {second}, {but}{within}"
 
 
 def symbol(finding: Finding) -> str:

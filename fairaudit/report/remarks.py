@@ -222,8 +222,8 @@ def ungated_reversals(result: AuditResult) -> Iterator[str]:
     text = f"no check covers this: {headlines.reversal_headline(widest, title)}"
     if widest.significance is not None:
         p = numbers.adjusted_p(widest.significance, alpha, "comparison")
-        text += f"; the opposite directions are significant: {p}"
-    yield text + (f"; {len(evident) - 1:,} similar findings" if len(evident) > 1 else "")
+        text += f". The opposite directions are more than chance: {p}"
+    yield text + (f". Similar findings: {len(evident) - 1:,}" if len(evident) > 1 else "")
 
 
 _MOST = 6

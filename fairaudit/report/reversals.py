@@ -224,23 +224,23 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     )
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
-        f"with other weights, the gap after adjustment is {mixed} points (each stratum weighted by "
-        f"its number of people in both groups) or {within} points (weighted by the mean of the "
-        "shares of both groups that are in the stratum). The overall gap of "
-        f"{numbers.points(reversal.crude)} points is the sum of these {within} points and of "
-        f"{numbers.points(reversal.composition)} points, because the two groups are spread "
-        "differently over the strata. These numbers do not show a cause"
+        f"With other weights, the gap after adjustment is {mixed} points (weight of a stratum: its "
+        f"number of people of both groups) or {within} points (weight: the mean of two shares, how "
+        "much of the first group and how much of the second group is in the stratum). The overall "
+        f"gap of {numbers.points(reversal.crude)} points has two parts: {within} points (the last "
+        f"of these gaps), and {numbers.points(reversal.composition)} points because the groups are "
+        "spread differently over the strata. These numbers do not show a cause"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
-        notes.append(f"{numbers.whole(reversal.incomplete)} people with an unknown stratum")
+        notes.append(f"People with an unknown stratum: {numbers.whole(reversal.incomplete)}")
     if reversal.off_support:
         strata = numbers.first_few([*map(numbers.group, reversal.off_support)], _MOST_STRATA)
-        notes.append(f"only one of the two occurs in {strata}")
+        notes.append(f"Only one of the two groups occurs in {strata}")
     if reversal.incomplete or reversal.off_support:
         gap = numbers.points(reversal.crude_everybody)
-        notes.append(f"with them, the gap overall is {gap} points")
-    yield Paragraph("; ".join(notes) + ".", Tone.MUTED)
+        notes.append(f"With these people, the overall gap is {gap} points")
+    yield Paragraph(". ".join(notes) + ".", Tone.MUTED)
 
 
 def _largest(reversal: Reversal, most: int) -> list[Stratum]:
@@ -255,11 +255,11 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     alpha, joined = inference.alpha, reversal.joined
     with_it, against = reversal.significant_strata(alpha)
     family = next((s.significance.family for s in reversal.strata if s.significance), 0)
-    gaps = f"strata with a significant gap (*: {numbers.corrected(inference)} for {family} strata)"
+    gaps = f"Strata with a significant gap (*: {numbers.corrected(inference)} for {family} strata)"
     way = "in the direction of the overall gap" if reversal.crude else "higher"
     other = "in the opposite direction" if reversal.crude else "lower"
     yield f"{gaps}: {with_it} {way}, {against} {other}"
-    text = f"Mantel–Haenszel odds ratio {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
+    text = f"Mantel–Haenszel odds ratio: {numbers.number(reversal.mantel_haenszel_odds_ratio)}"
     if joined is None:
         yield text
         return
@@ -272,8 +272,8 @@ def _tests(reversal: Reversal, inference: Inference) -> Iterator[str]:
     }
     for what, (p, name) in tests.items():
         if p is not None:
-            is_shown = "evidence" if p < alpha else "not enough evidence"
-            yield f"{is_shown} that {what}: p {numbers.probability(p, alpha)} ({name})"
+            is_shown = "There is" if p < alpha else "There is not enough"
+            yield f"{is_shown} evidence that {what}: p {numbers.probability(p, alpha)} ({name})"
 
 
 def _slopes(reversal: Reversal) -> Figure:
@@ -361,7 +361,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         # The adjusted p-value of the tested gap, among all comparisons.
         text += f"; {_WHOSE.get(kind, 'the reversal')}: "
         text += numbers.adjusted_p(test, alpha, "comparison")
-        text += ", from the larger p-value of the two gaps" if kind in _OF_BOTH_GAPS else ""
+        text += ", calculated from the larger p-value of both gaps" * (kind in _OF_BOTH_GAPS)
     return f"{named}: {text}."
 
 
@@ -414,7 +414,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     joined = reversal.joined
     if joined is None or joined.difference is None:
         first, second = mixed(reversal)
-        return f"at the same mix of {name_given(reversal)} {first} against {second}"
+        return f"if both had the same mix of {name_given(reversal)}, {first} against {second}"
     size, after = joined.difference, f"after adjustment for {name_given(reversal)}"
     if reversal.hangs_on_weights:
         return (
@@ -462,7 +462,7 @@ def within(reversal: Reversal) -> str:
     if kind is ReversalKind.OPPOSITE:
         higher, lower = (_mean(reversal, side) for side in reversal.directions)
         return f"{higher}, and {lower}"
-    return f"{gap(reversal.standardized)} at the same mix of {given}"
+    return f"{gap(reversal.standardized)} if both had the same mix of {given}"
 
 
 def _mean(reversal: Reversal, side: Sequence[Stratum]) -> str:
@@ -483,7 +483,7 @@ def pattern(reversal: Reversal) -> str:
     if reversal.kind is ReversalKind.OPPOSITE:
         weights = (sum(stratum.weight for stratum in side) for side in reversal.directions)
         return ", ".join(
-            f"{_mean(reversal, side)} with {numbers.percent(weight)} of the people"
+            f"{_mean(reversal, side)} ({numbers.percent(weight)} of the people)"
             for side, weight in zip(reversal.directions, weights, strict=True)
         )
     if reversal.kind is ReversalKind.MASKED:
@@ -504,7 +504,7 @@ def pattern(reversal: Reversal) -> str:
         whole = {1: "the only value", 2: "both values"}.get(strata, f"all {strata} values")
         return f"reversed for {whole} of {given}"
     people = numbers.percent(reversal.opposite_weight)
-    return f"reversed for {count} of {strata} values of {given}, with {people} of the people"
+    return f"reversed for {count} of {strata} values of {given} ({people} of the people)"
 
 
 def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significance], str]) -> str:
@@ -513,12 +513,13 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
         return ""
     if reversal.hangs_on_weights:
         return f"{MAY_BE_CHANCE}: the sign of the adjusted gap depends on the weights"
-    text = f"{write(reversal.significance)}, {reversal.significance.test}"
+    p = write(reversal.significance)
+    text = f"{p}, {reversal.significance.test}"
     joined, is_of_both = reversal.joined, reversal.kind in _OF_BOTH_GAPS
     if is_of_both and reversal.crude_p is not None and joined is not None and joined.p is not None:
         overall, mixed = (numbers.probability(p, alpha) for p in (reversal.crude_p, joined.p))
-        text = f"{write(reversal.significance)}, the larger of two p-values: p {overall} overall"
-        text += f" and p {mixed} at the same mix of {name_given(reversal)}"
+        text = f"{p}. The larger of two p-values counts: p {overall} for the overall gap and "
+        text += f"p {mixed} for the gap at the same mix of {name_given(reversal)}"
         text += " (both before correction)" if reversal.significance.family > 1 else ""
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 

@@ -454,8 +454,11 @@ def _tail(
         first, *others = wrapped([text], page)
         about.append(first)
         if len(others) > 1:  # a bullet if there are more than two lines
-            second = "".join(cell.text for cell in others[0].cells)
-            others = [line(f"{second[: second.rstrip().rfind(' ', 0, page - 10)]} … (--full)")]
+            second = "".join(cell.text for cell in others[0].cells).rstrip()
+            # Cut the line after a part of a sentence, or else between words.
+            end = max(second.rfind(sign, 10, page - 10) for sign in (", ", "; ", ". "))
+            end = end if end > 0 else second.rfind(" ", 0, page - 10)
+            others = [line(f"{second[:end]} … (--full)")]
         about += others
     if (more := len(result.notices) - most) > 0:
         about.append(line(Cell(f"{numbers.counted(more, 'more notice')}: --full", Tone.MUTED)))

@@ -408,8 +408,8 @@ _TABLES_SHOWN = 6
 _KINDS = (Intervals, Lines)
 """The kinds of pictures for a page whose checks have none, the most informative first."""
 _LIMIT = (
-    "limit: the value beyond which a check fails or warns; spec line: where the spec (the file "
-    "that defines this audit) sets it"
+    "limit: the value beyond which a check fails or warns; spec line: the line of the spec (the "
+    "file that defines this audit) that sets the limit"
 )
 _COMPARE = "Compare new data with this result: `fairaudit run {} --baseline report.json`."
 _SECTIONS: dict[type, str] = {ReversalCheck: reversals.HEADING, SubgroupCheck: subgroups.HEADING}
