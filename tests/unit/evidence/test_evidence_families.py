@@ -406,7 +406,7 @@ def test_the_test_of_two_rates_is_named_by_the_decisive_one(
     both, *each = (check["significance"] for check in of_cells(cells, *gates))
     decisive = min(each, key=lambda test: test["p"])
     assert decisive["test"] == name
-    assert both["test"] == f"{name}, Šidák over 2"
+    assert both["test"] == f"{name}, Šidák over 2 tests"
     assert both["p"] == pytest.approx(oracle.sidak(*(test["p"] for test in each)))
 
 
