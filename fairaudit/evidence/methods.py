@@ -497,8 +497,8 @@ METHODS = (
     ),
     Method(
         "from the interval",
-        "The confidence of the interval is raised until it just reaches the value at parity; p is 1 "
-        "minus that confidence.",
+        "The confidence is raised until the interval just reaches the value at parity. Then, p is "
+        "1 minus this confidence.",
         Citation("Cox & Hinkley, Theoretical Statistics, ch. 7", 1974),
         ("its interval",),
     ),
