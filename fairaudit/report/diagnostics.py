@@ -290,7 +290,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             reversals.mixed(reversal),
         )
         first, second = map("  ".join, zip(*columns, strict=True))
-        mix = f"if both had the same mix of {reversals.name_given(reversal)}"
+        mix = f"at the same mix of {reversals.name_given(reversal)}"
         yield from labelled("who", [f"{first} {mix}", f"{second} {mix}"])
         # The number of strata with an opposite gap, and the test corrected for all comparisons.
         test = reversals.describe_test(

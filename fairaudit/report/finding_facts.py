@@ -257,9 +257,9 @@ def people_to_limit(finding: Finding) -> list[str]:
     if affected.to_limit:
         texts.append(f"with {who(affected.to_limit)}, {worse} would be within the limit")
     if affected.to_parity:
-        more = f"with {numbers.whole(affected.to_parity)} {way}, the rate"
-        alone = f"with {who(affected.to_parity)}, the rate of {worse}"
-        texts.append(f"{more if texts else alone} would be the same as that of {better}")
+        more = f"with {numbers.whole(affected.to_parity)} {way}, both rates would be equal"
+        alone = f"with {who(affected.to_parity)}, {worse} would have the same rate as {better}"
+        texts.append(more if texts else alone)
     if affected.flips:
         texts.append("one different decision reverses the gap")
     return ["; ".join(texts)]

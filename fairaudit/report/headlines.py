@@ -212,7 +212,7 @@ def limits(finding: Finding, *, as_written: bool = False) -> str:
 
 
 def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
-    """A limit with its unit: `above 10 points`, of ε `above 5: an outcome is e^5 = 148 times …`."""
+    """A limit with its unit: `above 10 points`, of ε `above 5: e^5 = 148 times as likely in …`."""
     text, unit = str(limit), ""
     if isinstance(limit, Limit):
         scale, unit = _unit(finding)
@@ -221,8 +221,8 @@ def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
         is_epsilon = isinstance(metric, TableMetric) and "ε" in metric.short
         log = limit.above or Decimal(0)
         if is_epsilon and not getattr(metric, "subtracts_label", False) and 0 < log < _MOST_LOG:
-            size = float(f"{math.exp(log):.3g}")
-            unit = f": an outcome is e^{log} = {size:,g} times as likely in one group as in another"
+            factor = float(f"{math.exp(log):.3g}")
+            unit = f": e^{log} = {factor:,g} times as likely in one group as in another"
     bounds, evidence, asked = text.partition(", if ")
     return f"{bounds}{unit}{evidence}{asked}"
 

@@ -262,8 +262,8 @@ def test_the_comparison_with_new_data_is_on_the_page_of_a_pass_alone() -> None:
 def test_the_top_explains_its_words_and_marks_no_box_by_the_sign_of_a_compared_group() -> None:
     selected = "selected: y = yes; "
     limit = (
-        "limit: the value beyond which a check fails or warns; spec line: where the spec (the file "
-        "that defines this audit) sets it"
+        "limit: the value beyond which a check fails or warns; spec line: the line of the spec "
+        "(the file that defines this audit) that sets the limit"
     )
     for rates, metrics, words in (
         (UNEQUAL, [RATIO], selected + limit),

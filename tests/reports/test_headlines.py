@@ -277,8 +277,8 @@ def test_a_rate_of_errors_is_told_in_the_words_of_the_spec() -> None:
     result = fairaudit.audit({"columns": OF_BOTH, "metrics": [metric]}, ROWS)
     (row,) = diagnose(result)
     assert dict(row.lines)["means"] == (
-        "People who get the benefit without qualifying: among people with a negative label, the "
-        "share that the decision selects (positive label: y = 1; selected: p = 1)"
+        "The share of people who get the benefit without qualifying: among people with a negative "
+        "label, the share that the decision selects (positive label: y = 1; selected: p = 1)"
     )
     chosen = {"metric": "selection_rate", "fail": {"above": 0.1}}
     (row,) = diagnose(fairaudit.audit({"columns": OF_BOTH, "metrics": [chosen]}, ROWS))

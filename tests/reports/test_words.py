@@ -329,7 +329,7 @@ def test_weighted_counts_have_their_people_and_no_group_has_0(
     if weight == "1e-25":
         assert "of almost no weight" in text
     elif weight != "3":
-        assert "g=a (100 against 1 person, effective sizes): the test may miss even" in text
+        assert "test of g=a (100 against 1 person, effective sizes) may miss even" in text
     assert "against 0" not in text
 
 
@@ -409,8 +409,8 @@ def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
     ratio = {"metric": "disparate_impact_ratio", "reference": "b", "fail": {"below": 0.8}}
     (finding,) = audited(cells, ("g",), ratio).findings
     assert finding_facts.few_people(finding) == (
-        "g=a (40 against 80 people): the test may miss a gap of less than 26.7 points (if its rate "
-        "is lower) or 23.9 points (if its rate is higher), which it finds in fewer than 80 % of "
+        "the test of g=a (40 against 80 people) may miss a rate that is less than 26.7 points "
+        "below or less than 23.9 points above the other rate: it finds such a gap in fewer than 80 % of "
         "samples of this size (test level .05)"
     )
     (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
@@ -499,8 +499,7 @@ def test_who_lacks_a_value_cannot_make_a_check_fail_that_fails() -> None:
     assert finding.missing.others
     text = sentence_of(result, finding)
     assert (
-        " people with unknown outcome: the value could be 0.111 to 0.778, and the verdict could "
-        in text
+        " people with unknown outcome, the value can be 0.111 to 0.778; the verdict could " in text
     )
     assert "could put" not in text
 
@@ -613,7 +612,7 @@ def test_a_formula_names_no_step_that_does_nothing() -> None:
     """The value that is compared already, and a difference of two differences, as they are."""
     formulas = {record.id: definition(record).formula for record in CATALOGUE}
     for name, start in (
-        ("conditional_demographic_disparity", "demographic_disparity averaged (pooled); "),
+        ("conditional_demographic_disparity", "demographic_disparity averaged (pooled); pooled: "),
         ("explained_difference", "shortfall(selection_rate averaged (own)) - shortfall("),
     ):
         assert formulas[name].startswith(start)
@@ -628,7 +627,7 @@ def test_a_sentence_names_a_measure_in_full() -> None:
                "decision": {"column": "d", "positive": 1}}  # fmt: skip
     result = fairaudit.audit({"columns": columns, "metrics": metrics}, frame)
     text = told(result)
-    assert "no limit equal opportunity difference by team; sex × team" in text
+    assert "no limit equal opportunity difference by team, sex × team. The worst" in text
     assert (
         "The worst equal opportunity difference in the other cases is 1.000, by sex × team"
         in " ".join(remarks.uncovered(result))

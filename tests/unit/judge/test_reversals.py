@@ -413,8 +413,8 @@ def test_the_sentence_of_berkeley() -> None:
         "women against men, selection rate: 14.2 points lower overall, 30.35 % (557/1,835) against "
         "44.52 % (1,198/2,691), p < .0001; after adjustment for department no clear "
         "gap: 1.8 points higher [-1.1, +4.7], p = .2169 "
-        "(Cochran–Mantel–Haenszel); reversed for 4 of 6 values of department, with 66.8 % of the "
-        "people; the reversal: p = .2169, from the larger p-value of the two gaps."
+        "(Cochran–Mantel–Haenszel); reversed for 4 of 6 values of department (66.8 % of the "
+        "people); the reversal: p = .2169, calculated from the larger p-value of both gaps."
     )
 
 
