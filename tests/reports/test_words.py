@@ -410,8 +410,8 @@ def test_what_few_people_may_miss_is_a_share_of_samples_at_a_level() -> None:
     (finding,) = audited(cells, ("g",), ratio).findings
     assert finding_facts.few_people(finding) == (
         "the test of g=a (40 against 80 people) may miss a rate that is less than 26.7 points "
-        "below or less than 23.9 points above the other rate: it finds such a gap in fewer than 80 % of "
-        "samples of this size (test level .05)"
+        "below or less than 23.9 points above the other rate: it finds such a gap in fewer than "
+        "80 % of samples of this size (test level .05)"
     )
     (finding,) = audited({**cells, ("c",): (48, 80)}, ("g",), ratio).findings
     assert str(finding_facts.few_people(finding)).endswith(
