@@ -256,7 +256,9 @@ def _sentence(finding: Finding) -> str:
         title = metric_titles.title(check.metric.id, check.of)
         if finding.first:
             text = f"{title} of {names.people(finding.first)} is {with_limit(finding)}"
-    return f"{of}{text}{_where(finding)}" if text else f"{of}{_plain(finding)}"
+    where = _where(finding)
+    where = f", judged with{where[1:]}" if estimate.unsmoothed else where
+    return f"{of}{text}{where}" if text else f"{of}{_plain(finding)}"
 
 
 def divergence(finding: Finding, subgroup: Subgroup) -> str:
@@ -302,7 +304,9 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
     if part.outcome is None:
         sides = first, second
         return contrast(part.metric, check.of, sides, apart, burden=check.burden) if apart else ""
-    high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
+    high, low = first, second
+    if estimate.unsmoothed is None:
+        high, low = sorted((first, second), key=lambda rated: -rated.estimate.value)
     occurs, name = names.quoted(part.outcome), symbol(finding)
     if low.estimate.value == 0 < high.estimate.value and estimate.value == math.inf:
         return f"{occurs} occurs in {side(high)}, never in {side(low)} ({name} {value(finding)})"
@@ -313,7 +317,10 @@ def compared(finding: Finding, check: Check, estimate: Estimate) -> str:
         text = contrast(SELECTION_RATE.id, check.of, (high, low), often, burden=check.burden)
     else:
         text = f"{occurs} is {apart[1]} {side(high)} as for {side(low)}"
-    return f"{text} ({name} {value(finding)}: {apart[0].split()[0]} = e^{name})"
+    number, _, raw = value(finding).removesuffix(" without smoothing)").partition(" (")
+    raw = f"a rate of 0 makes it {raw}" if raw == "∞" else raw
+    raw = f"; without smoothing, {raw}" if raw else ""
+    return f"{text} ({name} {number}: {apart[0].split()[0]} = e^{name}{raw})"
 
 
 def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[str, str] | None:
@@ -323,6 +330,8 @@ def _apart(finding: Finding, part: ComparisonPart, estimate: Estimate) -> tuple[
     if part.outcome is not None:
         # If an outcome is N times as likely on one side as on the other, ε is the logarithm of N.
         high, low = max(a, b), min(a, b)
+        if estimate.unsmoothed is not None and estimate.value < _MOST_LOG:
+            high, low = math.exp(estimate.value), 1.0
         if not (low > 0 and math.isclose(math.log(high / low), estimate.value, rel_tol=_NEAR)):
             return None
         factor = numbers.number_beside(high / low, [Decimal(1)], digits=2)

@@ -165,7 +165,7 @@ def _explain(
     result: AuditResult, facts: list[tuple[str, str]], *, gone: bool, patterns: bool
 ) -> Iterator[Block]:
     """The meaning of the words of the section, and how to read its numbers."""
-    inference, minimum = result.provenance.inference, result.provenance.minimum
+    inference = result.provenance.inference
     alpha = f"{inference.alpha:g}"
     if gone:
         is_raw = inference.correction is Correction.NONE
@@ -187,16 +187,9 @@ def _explain(
         "After adjustment: the mean gap of the strata with Mantel–Haenszel weights, with Sato's "
         "interval and the Cochran–Mantel–Haenszel test; the note on the strata has the gaps with "
         "other weights. The column “of people”: the stratum's share of the people of both groups "
-        "(not its Mantel–Haenszel weight). A reversal is not more certain than the less "
-        "certain of its two gaps."
+        "(not its Mantel–Haenszel weight). A reversal is not more certain than the less certain of "
+        "its two gaps."
     )
-    minimums = {"min_size": minimum.size, "min_events": minimum.events}
-    if rules := [f"`{name}`" for name, value in minimums.items() if value is not None]:
-        looks = "applies" if len(rules) == 1 else "apply"
-        text += (
-            f" {' and '.join(rules)} {looks} to both groups as a whole; strata may be smaller, see "
-            "the counts."
-        )
     yield Paragraph(text, Tone.MUTED)
 
 
@@ -225,11 +218,11 @@ def proof(reversal: Reversal, inference: Inference) -> Iterator[Block]:
     mixed, within = numbers.points(reversal.standardized), numbers.points(reversal.within)
     other_weights = (
         f"With other weights, the gap after adjustment is {mixed} points (weight of a stratum: its "
-        f"number of people of both groups) or {within} points (weight: the mean of two shares, how "
-        "much of the first group and how much of the second group is in the stratum). The overall "
-        f"gap of {numbers.points(reversal.crude)} points has two parts: {within} points (the last "
-        f"of these gaps), and {numbers.points(reversal.composition)} points because the groups are "
-        "spread differently over the strata. These numbers do not show a cause"
+        f"people of both groups) or {within} points (weight: the mean of two shares, how much of "
+        f"each group is in the stratum). The overall gap of {numbers.points(reversal.crude)} "
+        f"points has two parts: {within} points (the last of these gaps), and "
+        f"{numbers.points(reversal.composition)} points because the groups are spread differently "
+        "over the strata. These numbers do not show a cause"
     )
     notes = [other_weights, *_tests(reversal, inference)]
     if reversal.incomplete:
@@ -398,10 +391,12 @@ def shares(pair: Sequence[GroupRate], digits: int | None = None) -> list[str]:
     return texts
 
 
-def mixed(reversal: Reversal) -> list[str]:
-    """The rates of both groups at the same mix of strata."""
-    digits = numbers.digits_of_gaps([reversal.standardized_pair])
-    return [numbers.percent(value, digits) for value in reversal.standardized_pair]
+def overall_and_mixed(reversal: Reversal) -> tuple[list[str], list[str]]:
+    """The rates of both groups, overall with counts, and at the same mix of strata."""
+    first, second = reversal.crude_pair
+    mixed = reversal.standardized_pair
+    digits = numbers.digits_of_gaps([(first.value, second.value), mixed])
+    return shares((first, second), digits), [numbers.percent(value, digits) for value in mixed]
 
 
 def name_given(reversal: Reversal) -> str:
@@ -413,7 +408,7 @@ def adjusted(reversal: Reversal, alpha: float) -> str:
     """The gap after adjustment that was tested, with its interval."""
     joined = reversal.joined
     if joined is None or joined.difference is None:
-        first, second = mixed(reversal)
+        _, (first, second) = overall_and_mixed(reversal)
         return f"if both had the same mix of {name_given(reversal)}, {first} against {second}"
     size, after = joined.difference, f"after adjustment for {name_given(reversal)}"
     if reversal.hangs_on_weights:
@@ -515,26 +510,24 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
         return f"{MAY_BE_CHANCE}: the sign of the adjusted gap depends on the weights"
     p = write(reversal.significance)
     text = f"{p}, {reversal.significance.test}"
-    joined, is_of_both = reversal.joined, reversal.kind in _OF_BOTH_GAPS
-    if is_of_both and reversal.crude_p is not None and joined is not None and joined.p is not None:
-        overall, mixed = (numbers.probability(p, alpha) for p in (reversal.crude_p, joined.p))
-        text = f"{p}. The larger of two p-values counts: p {overall} for the overall gap and "
-        text += f"p {mixed} for the gap at the same mix of {name_given(reversal)}"
-        text += " (both before correction)" if reversal.significance.family > 1 else ""
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
 
 def find_adjusted(result: AuditResult, finding: Finding) -> Reversal | None:
     """The listed reversal of both groups of a check, if a test shows that strata change the gap."""
-    parts = checks.deciding_parts(finding)
-    if len(parts) != 1 or finding.stratum or not finding.crossed:
-        return None
-    part, alpha = parts[0], result.provenance.inference.alpha
-    groups = {side.group for side in part.sides}
-    for reversal in result.reversals:
-        is_same = (reversal.rate, reversal.of) == (part.metric, finding.check.of)
-        is_same = is_same and groups == {((reversal.attribute, level),) for level in reversal.pair}
+    alpha = result.provenance.inference.alpha
+    for reversal in result.reversals if finding.crossed else ():
         turns = reversal.kind.reverses and reversal.is_significant(alpha)
-        if is_same and (turns or reversal.is_not_left(alpha)):
+        if is_of_gap(reversal, finding) and (turns or reversal.is_not_left(alpha)):
             return reversal
     return None
+
+
+def is_of_gap(reversal: Reversal, finding: Finding) -> bool:
+    """Whether a reversal is about the rate and the two groups of a check without strata."""
+    parts = checks.deciding_parts(finding)
+    if len(parts) != 1 or finding.stratum:
+        return False
+    groups = {((reversal.attribute, level),) for level in reversal.pair}
+    is_same = (reversal.rate, reversal.of) == (parts[0].metric, finding.check.of)
+    return is_same and groups == {side.group for side in parts[0].sides}

@@ -492,12 +492,7 @@ def front(result: AuditResult, data: str | None, outline: Outline, prefix: str =
     measure, subsets = lattice.strip(result, None if lead is None else lead.diagnostic.finding)
     tables = [] if lines else [*rates.answers(result, FEW_ROWS)]
     gaps = [] if lines else widest(result)
-    said = [line.diagnostic.headline for line in lines] + [gap.headline for gap in gaps]
-    outcomes = ((of, text) for of, text in result.positives.items() if of != "label")
-    positives = [text for _, text in outcomes if text != "selected"]
-    is_selected = positives and " selected " in " ".join(said)
-    legend = [f"selected: {numbers.first_few(positives)}"] if is_selected else []
-    legend += [_LIMIT] if lines else []
+    legend = [_LIMIT] if lines else []
     legend += remarks.explain_evidence(line.diagnostic for line in opened)
     # The pictures of the score, by the groups of the first check.
     by = numbers.subset(opened[0].diagnostic.finding.check.by) if opened else ""
