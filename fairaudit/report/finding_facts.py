@@ -108,7 +108,7 @@ def derivation(finding: Finding) -> str:
     if not isinstance(check, Check) or finding.estimate is None:
         return ""
     if any(check.terms.parameters.as_texts().get(key) for key in PSEUDO_COUNTS):
-        return "smoothing adds to each count; the rates are without it, the interval is with it"
+        return "the rates are not smoothed; the interval is for the smoothed value"
     comparison = checks.comparison_of(finding)
     if isinstance(check.metric, Disparity) and check.over_groups is not None:
         return check.metric.aggregate

@@ -317,6 +317,7 @@ _WHOSE = {
     ReversalKind.EXPLAINED: "the gap overall",
 }
 """The gap that the test of a note is about."""
+_FROM_BOTH = "calculated from the larger p-value of both gaps"
 _OF_BOTH_GAPS = frozenset({ReversalKind.EVERY_STRATUM, ReversalKind.ADJUSTED})
 """The kinds whose p-value is the larger one of the gap overall and the gap after adjustment."""
 _MOST_COLUMNS = 4
@@ -354,7 +355,7 @@ def sentence(reversal: Reversal, alpha: float) -> str:
         # The adjusted p-value of the tested gap, among all comparisons.
         text += f"; {_WHOSE.get(kind, 'the reversal')}: "
         text += numbers.adjusted_p(test, alpha, "comparison")
-        text += ", calculated from the larger p-value of both gaps" * (kind in _OF_BOTH_GAPS)
+        text += f", {_FROM_BOTH}" * (kind in _OF_BOTH_GAPS)
     return f"{named}: {text}."
 
 
@@ -508,8 +509,8 @@ def describe_test(reversal: Reversal, alpha: float, write: Callable[[Significanc
         return ""
     if reversal.hangs_on_weights:
         return f"{MAY_BE_CHANCE}: the sign of the adjusted gap depends on the weights"
-    p = write(reversal.significance)
-    text = f"{p}, {reversal.significance.test}"
+    test = _FROM_BOTH if reversal.kind in _OF_BOTH_GAPS else reversal.significance.test
+    text = f"{write(reversal.significance)}, {test}"
     return text if reversal.is_significant(alpha) else f"{MAY_BE_CHANCE}: {text}"
 
 

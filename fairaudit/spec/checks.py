@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from fairaudit.base.disclosure_marks import Notice, Subjects
 from fairaudit.base.errors import Fault, SpecError
 from fairaudit.base.frozen import field_names, replace
-from fairaudit.base.names import canonical, quoted
+from fairaudit.base.names import canonical, listing, quoted
 from fairaudit.counting.sources.column_checks import split_words
 from fairaudit.cube import Grouping
 from fairaudit.evidence.methods import explain_no_interval, explain_no_test
@@ -463,7 +463,8 @@ def _expand_presets(
         only = f", a limit for {preset.metrics[0]} alone" if shape.limits else " without a limit"
         text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}{only}"
         text += f", such as {used[0]!r}" if used else ""
-        text += f"; the data has no columns for {len(others)} others" if others else ""
+        rest = listing(others, 3) if len(others) <= 3 else f"{len(others)} others"
+        text += f"; the data has no columns for {rest}" if others else ""
         text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):

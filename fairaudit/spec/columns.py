@@ -342,8 +342,7 @@ def _read_counts(reader: SpecReader, shape: key_schema.OutcomeColumn) -> CountCo
         reader.fault(where, "name a count column for each level, or for a single level and `total`")
     rest = f"not {next(iter(levels))}" if len(levels) == 1 else "rest"
     if total is not None and rest in levels:
-        what = f"{rest!r} is reserved for the people in `total` who have no other level: use "
-        what += "another name"
+        what = f"{rest!r} is reserved for people in `total` without another level: rename it"
         reader.fault((*where, rest), what, key=True)
     if shape.number:
         reader.fault(("number",), "`counts` has levels: remove `number`", key=True)

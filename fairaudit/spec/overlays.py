@@ -88,8 +88,7 @@ class _Setting(Frozen):
             raise SpecError([Fault(what, "", spot, text)])
         setting = cls(place, text, tuple(path), tuple(columns), at + 1)
         if str(path[0]).startswith(ALIASED):
-            what = f"`{path[0]}` only stores values that other keys reuse (YAML aliases): set the "
-            what += "key that uses the value"
+            what = f"`{path[0]}` only stores values for other keys (aliases): set the other key"
             raise SpecError([setting.fault(what, 0)])
         if instead := _ELSEWHERE.get(str(path[0])):
             raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}", 0)])

@@ -130,8 +130,8 @@ def test_p_before_and_after_correction_are_in_one_line() -> None:
     p = 2 * NormalDist().cdf(-(14 / 60) / (pooled * (1 - pooled) * 2 / 60) ** 0.5)
     alone, corrected = (f"{number:.4f}"[1:] for number in (p, 2 * p))
     lines = [text for _, text in first.facts if alone in text or corrected in text]
-    words = f"Is the gap more than chance? Yes: p = {corrected} (z; Holm, 2 tests; "
-    words += f"before correction p = {alone})"
+    words = f"Is the gap more than chance? Yes: p = {corrected} (z; corrected for 2 tests, "
+    words += f"method of Holm; before correction p = {alone})"
     assert lines == [words]
 
 
@@ -277,8 +277,8 @@ def test_a_rate_of_errors_is_told_in_the_words_of_the_spec() -> None:
     result = fairaudit.audit({"columns": OF_BOTH, "metrics": [metric]}, ROWS)
     (row,) = diagnose(result)
     assert dict(row.lines)["means"] == (
-        "The share of people who get the benefit without qualifying: among people with a negative "
-        "label, the share that the decision selects (positive label: y = 1; selected: p = 1)"
+        "The share of people who get the benefit without qualifying: among people with a label "
+        "other than y = 1, the share that the decision selects (selected: p = 1)"
     )
     chosen = {"metric": "selection_rate", "fail": {"above": 0.1}}
     (row,) = diagnose(fairaudit.audit({"columns": OF_BOTH, "metrics": [chosen]}, ROWS))

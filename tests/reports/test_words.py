@@ -359,7 +359,7 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     text, both = told(result), " / ".join(pair)
     against = " compared with ".join(f"t={one.replace('× ', '× g=')}" for one in pair)
     (remark,) = remarks.uncovered(result)
-    assert remark.endswith(f" in the other cases is {value:.3f}, by t × g: {against}")
+    assert remark.endswith(f" without a limit is {value:.3f}, by t × g: {against}")
     assert f"the worst value is {value:.4f}, by t × g: {against}" in text
     (row,) = (row for row in result.lattice if row.by == ("t", "g"))
     assert checks.worst_pair(row.entries[0]) == both
@@ -629,7 +629,7 @@ def test_a_sentence_names_a_measure_in_full() -> None:
     text = told(result)
     assert "no limit equal opportunity difference by team, sex × team. The worst" in text
     assert (
-        "The worst equal opportunity difference in the other cases is 1.000, by sex × team"
+        "The worst equal opportunity difference without a limit is 1.000, by sex × team"
         in " ".join(remarks.uncovered(result))
     )
 
