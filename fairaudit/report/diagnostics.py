@@ -251,7 +251,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     if estimate is not None and not estimate.suppressed:
         of = finding.check.of
         if of not in metric_titles.UNNAMED:  # one of several models
-            label = "label" if len(result.positives) < 3 else "label (the same for all models)"
+            label = "label" if len(result.positives) < 3 else "label of all models"
             yield from labelled("outcome", [_positives(result, {"label": label, of: "selected"})])
         yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))

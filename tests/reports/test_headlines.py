@@ -70,7 +70,10 @@ def test_most_urgent_is_first(loans: AuditResult) -> None:
     assert levels == sorted(levels)
     head = audit_headline(loans)
     assert head.verdict is not None
-    assert (head.verdict.text, head.rows) == ("FAIL", "20,000 of 20,000 rows")
+    assert (head.verdict.text, head.rows) == (
+        "FAIL",
+        "20,000 of 20,000 rows; selected: score at least 0.5 (good for people)",
+    )
     assert head.counts == "10 checks: 1 failed, 3 warned, 6 passed"
 
 
@@ -78,7 +81,9 @@ def test_the_first_screen_names_the_weight(audit_csv: Callable[..., Any]) -> Non
     columns = {"protected": ["g"], "decision": {"column": "d", "positive": "1"}, "weight": "w"}
     spec = {"columns": columns, "metrics": "selection_rate"}
     result = audit_csv("g,d,w\na,1,2\na,0,1\nb,1,1\nb,0,3\n", spec)
-    assert audit_headline(result).rows == "4 of 4 rows, weighted by w"
+    assert audit_headline(result).rows == (
+        "4 of 4 rows, weighted by w; selected: d = 1 (good for people)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -335,5 +340,7 @@ def test_a_smoothed_gap_of_several_classes_names_the_class_that_decides() -> Non
                "count": "n"}  # fmt: skip
     metric = {"metric": "differential_fairness", "smoothing": 1, "fail": "> 0.5"}
     (line,) = diagnose(audit({"columns": columns, "metrics": [metric]}, rows))
-    assert "ε by g, smoothing 1, is 0.981" in line.headline
-    assert "above 0.5 ('high', g=b against g=a)" in line.headline
+    assert line.headline == (
+        "'high' is 2.67 times as likely for g=b as for g=a (ε 0.981: 2.67 = e^ε; without "
+        "smoothing, 1.099), judged with smoothing 1"
+    )

@@ -83,7 +83,7 @@ def test_a_gap_and_its_limit_have_one_unit(name: str) -> None:
 
 def test_each_model_says_its_label_and_its_decision() -> None:
     result = sample("compas_scores")
-    label = "label (the same for all models): rearrested = 1"
+    label = "label of all models: rearrested = 1"
     first = f"{label}; selected: decile at least 5"
     second = f"{label}; selected: violent_decile at least 5"
     assert [dict(row.lines)["outcome"] for row in diagnose(result)] == [first, second]

@@ -178,7 +178,7 @@ def test_a_value_beyond_its_limit_without_evidence_is_marked(on: str, word: str)
     # Of 20 against 11 of 20: 5 more than 6 are 11; at 9 of 20 the gap to 11 is .1.
     assert (
         "; people: with 3 more people selected, g=a would be within the limit; with 5 more, "
-        "it would equal g=b" in sentence
+        "both rates would be equal" in sentence
     )
 
 
@@ -246,7 +246,7 @@ def test_people_are_short_of_parity_and_of_the_limit_of_the_check_and_of_nothing
     text = sentence_of(result, finding)
     assert (
         "; people: with 8 more people selected, g=a would be within the limit; with 12 more, "
-        "it would equal g=b" in text
+        "both rates would be equal" in text
     )
     assert finding.practice is not None
     assert (finding.practice.shortfall, finding.practice.to_parity) == (8, 12)
@@ -360,7 +360,7 @@ def test_the_worst_pair_has_the_order_of_its_formula(
     against = " compared with ".join(f"t={one.replace('× ', '× g=')}" for one in pair)
     (remark,) = remarks.uncovered(result)
     assert remark.endswith(f" without a limit is {value:.3f}, by t × g: {against}")
-    assert f"the worst value is {value:.4f}, by t × g: {against}" in text
+    assert f"The worst value is {value:.4f}, by t × g: {against}" in text
     (row,) = (row for row in result.lattice if row.by == ("t", "g"))
     assert checks.worst_pair(row.entries[0]) == both
     assert (", the numerator first" in text) == ("ratio" in str(metric))
@@ -604,7 +604,7 @@ def test_a_larger_group_may_differ_in_the_other_direction() -> None:
     result = audited(cells, ("sex", "team"), GAP)
     appears = [one.group for row in result.lattice for one in row.appears]
     assert (("sex", "f"), ("team", "x")) in appears
-    words = "no larger group has such a gap"
+    words = "none of these larger groups has such a gap"
     assert words in told(result)
 
 
