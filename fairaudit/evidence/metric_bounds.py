@@ -18,6 +18,7 @@ from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Mean, Rate, TableMetric
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
+from fairaudit.metrics.completions import find_range
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.disparities import (
     MAX,
@@ -28,7 +29,7 @@ from fairaudit.metrics.disparities import (
     PartCombination,
     find_ratio_up_to_1,
 )
-from fairaudit.metrics.evaluation_record import compare_values
+from fairaudit.metrics.evaluation_record import compare_values, find_policy
 from fairaudit.metrics.terms import ReferencePolicy
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
@@ -283,17 +284,23 @@ def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> 
     return np.array(possible, dtype=np.bool_)
 
 
-def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
-    """The reference policy of groups; None without a reference."""
-    if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
-        return None
-    return (evaluation.parts or (evaluation,))[0].terms.policy
-
-
 @memoize
 @np.errstate(all="ignore")  # undefined is NaN
 def find_bounds(evaluation: Evaluation, placement: Placement) -> Ends:
     """The bounds of each value. Raises `NoBounds` with the reason if the metric has no bounds."""
+    try:
+        return _find_by_formula(evaluation, placement)
+    except NoBounds:
+        unknown = count_incomplete(evaluation.strata or evaluation.table).unknown
+        if placement is Placement.PROPORTIONAL and unknown.any():
+            raise  # people are not divided
+        may_join = find_possible_members if placement is Placement.ANYWHERE else None
+        if (ends := find_range(evaluation, may_join)) is None:
+            raise
+        return ends
+
+
+def _find_by_formula(evaluation: Evaluation, placement: Placement) -> Ends:
     metric = evaluation.metric
     if evaluation.averaged is not None:
         raise NoBounds("the rates are averaged over strata")

@@ -25,7 +25,6 @@ from fairaudit.evidence.metric_bounds import (
     count_by_knowledge,
     find_bounds,
     find_contributions,
-    find_policy,
     find_possible_members,
 )
 from fairaudit.metrics import (
@@ -39,6 +38,7 @@ from fairaudit.metrics import (
     is_over_classes,
 )
 from fairaudit.metrics.evaluate import evaluate_again
+from fairaudit.metrics.evaluation_record import find_policy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-12
@@ -116,9 +116,10 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
         return None
     ranges, reason = list[Ends](), None
     try:
-        ranges += [find_bounds(evaluation, placement) for placement in Placement]
+        for placement in Placement:
+            ranges.append(find_bounds(evaluation, placement))
     except NoBounds as error:
-        reason = str(error)
+        reason = None if ranges else str(error)
     over_strata = evaluation.strata is not None or policy is ReferencePolicy.EVERYBODY
     over_strata |= reason is not None
     strata = slice(None) if over_strata else slice(z, z + 1)
@@ -148,8 +149,8 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     missing = max(outcomes, table.moving - strangers), strangers
     if reason is not None:
         return MissingBounds(*missing, reason=reason, possible=possible)
-    anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)
-    return MissingBounds(*missing, *anywhere, *apart, *proportional, possible=possible)
+    ends = [float(end[z, w]) for pair in ranges for end in pair]
+    return MissingBounds(*missing, *ends, possible=possible)
 
 
 def judge_missing(
@@ -237,7 +238,7 @@ def _find_joined_ends(evaluation: Evaluation) -> Ends:
     Values of other groups are NaN, unless an enlarged group could be the highest or lowest group.
     """
     joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
-    if not joining.any():
+    if evaluation.strata is not None or not joining.any():
         return (nothing := np.full(evaluation.value.shape, np.nan)), nothing
     sizes = [
         (leaf.table.n - count_unknown_outcomes(leaf) if values is None else values.n)[joining].min()
