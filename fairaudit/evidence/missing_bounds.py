@@ -149,8 +149,9 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     missing = max(outcomes, table.moving - strangers), strangers
     if reason is not None:
         return MissingBounds(*missing, reason=reason, possible=possible)
-    ends = [float(end[z, w]) for pair in ranges for end in pair]
-    return MissingBounds(*missing, *ends, possible=possible)
+    ends: list[tuple[float | None, float | None]] = [(None, None)] * 3
+    ends[: len(ranges)] = [(float(low[z, w]), float(high[z, w])) for low, high in ranges]
+    return MissingBounds(*missing, *ends[0], *ends[1], *ends[2], possible=possible)
 
 
 def judge_missing(

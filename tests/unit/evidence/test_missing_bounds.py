@@ -580,11 +580,11 @@ def test_nothing_is_said_where_nothing_is_missing(audit_csv: Audit) -> None:
 
 
 def test_what_has_no_bounds_says_why(audit_csv: Audit) -> None:
-    text = text_of(a=(50, 50, 10), b=(45, 55, 0))
+    text = text_of(a=(50, 50, 300), b=(45, 55, 0))
     found = only(audit_csv(text, gate("normalized_difference", reference="rest",
                                       fail={"outside": [-0.5, 0.5]}))).missing  # fmt: skip
     assert found is not None
-    assert (found.low, found.missing_outcome) == (None, 10)
+    assert (found.low, found.missing_outcome) == (None, 300)
     assert found.reason
 
 
