@@ -25,7 +25,6 @@ from fairaudit.evidence.metric_bounds import (
     count_by_knowledge,
     find_bounds,
     find_contributions,
-    find_possible_members,
 )
 from fairaudit.metrics import (
     Disparity,
@@ -37,6 +36,7 @@ from fairaudit.metrics import (
     TableMetric,
     is_over_classes,
 )
+from fairaudit.metrics.completions import find_possible_members, find_range
 from fairaudit.metrics.evaluate import evaluate_again
 from fairaudit.metrics.evaluation_record import find_policy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
@@ -76,12 +76,12 @@ class MissingBounds(Frozen):
 
     `low` and `high` hold for any groups of the people of unknown group. `apart_low` and
     `apart_high` leave people of unknown group out. `proportional_low` and `proportional_high`
-    spread people of unknown group in proportion to size. All bounds are None if the metric has no
-    bounds, and then `reason` says why. `missing_outcome` is the number of people whose outcome or
-    label is unknown and could change the value. `missing_group` is the number of people of unknown
-    group who could change the value. `possible` is the number of people that masked counts, such as
-    `<5`, may hide. `turns` is set if the status could change. `others` are other values within a
-    limit that could be beyond it.
+    spread people of unknown group in proportion to size; both are None if all completions are
+    evaluated. All bounds are None if they are not calculated, and then `reason` says why.
+    `missing_outcome` is the number of people whose outcome or label is unknown and could change the
+    value. `missing_group` is the number of people of unknown group who could change the value.
+    `possible` is the number of people that masked counts, such as `<5`, may hide. `turns` is set if
+    the status could change. `others` are other values within a limit that could be beyond it.
     """
 
     missing_outcome: int = field(name="outcome")
@@ -116,10 +116,9 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
         return None
     ranges, reason = list[Ends](), None
     try:
-        for placement in Placement:
-            ranges.append(find_bounds(evaluation, placement))
+        ranges += [find_bounds(evaluation, placement) for placement in Placement]
     except NoBounds as error:
-        reason = None if ranges else str(error)
+        reason = str(error)
     over_strata = evaluation.strata is not None or policy is ReferencePolicy.EVERYBODY
     over_strata |= reason is not None
     strata = slice(None) if over_strata else slice(z, z + 1)
@@ -148,10 +147,12 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     outcomes, strangers = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
     missing = max(outcomes, table.moving - strangers), strangers
     if reason is not None:
-        return MissingBounds(*missing, reason=reason, possible=possible)
-    ends: list[tuple[float | None, float | None]] = [(None, None)] * 3
-    ends[: len(ranges)] = [(float(low[z, w]), float(high[z, w])) for low, high in ranges]
-    return MissingBounds(*missing, *ends[0], *ends[1], *ends[2], possible=possible)
+        if (ends := find_possible_ends(evaluation)) is None:
+            return MissingBounds(*missing, reason=reason, possible=possible)
+        low, high = (float(end[z, w]) for end in ends)
+        return MissingBounds(*missing, low, high, possible=possible)
+    anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)
+    return MissingBounds(*missing, *anywhere, *apart, *proportional, possible=possible)
 
 
 def judge_missing(
@@ -167,8 +168,10 @@ def judge_missing(
         return bounds if anybody else None
     places = _find_entries(evaluation)
     value, low, high = (np.where(places, one, np.nan) for one in (evaluation.value, *ends))
-    joined = _find_joined_ends(evaluation)
-    ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
+    ends = low, high
+    if bounds.apart_low is not None:  # no group joins in a completion if all are evaluated
+        joined = _find_joined_ends(evaluation)
+        ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
     now, may, must = (
         np.stack([_is_beyond(least, most, limit) for limit in (warn, fail)])
         for least, most in ((value, value), ends, (high, low))
@@ -189,11 +192,11 @@ def judge_missing(
 
 
 def find_possible_ends(evaluation: Evaluation) -> Ends | None:
-    """The smallest and the largest value over all completions; None without bounds."""
+    """The smallest and the largest value over all completions; None if not calculated."""
     try:
         return find_bounds(evaluation, Placement.ANYWHERE)
     except NoBounds:
-        return None
+        return find_range(evaluation)
 
 
 def list_possible_breaches(evaluation: Evaluation, limit: _Limited) -> list[UncertainValue] | None:
@@ -239,7 +242,7 @@ def _find_joined_ends(evaluation: Evaluation) -> Ends:
     Values of other groups are NaN, unless an enlarged group could be the highest or lowest group.
     """
     joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
-    if evaluation.strata is not None or not joining.any():
+    if not joining.any():
         return (nothing := np.full(evaluation.value.shape, np.nan)), nothing
     sizes = [
         (leaf.table.n - count_unknown_outcomes(leaf) if values is None else values.n)[joining].min()

@@ -1,23 +1,23 @@
 """All tables that a table with few missing values could be, and the range of a metric over them.
 
-A completion gives each person of unknown outcome or label one of the two classes. It gives a person
-of unknown group one of the possible groups, a further group that is not compared, or no place in
-the data. People with the same known values are exchangeable, so only their numbers are completed.
+A completion gives each person of unknown outcome or label one of the known classes, and each person
+of unknown group a possible group, or a group that is not compared. People with the same known
+values are exchangeable, so only their numbers are completed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations_with_replacement, product
+from itertools import chain, combinations_with_replacement, compress, product
 from typing import TypeAlias
 
 import numpy as np
 
-from fairaudit.base.arrays import Ends
-from fairaudit.base.frozen import replace
-from fairaudit.cube import ExcludedGroups, Group, GroupTable, Marks
+from fairaudit.base.arrays import Ends, Floats
+from fairaudit.base.frozen import memoize, replace
+from fairaudit.cube import NO_COUNTERPART, UNKNOWN, ExcludedGroups, Group, GroupTable, Ints, Marks
 from fairaudit.cube.keys import ExcludeBelow
 from fairaudit.metrics.definitions import Requirement
 from fairaudit.metrics.disparities import Disparity
@@ -25,106 +25,106 @@ from fairaudit.metrics.evaluate import evaluate
 from fairaudit.metrics.evaluation_record import Evaluation, find_policy
 from fairaudit.metrics.terms import EXTREME_REFERENCES
 
-_MOST = 200
-"""Maximum number of completions of a table."""
+_MOST, _MOST_CELLS = 200, 2_000_000
+"""Maximum number of completions of a table, and of the cells of all completions together."""
 
-_MOST_CELLS = 2_000_000
-"""Maximum number of cells of all completions of a table together."""
+_COUNTED = {Requirement.PREDICTION, Requirement.CLASSES, Requirement.LABEL}
+"""The requirements of metrics that need nothing but the numbers of people in a table."""
 
-_CLASSES = 2
-
-_Cell: TypeAlias = tuple[int, int, int, int]
-_MayJoin: TypeAlias = Callable[[Sequence[Group], Sequence[Group]], Marks]
-_Kind: TypeAlias = tuple[_Cell, list[_Cell], int]
-
-_ELSEWHERE = (("", "another group"),)
+_People: TypeAlias = tuple[int, list[tuple[int, ...]]]
+"""A number of people with the same known values, and the cells of a table where they may be."""
 
 
-def find_range(
-    evaluation: Evaluation,
-    may_join: _MayJoin | None,
-) -> Ends | None:
+@memoize
+def find_range(evaluation: Evaluation) -> Ends | None:
     """The lowest and highest value over all completions, [Z, W]; None if they are not calculated.
 
-    `may_join` marks people who may belong to some groups; None leaves people of unknown group out.
-    All values must be defined, with the same groups and reference.
+    There must be few completions, with defined values, and with the same groups and reference.
     """
     metric, table = evaluation.metric, evaluation.strata or evaluation.table
-    terms, requirements = replace(evaluation.terms, at=None), {*metric.requirements}
-    for leaf in evaluation.leaves:
-        requirements |= leaf.group_values.metric.requirements if leaf.group_values else set()
-    is_complex = terms.of_class is not None or not requirements <= {
-        Requirement.PREDICTION, Requirement.CLASSES, Requirement.LABEL,
-    }  # fmt: skip
-    if isinstance(metric, Disparity):
-        is_complex |= metric.per_class is not None or len(metric.averages) > 1
-    held = (table.squares, table.pairs, table.clusters, table.rows, table.draws, table.excluded)
-    is_complex |= table.masked or table.possible is not None or any(x is not None for x in held)
-    unknown = table.people[~table.known_strata].any()
-    unknown |= table.ungrouped is not None and table.ungrouped.people[~table.known_strata].any()
-    if is_complex or unknown or evaluation.subtracts:
+    values = [leaf.group_values for leaf in evaluation.leaves]
+    needs = metric.requirements.union(*(one.metric.requirements for one in values if one))
+    needs_label, error = Requirement.LABEL in needs, evaluation.error
+    sides = [(table.classes, table.positive)] * bool(table.classes)
+    sides += [(table.labels, table.positive_label)] * needs_label
+    obstacles = [
+        not needs <= _COUNTED,
+        evaluation.subtracts or (isinstance(metric, Disparity) and metric.per_class is not None),
+        any(one is not None for one in (table.squares, table.possible, table.excluded)),
+        table.masked or table.moving > 0 or not table.known_strata.all(),
+        error is not None and bool(np.nan_to_num(error).any()),
+        # If all outcomes or labels are on one side, the other side would also be possible.
+        any(len(names) < 2 for names, _ in sides),
+        any(marks is not None and marks.sum() in {0, len(names)} for names, marks in sides),
+    ]
+    if any(obstacles):
         return None
-    kinds = list(_list_kinds(table, may_join, needs_label=Requirement.LABEL in requirements))
-    ways = math.prod(math.comb(n + len(options) - 1, n) for _, options, n in kinds)
-    # A class that does not occur would also be possible.
-    sides = [(table.classes, table.positive)] if table.classes else []
-    if Requirement.LABEL in requirements:
-        sides.append((table.labels, table.positive_label))
-    if ways > min(_MOST, _MOST_CELLS // table.people.size) or any(
-        len(names) != _CLASSES or (positive is not None and positive.sum() != 1)
-        for names, positive in sides
-    ):
+    certain, uncertain = _divide(table, needs_label=needs_label)
+    ways = math.prod(math.comb(n + len(cells) - 1, n) for n, cells in uncertain)
+    if max(ways, len(uncertain)) > _MOST or ways * certain.size > _MOST_CELLS:
         return None
-    low, high = evaluation.value, evaluation.value
-    width, groups = low.shape[1], len(table.groups)
-    for completed in _complete(table, kinds):
+    terms = replace(evaluation.terms, at=None, of_class=None)  # the table is already cut
+    width, groups, ends = evaluation.value.shape[1], len(table.groups), list[Floats]()
+    for completed in _complete(table, certain, uncertain):
         found = evaluate(metric, completed, terms)
-        value = found.value[:, :width]
+        ends.append(found.value[:, :width])
         is_same = (found.takes_part[:, :groups] == evaluation.takes_part).all()
         if not evaluation.spread and find_policy(evaluation) not in EXTREME_REFERENCES:
             is_same &= (found.second[:, :width] == evaluation.second).all()
-        if not is_same or (np.isnan(value) & ~np.isnan(evaluation.value)).any():
+        if not is_same or (np.isnan(ends[-1]) & ~np.isnan(evaluation.value)).any():
             return None
-        low, high = np.fmin(low, value), np.fmax(high, value)
-    return low, high
+    return np.fmin.reduce(ends), np.fmax.reduce(ends)
 
 
-def _list_kinds(
-    table: GroupTable, may_join: _MayJoin | None, *, needs_label: bool
-) -> Iterator[_Kind]:
-    """The people with unknown values: their cell, the cells that they may be in, their number."""
-    people, outsider, elsewhere = table.people, table.ungrouped, len(table.groups)
-    names = table.groups
-    if outsider is not None:
-        people = np.concatenate([people, outsider.people], axis=3)
-        names += outsider.groups
-    nowhere, known = elsewhere + 1, np.flatnonzero(table.known).tolist()
-    last_label, last = people.shape[1] - 1, people.shape[2] - 1
-    for z, y, p, g in np.argwhere(people).tolist():
-        if g in known:
-            groups = [g]
-        elif may_join is None:
-            groups = [g if g < elsewhere else nowhere]
-        else:
-            joined = [h for h in known if may_join([names[g]], [names[h]])[0]]
-            groups = [*joined, elsewhere, nowhere]
-        labels = range(last_label) if needs_label and y == last_label else (y,)
-        outcomes = range(last) if p == last else (p,)
-        options = list(product((z,), labels, outcomes, groups))
-        if len(options) > 1:
-            yield (z, y, p, g), options, int(people[z, y, p, g])
+def _divide(table: GroupTable, *, needs_label: bool) -> tuple[Ints, list[_People]]:
+    """The people with a known cell, and the others; the last group is one that is not compared."""
+    people, names, groups = table.people, table.groups, len(table.groups)
+    if table.ungrouped is not None:
+        people = np.concatenate([people, table.ungrouped.people], axis=3)
+        names += table.ungrouped.groups
+    known = np.flatnonzero(table.known).tolist()
+    is_known = np.array([all(find_pattern(name)) for name in names])
+    is_known[:groups] |= table.known
+    is_open = np.broadcast_to(~is_known, people.shape).copy()
+    is_open[:, :, -1] |= bool(table.classes)
+    is_open[:, -1] |= needs_label
+    uncertain, (_, labels, outcomes, _) = list[_People](), people.shape
+    of_label = {labels - 1: range(labels - 1)} if needs_label else {}
+    of_outcome = {outcomes - 1: range(outcomes - 1)} if table.classes else {}
+    for z, y, p, g in np.argwhere(is_open & (people > 0))[: _MOST + 1].tolist():
+        joined = [g]
+        if not is_known[g]:
+            joined = [h for h in known if find_possible_members([names[g]], [names[h]])[0]]
+            joined.append(groups)
+        cells = product([z], of_label.get(y, [y]), of_outcome.get(p, [p]), joined)
+        uncertain.append((int(people[z, y, p, g]), [*cells]))
+    certain = np.where(is_open, 0, people)[..., :groups]
+    return np.pad(certain, [(0, 0)] * 3 + [(0, 1)]), uncertain
 
 
-def _complete(table: GroupTable, kinds: Sequence[_Kind]) -> Iterator[GroupTable]:
-    """The completed tables, with a further group that is not compared."""
-    wide = table.with_empty((_ELSEWHERE,))
-    nobody = ExcludedGroups(ExcludeBelow(Fraction(0), ""), {_ELSEWHERE: 0}, 0)
-    for chosen in product(*(combinations_with_replacement(cells, n) for _, cells, n in kinds)):
-        people = wide.people.copy()
-        for ((z, y, p, g), _, n), cells in zip(kinds, chosen, strict=True):
-            if g < len(table.groups):
-                people[z, y, p, g] -= n
-            for cell in cells:
-                if cell[3] <= len(table.groups):
-                    people[cell] += 1
-        yield replace(wide, people=people, mass=people, excluded=nobody, ungrouped=None)
+def _complete(table: GroupTable, certain: Ints, uncertain: list[_People]) -> Iterator[GroupTable]:
+    """The completed tables, with an additional group that is not compared."""
+    elsewhere = (("", "another group"),)
+    excluded = ExcludedGroups(ExcludeBelow(Fraction(0), ""), {elsewhere: 0}, 0)
+    wide = replace(table.with_empty((elsewhere,)), excluded=excluded, ungrouped=None)
+    for chosen in product(*(combinations_with_replacement(cells, n) for n, cells in uncertain)):
+        people = certain.copy()
+        for cell in chain(*chosen):
+            people[cell] += 1
+        yield replace(wide, people=people, mass=people)
+
+
+def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
+    """Marks the groups with `unknown` levels whose people may belong to one of `groups`."""
+    patterns = list(map(find_pattern, unknown))
+    allowed = {p: {tuple(compress(group, p)) for group in groups} for p in set(patterns)}
+    possible = [
+        tuple(compress(group, pattern)) in allowed[pattern]
+        for group, pattern in zip(unknown, patterns, strict=True)
+    ]
+    return np.array(possible, dtype=np.bool_)
+
+
+def find_pattern(group: Group) -> tuple[bool, ...]:
+    """Whether each level of a group is known."""
+    return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
