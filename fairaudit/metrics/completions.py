@@ -77,7 +77,7 @@ def find_range(evaluation: Evaluation) -> Ends | None:
 
 
 def _divide(table: GroupTable, *, needs_label: bool) -> tuple[Ints, list[_People]]:
-    """The people with a known cell, and the others; the last group is one that is not compared."""
+    """The people with a known cell, and all other people; the last group is not compared."""
     people, names, groups = table.people, table.groups, len(table.groups)
     if table.ungrouped is not None:
         people = np.concatenate([people, table.ungrouped.people], axis=3)
