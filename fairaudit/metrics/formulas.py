@@ -204,9 +204,8 @@ class Formula(GroupMetric, kw_only=True):
       interval. `ends_of` returns any other interval. `size_of` returns the effective size under
       survey weights; by default, it is Kish's.
     - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
-      the sums that it uses. `cuts_score` is true if it counts people above a score. `compares` is
-      true if it already compares the group with all others, so that a gap of two such numbers has
-      no meaning.
+      the sums that it uses. `compares` is true if it already compares the group with all others,
+      so that a gap of two such numbers has no meaning.
     - For metrics that are only used in comparisons, `arrays_of` returns the fields of `GroupValues`
       that the comparison reads.
     """
@@ -223,7 +222,6 @@ class Formula(GroupMetric, kw_only=True):
     uses_everybody: bool = False
     compares: bool = False
     sums: str = ""
-    cuts_score: bool = False
     arrays_of: Callable[[GroupCounts, Parameters], Mapping[str, Any]] | None = None
 
     @np.errstate(all="ignore")  # undefined is NaN
