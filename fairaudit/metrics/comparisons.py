@@ -33,7 +33,8 @@ def standardized_by_all(sides: Sides) -> Floats:
 
 
 def correlation(sides: Sides) -> Floats:
-    """R = (mean inside - mean outside) · √(a b) / √(total variance) for sides with shares a, b."""
+    """R = (mean inside - mean outside) · √(a b) / √(total variance); a and b are the sides'
+    shares."""
     n, m = sides.group.weighted_n, sides.reference.weighted_n
     a, b = n / (n + m), m / (n + m)
     apart = sides.group.value - sides.reference.value
@@ -61,7 +62,7 @@ def normalized(sides: Sides) -> Floats:
 
 
 def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Fraction | None:
-    """The normalized difference of one pair as a fraction, from the counts of both rates."""
+    """The normalized difference as a fraction, from (numerator, denominator) of both rates."""
     (a, n), (c, m) = group, reference
     if not n or not m:
         return None
@@ -75,7 +76,7 @@ def exact_normalized(group: tuple[int, int], reference: tuple[int, int]) -> Frac
 
 
 def divergence(sides: Sides) -> Floats:
-    """Σ over classes of p ln(p / q), in nats; at least 0."""
+    """Σ p ln(p / q) over classes with shares p (group) and q (reference), in nats; at least 0."""
     p, q = sides.group.shares, sides.reference.shares
     if p is None or q is None:
         return np.full_like(sides.group.value, np.nan)
@@ -85,7 +86,10 @@ def divergence(sides: Sides) -> Floats:
 
 
 def common_odds_ratio(sides: Sides) -> Floats:
-    """Σ a d / N over Σ b c / N, over strata with N people; a, b (c, d) are hits and misses."""
+    """The quotient of Σ a d / N and Σ b c / N, both summed over strata with N people.
+
+    a and b are the hits and misses of the group, c and d the hits and misses of the reference.
+    """
     first, second = sides.group.strata, sides.reference.strata
     if first is None or second is None:
         return np.full_like(sides.group.value, np.nan)
@@ -94,7 +98,7 @@ def common_odds_ratio(sides: Sides) -> Floats:
 
 
 def exact_common_odds_ratio(strata: Sequence[Pair]) -> Fraction | None:
-    """The common odds ratio of one pair, from numerators and denominators in every stratum."""
+    """The common odds ratio as a fraction, from numerators and denominators in every stratum."""
     over = under = Fraction(0)
     for (a, n), (c, m) in strata:
         if n and m:
