@@ -190,7 +190,7 @@ def is_over_classes(metric: Metric) -> bool:
 
 
 def list_quantities(metric: Metric) -> tuple[GroupMetric | TableMetric, ...]:
-    """The group metrics that a disparity compares (as means over classes if the disparity is one).
+    """The group metrics that a disparity compares; means over classes for a mean over classes.
 
     Any other metric is returned unchanged, as the only quantity.
     """

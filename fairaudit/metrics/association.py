@@ -66,8 +66,7 @@ def _shares(counts: Floats) -> tuple[Floats, Floats]:
 
 
 def _information(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """In bits: the mutual information of outcome and group, the entropy of outcome, and of
-    group."""
+    """The mutual information of outcome and group, and both entropies (outcome, group), in bits."""
     joint, independent = _shares(counts)
     terms = np.where(joint > 0, joint * np.log2(joint / independent), 0.0)
     of_class, of_group = (

@@ -31,10 +31,10 @@ from fairaudit.stats.sample_sizes import small_sample_factor
 FEWEST_CLUSTERS = 10
 """The fewest effective clusters for a variance."""
 _FEWEST_WITH_HITS = 8
-"""The fewest effective clusters with hits (and with misses) for an estimate of their similarity."""
+"""The fewest effective clusters with hits (and with misses) that show how similar members are."""
 _ROUNDED = 1e-9
 _BROKEN = 1e-6
-"""If a number of members differs more from an integer, the people do not all weigh the same."""
+"""If all people weigh the same, a number of members differs from an integer at most by this."""
 
 Slots: TypeAlias = tuple[tuple[int, ...], ...]
 """The number of times that each cell [Y, P] (label, class) of a table counts in a sum."""
@@ -160,9 +160,8 @@ class ClusteredShare(Frozen, eq=False):
     def correlation(self, other: ClusteredShare) -> Floats:
         """The correlation of two shares over their common clusters, [Z, G].
 
-        A positive correlation makes the difference of the shares more certain. A positive
-        correlation is multiplied by both values of `floored`, because the standard errors were
-        raised.
+        A positive correlation makes the difference of the shares more certain. It is multiplied by
+        `floored` of both shares, because the standard errors were raised.
         """
         strata = _strata_of_rows(self.clusters.table)
         products = strata.sum_products(self.residuals, other.residuals)

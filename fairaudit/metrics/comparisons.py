@@ -33,8 +33,7 @@ def standardized_by_all(sides: Sides) -> Floats:
 
 
 def correlation(sides: Sides) -> Floats:
-    """R = (mean inside - mean outside) · √(a b) / √(total variance); a and b are the sides'
-    shares."""
+    """R = (mean inside - mean outside) · √(a b) / √(total variance) for sides with shares a, b."""
     n, m = sides.group.weighted_n, sides.reference.weighted_n
     a, b = n / (n + m), m / (n + m)
     apart = sides.group.value - sides.reference.value

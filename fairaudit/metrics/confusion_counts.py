@@ -310,7 +310,7 @@ class GroupCounts(Frozen, eq=False):
 
     @memoize
     def of_reference(self, by_stratum: tuple[int, ...]) -> GroupCounts:
-        """The counts of one group per stratum (its index is in `by_stratum`), repeated for each
+        """The counts of one group per stratum (`by_stratum` is its index), repeated for each
         group."""
         index = np.array(by_stratum, dtype=np.int64)[:, None]
 
