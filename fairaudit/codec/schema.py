@@ -95,7 +95,7 @@ def _add_records(hint: Any, records: dict[str, Any]) -> None:
 def _list_variants(
     cls: Any, found: Mapping[tuple[Any, str], Tree]
 ) -> list[tuple[dict[str, Tree], list[str]]]:
-    """The properties of a record and the required ones, for each type of its flat members."""
+    """The properties and the required properties of a record, for each type of flat members."""
     tag = cls.__struct_config__.tag
     about = {"const": tag, "description": "Which of the types of a result it is."}
     variants: list[tuple[dict[str, Tree], list[str]]] = [

@@ -310,8 +310,7 @@ class GroupCounts(Frozen, eq=False):
 
     @memoize
     def of_reference(self, by_stratum: tuple[int, ...]) -> GroupCounts:
-        """The counts of one group per stratum (`by_stratum` is its index), repeated for each
-        group."""
+        """The counts of the group `by_stratum[z]` in each stratum z, repeated for each group."""
         index = np.array(by_stratum, dtype=np.int64)[:, None]
 
         def take(cell: Cell) -> Cell:

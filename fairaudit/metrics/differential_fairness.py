@@ -295,9 +295,9 @@ def _of_classes(
     classes, parameters = table.labels if of_label else table.classes, terms.parameters
 
     def by_class(joint: Floats | Ints) -> Floats | Ints:
-        """The counts [Z, classes, G], summed over the other outcome.
+        """The counts [Z, classes, G], summed over labels or, with `of_label`, over outcomes.
 
-        With `both_known`, people whose other outcome is unknown are left out.
+        With `both_known`, people whose value in the summed column is unknown are left out.
         """
         turned = joint.swapaxes(1, 2) if of_label else joint
         turned = turned[:, :-1] if both_known else turned

@@ -311,7 +311,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def to_reference(self) -> bool:
-        """Whether it has one number for each group, compared with a reference."""
+        """Whether each group has its own number, because it is compared with a reference."""
         return not self.comparison.is_max_min
 
     @property
@@ -372,7 +372,7 @@ class Disparity(CatalogueEntry, kw_only=True):
 
     @property
     def bounds(self) -> Bounds:
-        """The lowest and the highest possible value with any reference that it allows."""
+        """The lowest and the highest possible value, with any reference that is allowed."""
         return self.bounds_to(self.reference)
 
     def bounds_to(self, policy: ReferencePolicy | None) -> Bounds:

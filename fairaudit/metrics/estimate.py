@@ -1,4 +1,4 @@
-"""`Estimate`, `Significance`: a number with its interval and test, and whom each discloses."""
+"""`Estimate`, `Significance`: a number with its interval and test; which people they disclose."""
 
 from __future__ import annotations
 

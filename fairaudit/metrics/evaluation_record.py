@@ -113,7 +113,7 @@ class Evaluation(Frozen, eq=False):
         return bool(self.parts) and self.parts[0].metric is self.metric
 
     def decided_by(self, z: int, w: int) -> str | None:
-        """The name of the part (a rate, an outcome) that decides a value; None if all count."""
+        """The name of the part (a rate, an outcome) that decides a value; None if all parts do."""
         if self.attained is None or not self.names:
             return None
         index = int(self.attained[z, w])

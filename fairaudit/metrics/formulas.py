@@ -30,10 +30,10 @@ _OF_LABEL = frozenset({"positives", "negatives"})
 
 
 class Rate(GroupMetric, kw_only=True):
-    """A ratio of sums of cells. If its `kind` is `SHARE`, it is a binomial share of people.
+    """A ratio of two sums of cells. If the `kind` is `SHARE`, it is a binomial share of people.
 
-    Any other rate is a function `of_share` of the share of `hits` among its cells. This share is
-    binomial, so its interval gives the interval of the rate.
+    Any other rate is the function `of_share` of a binomial share: the share of `hits` among all
+    cells of the rate. The interval of this share determines the interval of the rate.
     """
 
     over: tuple[str, ...]

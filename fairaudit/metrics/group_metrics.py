@@ -103,9 +103,10 @@ class GroupMetric(CatalogueEntry, kw_only=True):
 
 
 class RegressionFit(Frozen, eq=False):
-    """The coefficients of a least-squares fit against one group, [1, G]: value and standard error.
+    """The coefficients of groups in a least-squares fit against one group: arrays [1, G].
 
-    `df` [1, G] are the degrees of freedom; `why` is the reason for each group without a value.
+    `value` is the coefficient, `error` its standard error, and `df` its degrees of freedom. `why`
+    maps the index of each group without a value to the reason.
     """
 
     value: Floats

@@ -33,7 +33,7 @@ _BOTH_NUMBERS = frozenset({Requirement.NUMBER, Requirement.NUMERIC_LABEL})
 
 
 def _mean_of(sums_of: Callable[[GroupCounts], Sums], **words: Any) -> Formula:  # noqa: ANN401  # fields of the record
-    """A mean over people from the exact sums of a number; `words` are other fields."""
+    """The record of a mean over people from exact sums of a number; `words` are other fields."""
 
     def value_of(counts: GroupCounts, _: Parameters) -> tuple[Floats, Ints]:
         sums = sums_of(counts)

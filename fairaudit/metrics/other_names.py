@@ -360,7 +360,7 @@ class FairRanges(Frozen):
     source: Citation
 
     def range_of(self, metric: Disparity) -> tuple[Decimal, Decimal] | None:
-        """The bounds between which a metric is called fair; None if the source has none.
+        """The bounds between which the source calls a metric fair; None if it gives no bounds.
 
         Differences of unbounded numbers have no bounds here: the source uses the range in the data.
         """
