@@ -79,7 +79,7 @@ class Shape(NamedTuple):
 
     @classmethod
     def of_record(cls, record: Any) -> Shape:
-        """The functions for a record: its JSON object has the fields and some properties."""
+        """The functions for a record: the JSON object has its fields and some of its properties."""
         tag, members = record.__struct_config__.tag, list_members(record)
         get = attrgetter(*(one.field for one in members), "__class__")
         steps = [(*one, one.is_flat, one.state, *find_shape(one.hint)) for one in members]
@@ -204,7 +204,7 @@ def find_shape(hint: Any) -> Shape:
 
 
 def _write_pairs(hint: Any) -> Any:
-    """The function that writes a mapping, or pairs, with values of a type as an object."""
+    """The function that writes a mapping (or pairs) with values of the type `hint` as an object."""
     write = find_shape(hint).write
     if write is None:
         return dict

@@ -129,7 +129,7 @@ def _describe_type(cls: Any) -> Tree:
 
 
 def _as_written(schema: Any, *, is_listed: bool = False) -> Any:
-    """The schema of what `records` writes: pairs are objects, numbers in lists may be words."""
+    """The schema of the data from `records`: pairs are objects, numbers in lists may be words."""
     if isinstance(schema, list):
         return [_as_written(one, is_listed=is_listed) for one in schema]
     if not isinstance(schema, dict):

@@ -118,11 +118,11 @@ def find_unsupported(name: str) -> UnsupportedMetric | None:
 
 
 def suggest(name: str) -> str:
-    """The end of a message about an unknown metric: why it is missing, or similar names.
+    """The end of a message about an unknown metric: why it is not supported, or suggestions.
 
-    If a notion has several measures, the text suggests all measures. If the name combines a rate
-    and a comparison, the text shows both keys of the spec. Names that share only a word such as
-    `fairness` are not suggested.
+    If several measures have this name as a prefix, the text suggests all these measures. If the
+    name combines a rate and a comparison, the text shows both keys of the spec. Names that share
+    only a word such as `fairness` are not suggested.
     """
     if find_metric(normalize_name(name)) is not None:
         return f"; did you mean {quoted(normalize_name(name))}?"

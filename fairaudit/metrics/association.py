@@ -314,7 +314,7 @@ def _total_variation(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def list_class_sets(classes: int) -> list[list[int]]:
-    """All sets of classes that contain the first class; all other sets are complements.
+    """All sets of classes that contain the first class; all other sets are complements of these.
 
     Raises `ValueError` for more than `_MOST_CLASSES` classes.
     """
@@ -365,7 +365,7 @@ class _Line(Frozen):
 
 
 def _line(table: GroupTable) -> tuple[_Line, Marks, Ints]:
-    """The sums for a line through outcome x (1 or 0, or a number) along the protected column s.
+    """The sums for the line of the outcome x (1 or 0, or a number) along the protected column s.
 
     The function also returns marks for the groups that take part, and the number of people in each
     group. It adds Python integers, so that large numbers with a small spread lose no digits.

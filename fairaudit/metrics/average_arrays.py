@@ -194,7 +194,7 @@ def values_of_average(
 
 
 def settled_strata(counts: GroupCounts) -> Marks:
-    """Marks, [Z, G], strata in which the disparity of a group is 0 for every possible decision.
+    """Marks strata, [Z, G], in which the disparity of a group is 0 for every possible decision.
 
     The disparity is the share of the group among rejected people minus its share among selected
     people. It is 1 - 1 for a group that is alone in the stratum, and 0 - 0 for an absent group. If
@@ -218,7 +218,7 @@ def settle(values: GroupValues, settled: Marks) -> GroupValues:
 def exclude_lone_strata(
     averages: StratifiedAverages, table: GroupTable, people: Floats
 ) -> StratifiedAverages:
-    """Counts the people of strata that have only one group as off support.
+    """Adds the people of strata with only one group to `off_support`.
 
     A stratum with only one group has weight, but its people cannot differ from another group. If
     all strata have only one group, the averages are NaN: otherwise, a check would pass for groups

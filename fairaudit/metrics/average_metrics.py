@@ -123,7 +123,7 @@ def common_average(
     )
     evaluation = bare_average(common_values, table, terms, average, exact_at, among=part[0])
     assert evaluation.averaged is not None
-    # A stratum in which a group is missing is left out, with its share of the weight of all groups.
+    # Strata in which a group is missing are left out. Each has this share of the total weight.
     known_strata = table.known_strata[:, None]
     total = max(float((everybody * known_strata).sum()), 1.0)
     left_out = np.where(common, 0.0, everybody * known_strata / total)

@@ -1,4 +1,4 @@
-"""Variance of shares in clusters (sandwich) as effective sizes; the fewest clusters for it.
+"""Variance of shares in clusters (sandwich), as effective sizes; the fewest clusters required.
 
 The residual of a cluster with n people and y hits is `y - p n`: its hits minus the hits that are
 expected at the share p. The variance of a share is the variance of these residuals (linearisation).

@@ -85,7 +85,7 @@ def divergence(sides: Sides) -> Floats:
 
 
 def common_odds_ratio(sides: Sides) -> Floats:
-    """The quotient of Σ a d / N and Σ b c / N, both summed over strata with N people.
+    """Σ a d / N divided by Σ b c / N, with both sums over strata of N people.
 
     a and b are the hits and misses of the group, c and d the hits and misses of the reference.
     """

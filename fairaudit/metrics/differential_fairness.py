@@ -41,7 +41,7 @@ def epsilon(table: ArrayLike, smoothing: float = 0.0) -> float:
 
     `smoothing` is added to each outcome (Eq. 7). Groups and outcomes without people are ignored.
     With fewer than two groups, ε is undefined (NaN). Raises `UsageError` (here also a `ValueError`)
-    if the table is not two-dimensional, or if a number is negative or infinite.
+    if the table is not two-dimensional, or if a number is negative or not finite.
 
     >>> round(epsilon([[0.3085, 0.6915], [0.9332, 0.0668]]), 3)
     2.337

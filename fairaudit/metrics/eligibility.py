@@ -73,7 +73,7 @@ def find_participants(table: GroupTable, values: GroupValues, minimum: Minimum) 
 def find_participants_overall(
     table: GroupTable, n: Ints, values: GroupValues, minimum: Minimum
 ) -> Marks:
-    """Marks, [1, G], the groups that take part in a result over all strata.
+    """Marks the groups, [1, G], that take part in a result over all strata.
 
     An eligible group takes part if it has people in any stratum, and enough people in `n` [1, G]:
     the people in the strata that are used. Expected events are computed from all people in the
@@ -177,6 +177,6 @@ def find_extreme(
 
 
 def find_extremes(value: Floats, among: Marks, n: Ints | Floats) -> tuple[Ints, Ints]:
-    """The index [Z] of the group with the highest value, and of another group with the lowest."""
+    """The index [Z] of the group with the highest value, and of the lowest of the other groups."""
     high = find_extreme(value, among, n, highest=True)
     return high, find_extreme(value, among, n, highest=False, apart_from=high)

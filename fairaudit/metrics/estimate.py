@@ -52,9 +52,10 @@ class SecondTest(Frozen):
 class Significance(Frozen):
     """A test of no disparity: its name, its p-value, and the p-value corrected for its family.
 
-    `adjusted` is the p-value after the method `correction` for the number of tests in the `family`.
-    `letter` is the kind of `statistic` (χ², t, F or G), and `freedom` are its degrees of freedom; a
-    test that counts tables has no statistic (None). `beside` is a test of another hypothesis.
+    `adjusted` is the p-value after correction (by the method `correction`) for the number of tests
+    in the `family`. `letter` is the kind of `statistic` (χ², t, F or G), and `freedom` are its
+    degrees of freedom; a test that counts tables has no statistic (None). `beside` is a test of
+    another hypothesis.
     """
 
     test: str

@@ -133,7 +133,7 @@ class Evaluation(Frozen, eq=False):
 
 
 def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
-    """The value of a stratum without pseudo-counts; None if the metric has no pseudo-counts."""
+    """The value of a stratum without pseudo-counts; None if the value uses no pseudo-counts."""
     sides = evaluation.parts if evaluation.subtracts else (evaluation,)
     values = [None if (table := side.table_value) is None else table.unsmoothed for side in sides]
     raw = [float(value[z]) for value in values if value is not None]
@@ -141,7 +141,7 @@ def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
 
 
 def number_groups(value: Floats) -> Ints:
-    """An array [Z, G] with the index of the group at each place, for values [Z, G]."""
+    """The index of the group of each value: an array with the shape [Z, G] of the values."""
     numbers = np.empty(value.shape, dtype=np.int64)
     numbers[:] = np.arange(value.shape[1])
     return numbers

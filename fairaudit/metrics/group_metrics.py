@@ -216,7 +216,7 @@ class GroupValues(Frozen, eq=False):
         """Marks strata, [Z, 1], in which all people of a weighted share have the same outcome.
 
         The weight of people with the other outcome is then unknown: one hit may weigh as much as 20
-        people. An average has one outcome if all of its strata have it.
+        people. An average has one outcome if all its strata have this outcome.
         """
         values = self if self.strata is None else self.strata
         is_share = values.binomial or self.metric.kind is ValueKind.OF_SHARE
@@ -255,7 +255,7 @@ class GroupValues(Frozen, eq=False):
 
     @property
     def trials(self) -> tuple[Floats, Floats]:
-        """Hits and trials of a share of people; under survey weights, of the effective size."""
+        """Hits and trials of a share of people; under survey weights, as effective sizes."""
         size = np.where(np.isnan(self.value), 0.0, self.effective_n)
         return np.nan_to_num(self.value) * size, size
 

@@ -93,7 +93,7 @@ def _ranks(table: RowTable) -> Ints:
 
 
 def choose_asked(table: RowTable, z: int, members: Ints) -> Ints:
-    """The members whose neighbours are searched: all members, or the first of a fixed order."""
+    """The members whose neighbours are searched: all, or the first members in a fixed order."""
     people = len(table.in_stratum(z))
     if people <= MOST_ASKED:
         return members

@@ -99,8 +99,8 @@ def _entropy_ends(counts: GroupCounts, order: float, alpha: Alpha) -> Ends:
         size = count_effective_of_share(counts, (none,), _CELLS)
         low, _ = proportions.share_interval(without, size, alpha)
         # GE of a sample without any benefit is undefined, so the upper end has the level of all
-        # other samples. `chance` is the lowest probability of these samples: one person fewer has a
-        # benefit.
+        # other samples. `chance` is the lowest probability of such a sample, computed with one
+        # person fewer who has a benefit.
         others = np.maximum((1 - without) * size - 1, 0.0) / (size - 1)
         rarest = proportions.share_interval(others, size - 1, alpha)[0]
         chance = np.nan_to_num(1 - (1 - rarest) ** size)

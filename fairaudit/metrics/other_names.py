@@ -271,7 +271,7 @@ def normalize_name(text: str) -> str:
 
 
 def find_notion(name: str, known: Iterable[str]) -> UnsupportedMetric | None:
-    """The notion with this name or, unless a known metric is nearer, a similar name; else None."""
+    """The notion with this name, or with a similar name unless a metric is nearer; else None."""
     word = normalize_name(name)
     exact = _BY_NAME.get(word)
     if exact is not None:

@@ -88,7 +88,10 @@ def weigh_shares(
 def of_ratio(
     first: GroupValues, second: GroupValues, alpha: Alpha, r: Floats | None = None
 ) -> Interval | None:
-    """The interval of the first value divided by the second; NaN if a value may be negative."""
+    """The interval of the first value divided by the second value.
+
+    NaN if the interval of a value extends below 0 (except for shares, which cannot be negative).
+    """
     is_of_shares = first.binomial and second.binomial
     if is_of_shares and r is None:
         return Interval(*_bound_ratio(first, second, alpha), RATIO_INTERVAL)

@@ -71,7 +71,7 @@ class PairedCounts(Frozen, eq=False):
 
 
 def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
-    """The people of a rate by both outcomes of a table; None if denominators differ."""
+    """The people of a rate by both outcomes of a table; None if the two denominators differ."""
     joint = _join(metric, table)
     if joint is None or not isinstance(metric, Rate) or frozenset(metric.under) not in _CELLS:
         return None

@@ -119,7 +119,7 @@ def _count_participants(evaluation: Evaluation) -> list[int]:
 
 @memoize
 def _why_unknown(evaluation: Evaluation) -> list[str]:
-    """The reason why groups that take part have no value, in each stratum; empty if all have."""
+    """For each stratum: why groups that take part have no value; empty if all have a value."""
     values = evaluation.group_values
     if values is None:
         return [""] * len(evaluation.takes_part)

@@ -37,7 +37,7 @@ MOST_COLUMNS = 500
 _ALONE = 1e-9
 """If a leverage is this close to 1, the residual of the person is 0, regardless of the outcome."""
 _AT_A_TIME = 500_000
-"""Maximum number of cells times groups in one computation."""
+"""Maximum of (number of cells) · (number of groups) in one computation."""
 _ROUNDING = 1e-12
 """A smaller share of a sum of squares is a rounding error."""
 
@@ -51,7 +51,7 @@ _OPEN = 1e-6
 def regress_on_reference(
     disparity: Disparity, table: GroupTable, terms: MetricOptions, counts: GroupCounts
 ) -> Evaluation:
-    """The coefficient of each group against the reference; the strata of the table are controls.
+    """The coefficient of each group against the reference; the strata of `table` are the controls.
 
     People with an unknown level of a control are left out (complete cases).
     """
@@ -114,7 +114,7 @@ class Fit(Frozen, eq=False):
         return np.where(unknown, np.nan, rows @ np.nan_to_num(self.coefficients))
 
     def left_open(self, rows: Floats) -> Marks:
-        """Marks, [K, P], the columns in which a row is not a combination of the rows of the data.
+        """Marks columns, [K, P], in which a row is not a combination of the rows of the data.
 
         A sum of coefficients is estimable if no column is marked in its row: Searle (1971), Linear
         Models, ch. 5.4.

@@ -105,7 +105,7 @@ class _BinGaps(Frozen, eq=False):
 
 @memoize
 def _compare_bins(table: GroupTable, minimum: Minimum) -> _BinGaps:
-    """The groups in each bin of the score that have enough people in the bin."""
+    """The shares of positives by bin of the score, in groups with enough people in the bin."""
     scores, _n, takes_part = read_scores(table, minimum)
     bins, number = fill_calibration_bins(scores), calibration_bins(scores)
     there = takes_part[:, None] & (bins.people > 0) & minimum.admits(bins.people)

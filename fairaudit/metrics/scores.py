@@ -229,7 +229,7 @@ SCORE_DISTRIBUTION = Formula(
 
 
 def _around_the_median(counts: GroupCounts) -> tuple[Ints, Ints, Ints]:
-    """Numbers of people [Z, G] above the bin with the median of all people, in it, and in total."""
+    """The numbers of people [Z, G] above the bin with the median, in this bin, and in all bins."""
     scores = require_scores(counts)
     median, people = median_bin(scores.everybody), scores.people.sum(axis=1)
     return (
@@ -294,7 +294,8 @@ def _is_within_one(scores: ScoreCounts) -> bool:
 class CalibrationBins(Frozen, eq=False):
     """Sums over people in each calibration bin, [Z, K, G].
 
-    `expected` is the sum of the scores, and `hidden` is a bound of the error of this sum.
+    `people` and `positives` are numbers of people. `expected` is the sum of the scores, and
+    `hidden` is a bound of the error of `expected`.
     """
 
     people: Ints
@@ -414,4 +415,4 @@ RANKED_SCORES = replace(
     interval=of_ranked_scores,
     worked="",
 )
-"""The comparison `RANKED` for two histograms."""
+"""The comparison `RANKED` of two histograms."""

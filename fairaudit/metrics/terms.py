@@ -1,4 +1,4 @@
-"""`MetricOptions`: `Minimum` (key: spec/schema.py), reference, averages; `inference:`."""
+"""Options of metrics: minimum sizes (key in spec/schema.py), reference, averages, `inference:`."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _CORRECTIONS: Mapping[Correction, tuple[str, Callable[[Floats], Floats]]] = {
 
 
 class Family(StrEnum):
-    """The tests that are corrected together: those of the spec, of an outcome, or of a check."""
+    """Which tests are corrected together: all tests of the spec, of an outcome, or of a check."""
 
     SPEC = "spec"
     OUTCOME = "outcome"
@@ -315,7 +315,7 @@ class Weights(StrEnum):
       stratum.
     - `own` weighs each side by its own people. This does not standardise: it gives the crude rate
       over the strata with both sides.
-    - `uniform` weights are equal; `levels` are set in the spec.
+    - `uniform` weights are equal; `levels` are weights that the spec sets.
     """
 
     POOLED = "pooled"

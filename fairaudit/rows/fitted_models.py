@@ -222,7 +222,7 @@ _LEAST = 2
 
 
 class Side(Frozen):
-    """The people of a side: all, those without a counterpart, and their range of scores."""
+    """A side: its number of people, its people without a counterpart, and its range of scores."""
 
     people: int
     without_counterpart: int

@@ -28,7 +28,7 @@ class Points(Frozen, eq=False):
         return len(self.numbers)
 
     def take(self, places: Ints | slice) -> Points:
-        """Some of the points."""
+        """The points at some places."""
         return Points(self.numbers[places], self.codes[places])
 
 
@@ -302,8 +302,8 @@ MOST_LINKS = 2 * 10**7
 class Neighbours:
     """The k nearest neighbours of people among the people in `base`, searched when needed.
 
-    `among` [U] are the profiles in the base, and `people` [U] is the number of people of each
-    profile. `row` is the index of the row of each profile, or -1 if its neighbours were not
+    `among` [U] are the profiles in the base, and `people` [U] is the number of people in the base
+    per profile. `row` is the index of the row of each profile, or -1 if its neighbours were not
     searched yet. Row r begins at `starts[r]` in `links`. It lists the profiles up to the distance
     of the k-th neighbour, as indexes in `among`. `sizes[r]` is the number of people of the listed
     profiles. With `without_self`, people are not their own neighbours.

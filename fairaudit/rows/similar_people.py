@@ -71,7 +71,7 @@ def has_few_profiles(profile: Ints, share: float) -> bool:
 
 
 def widen(n: Floats | Ints, alpha: Alpha) -> Floats:
-    """The t quantile / the normal quantile, which widens intervals if `n` people are few."""
+    """The t quantile divided by the normal quantile: a factor for the intervals of few people."""
     freedom = np.maximum(np.asarray(n, dtype=np.float64) - 1, 1)
     with np.errstate(invalid="ignore", divide="ignore"):
         factor = t_critical(freedom, alpha) / normal_critical(alpha)
@@ -117,7 +117,7 @@ def consistency(outcome: Floats, neighbours: Neighbours, people: Ints) -> Mean:
 def neighbour_gaps(
     features: Features, outcome: Floats, people: Ints, members: Ints, others: Ints, k: int
 ) -> Floats:
-    """For each person, the mean outcome of k nearest `others` minus that of k nearest `members`.
+    """For each person: mean outcome of the k nearest `others` minus that of the nearest `members`.
 
     People are not their own neighbours. The result is empty if a side has too few people.
     """
