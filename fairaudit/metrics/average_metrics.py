@@ -247,7 +247,7 @@ def _average_to_extreme(
     counts: GroupCounts,
     average: Average,
 ) -> Evaluation:
-    """Compares the average of each group, over strata with all groups, with the extreme average."""
+    """Compares the averages of each group and of the extreme group, over strata with all groups."""
     (metric, comparison), reference = disparity.parts[0], terms.reference
     assert reference is not None
     exact_at = exact_values(metric, counts, terms.parameters)

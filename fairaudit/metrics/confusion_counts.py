@@ -244,8 +244,8 @@ class RowSides(Frozen, eq=False):
 class GroupCounts(Frozen, eq=False):
     """The counts of one table, for rates and other metrics of groups.
 
-    - `people` counts people. `weighted` is their mass: people, or weights times `scale`. `squares`
-      are squared weights.
+    - `people` counts people. `weighted` is the mass of people: their number, or the sum of their
+      weights times `scale`. `squares` are sums of squared weights.
     - `classes` [Z, P, G] is the mass of each class of the outcome. `class_people` is the number of
       people in each class, and `class_squares` the sum of their squared weights. `everyone` [Z, G]
       is the mass of all people, and `headcount` [Z, G] the number of all people.

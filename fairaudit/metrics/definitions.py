@@ -170,8 +170,8 @@ class Better(StrEnum):
     def given(self, *, favourable: bool | None) -> Better:
         """The direction (`HIGHER`, `LOWER` or `NEITHER`) if the outcome is a benefit, or a burden.
 
-        `favourable` is None if it is unknown whether the outcome is a benefit, for example for one
-        class of several.
+        `favourable` is None if it is unknown whether the outcome is a benefit, for example if it is
+        one class of several.
         """
         direction = PREFERENCES[self]
         if favourable is None:

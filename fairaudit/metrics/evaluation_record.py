@@ -63,7 +63,7 @@ class Evaluation(Frozen, eq=False):
     - `error` [Z, W] is a bound of the error from the bins of a score.
     - For an average over strata, `table` has no strata, `strata` is the table with strata, and
       `averaged` contains the weights.
-    - For one number over all groups, `by_group` is the evaluation of the separate groups.
+    - For a number over all groups, `by_group` is the evaluation of the separate groups.
     """
 
     metric: Metric
@@ -113,7 +113,7 @@ class Evaluation(Frozen, eq=False):
         return bool(self.parts) and self.parts[0].metric is self.metric
 
     def decided_by(self, z: int, w: int) -> str | None:
-        """The name of the part (a rate, an outcome) that decides a value; None if all parts do."""
+        """The name of the rate or outcome (a part) that decides a value; None if all parts do."""
         if self.attained is None or not self.names:
             return None
         index = int(self.attained[z, w])

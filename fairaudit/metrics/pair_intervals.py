@@ -263,7 +263,7 @@ def of_normalized(first: GroupValues, second: GroupValues, alpha: Alpha) -> Inte
 
 
 def _departure(ratio: Floats, n: Floats, m: Floats) -> Floats:
-    """1 - ratio, divided by its largest value for n and m people; it falls with the ratio."""
+    """1 - ratio, divided by its largest value for n and m people; falls with the ratio."""
     interval = (1 - ratio) * np.where(ratio <= 1, m, n) / (ratio * n + m)
     return np.asarray(np.where(np.isinf(ratio), -1.0, interval))
 

@@ -94,9 +94,9 @@ def count_pairs(metric: GroupMetric, table: GroupTable) -> PairedCounts | None:
 def _join(rate: GroupMetric, table: GroupTable) -> tuple[Floats, Marks, Marks] | None:
     """The people by label and by both outcomes (positive or not), [Z, Y, 2, 2, G].
 
-    The function also returns two arrays [Y, 2] for one outcome: marks of the cells in the
-    numerator, and marks of the cells in the denominator. It returns None if the cells of the rate
-    are not counted by both outcomes.
+    The function also returns two arrays [Y, 2] of marks by label and outcome: the cells in the
+    numerator, and the cells in the denominator. It returns None if the cells of the rate are not
+    counted by both outcomes.
     """
     if table.pairs is None or table.positive is None or not isinstance(rate, Rate):
         return None

@@ -30,7 +30,7 @@ from fairaudit.stats import contingency, distributions, multiplicity, proportion
 
 
 def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
-    """The scores of a table; the number of people with a score and marks of participants [Z, G]."""
+    """The scores of a table, the people with a score [Z, G], and marks of participants [Z, G]."""
     scores = count_groups(table).scores
     if scores is None:
         raise ValueError("a metric of scores without a histogram")

@@ -33,7 +33,7 @@ class Points(Frozen, eq=False):
 
 
 class Space(Frozen, eq=False):
-    """The profile of each of N people (as a number), and the data for the points of profiles.
+    """The number of the profile of each of N people, and the data for the points of profiles.
 
     `person` [P] is the index of one person of each profile. `numbers` and `codes` are the values of
     all people in the features that vary. `constant` contains the names of the features that do not
