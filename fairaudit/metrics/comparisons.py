@@ -403,4 +403,4 @@ COMPARISONS = (
     STANDARDIZED_DIFFERENCE_TOTAL,
     COHENS_H,
 )
-"""The comparisons for `compare:` in a spec; criteria also use the others."""
+"""The comparisons for `compare:` in a spec; criteria also use all other comparisons above."""

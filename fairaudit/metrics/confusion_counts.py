@@ -247,10 +247,10 @@ class GroupCounts(Frozen, eq=False):
     - `people` counts people. `weighted` is the mass of people: their number, or the sum of their
       weights times `scale`. `squares` are sums of squared weights.
     - `classes` [Z, P, G] is the mass of each class of the outcome. `class_people` is the number of
-      people in each class, and `class_squares` the sum of their squared weights. `everyone` [Z, G]
-      is the mass of all people, and `headcount` [Z, G] the number of all people.
-    - `sums` contains the sums of numbers, `scores` the histogram of the score. `by_class` contains
-      the counts of each class against the rest, for means over classes.
+      people in each class, and `class_squares` is the sum of their squared weights. `everyone`
+      [Z, G] is the mass of all people, and `headcount` [Z, G] is the number of all people.
+    - `sums` contains the sums of numbers. `scores` is the histogram of the score. `by_class`
+      contains the counts of each class against the rest, for means over classes.
     - `clusters` are the clusters of each group, or of its reference. `unknown_clusters` is true for
       people of several strata, whose clusters are unknown.
     - `rows` are individual people. `pooled` contains, for each stratum, the shares of selected

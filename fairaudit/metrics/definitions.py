@@ -115,7 +115,7 @@ class CatalogueEntry(Frozen, kw_only=True):
     """The texts of a record, which `explain` prints and every report cites.
 
     The default title is the id in words. `other_tools` says how other tools name the measure, and
-    how their numbers differ. `no_interval` is the reason for no interval. `hypothesis` is the
+    how their numbers differ. `no_interval` says why the value has no interval. `hypothesis` is the
     hypothesis of the test; reports print it after "p of". `test` is the name of a test of a single
     group. `instead` names the metric that a spec should use for limits and comparisons. Values
     based on fewer than `min_people` people have no interval. `has_outcome` is false for metrics

@@ -132,7 +132,7 @@ class Rate(GroupMetric, kw_only=True):
         return self.of(counts.weighted.at(z, g))
 
     def of(self, counts: ConfusionCounts) -> Fraction | None:
-        """The value from whole counts; None if the denominator is 0."""
+        """The value from integer counts; None if the denominator is 0."""
         under = sum_cells(counts, self.under)
         return Fraction(sum_cells(counts, self.over), under) if under else None
 

@@ -154,7 +154,7 @@ class NearestPoints:
         self._trees = dict[int, Any]()
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The squared distances and indexes of the `most` nearest to each point, nearest first."""
+        """Squared distances and indexes of the `most` nearest points per point, nearest first."""
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
         if len(self.order) <= _FEW:  # compute all distances
