@@ -103,7 +103,7 @@ class ClusteredShare(Frozen, eq=False):
     def of(
         cls, clusters: PooledClusters, over: Slots, under: Slots, share: Floats, size: Floats
     ) -> tuple[ClusteredShare, Floats]:
-        """A share, and its effective size [Z, G] in independent rows.
+        """A share, and its effective size [Z, G]: the number of equally precise independent rows.
 
         The effective size is NaN with too few clusters. Unless the sample has strata, the effective
         size is at most `size` (the size of independent rows), because clusters can by chance differ
