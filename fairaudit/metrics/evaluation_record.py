@@ -140,6 +140,13 @@ def write_unsmoothed(evaluation: Evaluation, z: int) -> Unsmoothed | None:
     return Unsmoothed(raw[0] - sum(raw[1:])) if raw else None
 
 
+def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
+    """The reference policy of groups; None without a reference."""
+    if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
+        return None
+    return (evaluation.parts or (evaluation,))[0].terms.policy
+
+
 def number_groups(value: Floats) -> Ints:
     """The index of the group of each value: an array with the shape [Z, G] of the values."""
     numbers = np.empty(value.shape, dtype=np.int64)

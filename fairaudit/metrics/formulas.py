@@ -206,9 +206,8 @@ class Formula(GroupMetric, kw_only=True):
       interval. `ends_of` returns any other interval. `size_of` returns the effective size under
       survey weights; None means Kish's size.
     - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
-      the sums that the value uses. `cuts_score` is true if the value counts people above a score.
-      `compares` is true if the value already compares the group with all others, so that a gap
-      between the values of two groups has no meaning.
+      the sums that the value uses. `compares` is true if the value already compares the group
+      with all others, so that a gap between the values of two groups has no meaning.
     - For metrics that are only used in comparisons, `arrays_of` returns the fields of `GroupValues`
       that the comparison reads.
     """
@@ -225,7 +224,6 @@ class Formula(GroupMetric, kw_only=True):
     uses_everybody: bool = False
     compares: bool = False
     sums: str = ""
-    cuts_score: bool = False
     arrays_of: Callable[[GroupCounts, Parameters], Mapping[str, Any]] | None = None
 
     @np.errstate(all="ignore")  # undefined is NaN

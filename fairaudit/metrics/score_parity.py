@@ -31,9 +31,7 @@ from fairaudit.stats import contingency, distributions, multiplicity, proportion
 
 def read_scores(table: GroupTable, minimum: Minimum) -> tuple[ScoreCounts, Ints, Marks]:
     """The scores of a table, the people with a score [Z, G], and marks of participants [Z, G]."""
-    scores = count_groups(table).scores
-    if scores is None:
-        raise ValueError("a metric of scores without a histogram")
+    scores = require_scores(count_groups(table))
     n = np.asarray(scores.people.sum(axis=(1, 2)))
     return scores, n, admit_groups(table, n, minimum)
 

@@ -253,7 +253,6 @@ def _scoring_error(counts: GroupCounts) -> Floats:
 
 SCORING_RATE = Ranked(
     id="scoring_rate",
-    cuts_score=True,
     short="scoring rate",
     family="score",
     description="The share of the group whose score is above the median of all people.",
