@@ -164,7 +164,7 @@ def test_a_comparison_accepts_no_check_that_is_gone_or_looser(
     ]
     done = run("compare", *reports, "--fail-on", "worse", "-q")
     assert done.returncode == code
-    assert ("less strict there: selection_rate/sex/decision" in done.stderr) is bool(code)
+    assert ("a looser limit there: selection_rate/sex/decision" in done.stderr) is bool(code)
     accepted = run("compare", *reports, "--fail-on", "worse", "-q", "--accept-dropped")
     assert accepted.returncode == 0
 

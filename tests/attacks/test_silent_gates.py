@@ -295,6 +295,6 @@ def test_a_comparison_with_a_run_of_fewer_checks_fails(two_checks: Path) -> None
     pair = (folder / "all.json", folder / "one.json", "--fail-on", "worse")
     result = run("compare", *pair)
     assert result.returncode == 1
-    assert "missing in the later report, or defined differently" in result.stderr
-    assert f"less strict there: {_LEFT}" in result.stderr
+    assert "missing in the later report, or have another definition" in result.stderr
+    assert f"a looser limit there: {_LEFT}" in result.stderr
     assert run("compare", *pair, "--accept-dropped").returncode == 0

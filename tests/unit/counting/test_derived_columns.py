@@ -170,7 +170,7 @@ def test_quantiles_of_a_derived_number_are_cut_too() -> None:
     [
         (
             {"from": "born", "bins": [40]},
-            ("`at` is missing: add the day on which to compute the age, such as `at: 2024-12-31`"),
+            ("`at` is missing: name the day of the age, such as `at: 2024-12-31`"),
         ),
         ({"from": "born", "at": "2024-13-01", "bins": [40]}, "2024-13-01 is not a date"),
         (

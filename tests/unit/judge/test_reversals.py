@@ -431,10 +431,10 @@ def test_the_gap_of_the_headline_is_the_one_that_is_tested() -> None:
     assert "1.8 points higher" in text
     # The same gap at other weights stands below, by name; no cause is claimed.
     assert (
-        "with other weights, the gap after adjustment is +4.3 points (each stratum weighted by its "
-        "number of people in both groups) or +3.6 points (weighted by the mean of the shares of "
-        "both groups that are in the stratum). The overall gap of -14.2 points is the sum of these "
-        "+3.6 points and of -17.8 points, because the two groups are spread" in text
+        "With other weights, the gap after adjustment is +4.3 points (weight of a stratum: its "
+        "people of both groups) or +3.6 points (weight: the mean of two shares, how much of each "
+        "group is in the stratum). The overall gap of -14.2 points has two parts: +3.6 points (the "
+        "last of these gaps), and -17.8 points because the groups are spread" in text
     )
     assert "accounts for" not in text
 
