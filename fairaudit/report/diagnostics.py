@@ -251,8 +251,7 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
     if estimate is not None and not estimate.suppressed:
         of = finding.check.of
         if of not in metric_titles.UNNAMED:  # one of several models
-            label = "label" if len(result.positives) < 3 else "label of all models"
-            yield from labelled("outcome", [_positives(result, {"label": label, of: "selected"})])
+            yield from labelled("outcome", [_outcome(result, of)])
         yield from labelled("means", [_meaning(result, finding)])
         yield from labelled("who", _who(result, finding))
         yield from labelled("value", [finding_facts.derivation(finding)])
@@ -425,6 +424,11 @@ def _meaning(result: AuditResult, finding: Finding) -> str:
         return text  # the outcome is in the line above, or it is the score
     values = _positives(result, {check.of: "selected"})
     return f"{text} ({values})" if values else text
+
+
+def _outcome(result: AuditResult, of: str) -> str:
+    words = {"label": "label" + " of all models" * (len(result.positives) > 2)}
+    return _positives(result, words | {of: "selected"})
 
 
 def _positives(result: AuditResult, words: Mapping[str, str]) -> str:

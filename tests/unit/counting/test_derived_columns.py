@@ -338,7 +338,7 @@ def test_rows_of_a_table_of_counts_are_counted_once(at_least: int, tmp_path: Pat
         ({"decision": {"positive": 1}}, "`column` is missing"),
         (
             {"decision": {"counts": {"a": "selected", "rest": "waiting", "total": "n"}}},
-            "'rest' is reserved for the people in `total` who have",
+            "'rest' is reserved for people in `total` without another level",
         ),
         (
             {"decision": {"counts": {"a": "n", "b": "waiting"}, "number": True}},

@@ -804,8 +804,8 @@ def test_gaps_that_cancel_are_a_finding_of_their_own() -> None:
     assert one.significance.test == "Gail–Simon"
     assert one.significance.p == pytest.approx(stats.chi2(1).sf(q) / 2)
     (told,) = sentences(audited(CANCELLING))
-    assert "40.0 points higher for z=1 with 50.0 % of the people" in told
-    assert "40.0 points lower for z=2 with 50.0 % of the people" in told
+    assert "40.0 points higher for z=1 (50.0 % of the people)" in told
+    assert "40.0 points lower for z=2 (50.0 % of the people)" in told
     text = terminal.render(content.document(audited(CANCELLING)))
     assert "no gap reverses" not in " ".join(text.split())
     assert gate(CANCELLING, "opposite").status is Status.FAIL
