@@ -1,7 +1,7 @@
 """Missing values: the range of a value if no value were missing, and whether its status may change.
 
-Each person has an outcome and a group, which may be unknown. A completion replaces all unknown
-outcomes and groups by possible ones. Bounds hold for each completion. People of unknown group may
+Each person has an outcome and a group; either may be unknown. A completion replaces all unknown
+outcomes and groups by possible ones. Bounds hold for every completion. People of unknown group may
 belong to any group that their known values allow, or to a group that is not compared.
 """
 
@@ -42,13 +42,14 @@ from fairaudit.metrics.evaluate import evaluate_again
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-12
-"""A bound that is at most this far beyond a limit (relative to limits above 1) is within it."""
+"""A bound at most this far beyond a limit (relative to limits above 1) counts as within the limit.
+"""
 
 _ALL = np.ones((3, 3), dtype=np.bool_)
 
 
 class _Limited(Protocol):
-    """The bounds of a limit: a value crosses it if it is less than `below` or more than `above`."""
+    """The limit of a check: a value crosses it if the value is below `below` or above `above`."""
 
     @property
     def below(self) -> Decimal | None: ...
@@ -74,14 +75,14 @@ class UncertainValue(Frozen):
 class MissingBounds(Frozen):
     """The possible range of a value if no value were missing.
 
-    `low` and `high` hold for any groups of the people of unknown group. `apart_low` and
-    `apart_high` leave people of unknown group out. `proportional_low` and `proportional_high`
-    spread people of unknown group in proportion to size. All bounds are None if the metric has no
-    bounds, and then `reason` says why. `missing_outcome` is the number of people whose outcome or
-    label is unknown and could change the value. `missing_group` is the number of people of unknown
-    group who could change the value. `possible` is the number of people that masked counts, such as
-    `<5`, may hide. `turns` is set if the status could change. `others` are other values within a
-    limit that could be beyond it.
+    `low` and `high` place people of unknown group in any group. `apart_low` and `apart_high` leave
+    people of unknown group out. `proportional_low` and `proportional_high` spread people of unknown
+    group in proportion to size. All bounds are None if the metric has no bounds, and then `reason`
+    says why. `missing_outcome` is the number of people whose outcome or label is unknown and could
+    change the value. `missing_group` is the number of people of unknown group who could change the
+    value. `possible` is the number of people that masked counts, such as `<5`, may hide. `turns` is
+    set if the status could change. `others` are other values within a limit that could be beyond
+    it.
     """
 
     missing_outcome: int = field(name="outcome")
@@ -107,7 +108,8 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     """The bounds of a value over all completions, without a status; None if no value is missing.
 
     They are Manski's worst cases: all missing outcomes are negative, or positive. If s of n people
-    are selected and m are unknown, the rate is between s / (n + m) and (s + m) / (n + m).
+    are selected and m more outcomes are unknown, the rate is between s / (n + m) and (s + m) / (n +
+    m).
     """
     table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
     unknown_outcomes = count_unknown_outcomes(evaluation)
@@ -122,7 +124,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     over_strata = evaluation.strata is not None or policy is ReferencePolicy.EVERYBODY
     over_strata |= reason is not None
     strata = slice(None) if over_strata else slice(z, z + 1)
-    # The groups behind the value; for pooled references, and without bounds, all known groups.
+    # The groups that the value compares; all known groups for pooled references or without bounds.
     if policy in POOLED_REFERENCES or reason is not None:
         columns = table.known
     elif evaluation.spread or policy in EXTREME_REFERENCES:
@@ -174,7 +176,7 @@ def judge_missing(
     swayed = np.asarray((may & ~now).any(axis=0))
     swayed[z, w] = False
     others = tuple(_list_uncertain(evaluation, ends, swayed))
-    # The last of the limits that a value crosses, or -1.
+    # The index of the most severe limit that a value crosses, or -1.
     severest = {
         max(np.flatnonzero(beyond.any(axis=(1, 2))).tolist(), default=-1)
         for beyond in (now, may, must)
@@ -234,7 +236,7 @@ def _mark_joining(leaf: Evaluation) -> Marks:
 def _find_joined_ends(evaluation: Evaluation) -> Ends:
     """The bounds of values if groups that missing people could enlarge also take part, [Z, W].
 
-    Values of other groups are NaN, unless an enlarged group could be the highest or lowest group.
+    For other groups, they are NaN, unless an enlarged group could be the highest or lowest group.
     """
     joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
     if not joining.any():
@@ -255,7 +257,7 @@ def _find_joined_ends(evaluation: Evaluation) -> Ends:
 
 
 def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
-    """Marks values that may cross a limit; if `low` and `high` are exchanged, that surely do."""
+    """Marks values that may cross a limit; with `low` and `high` exchanged, values that must."""
     beyond = np.zeros(low.shape, dtype=np.bool_)
     if limit is not None and limit.below is not None:
         beyond |= low < float(limit.below) - _NEAR * max(1, abs(float(limit.below)))
@@ -276,7 +278,7 @@ def _find_entries(evaluation: Evaluation) -> Marks:
 
 
 def mark_in_question(evaluation: Evaluation) -> Marks:
-    """Marks the kinds of people, [3, 3], who may change a rate; all kinds without a rate."""
+    """Marks the kinds of people, [3, 3], who may change a rate; all kinds if there is no rate."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 
@@ -297,7 +299,7 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
     if Requirement.FEATURES in needs and table.rows is not None:
         return table.n - table.rows.count_usable()
     if needs & {Requirement.NUMBER, Requirement.SCORE, Requirement.NUMERIC_LABEL}:
-        # People without one of the added numbers, a score, or a label, for any of two outcomes.
+        # People without a number, a score or a label that is used, for any of two outcomes.
         needs_label, known = Requirement.LABEL in needs, list[Ints]()
         for part in evaluation.parts if evaluation.subtracts else (evaluation,):
             side = part.strata or part.table
@@ -316,8 +318,8 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
 def mark_masked(evaluation: Evaluation) -> Marks:
     """Marks the values that people in masked counts could change, [Z, W].
 
-    Counts are masked because they are small. So people with a hidden outcome differ from the
-    others, and an interval or test of the others is not valid for the group.
+    Counts are masked because they are small. So people with a hidden outcome differ from other
+    people, and an interval or test of the other people is not valid for the group.
     """
     ends = find_possible_ends(evaluation) if evaluation.table.masked else None
     if ends is None:
@@ -328,7 +330,7 @@ def mark_masked(evaluation: Evaluation) -> Marks:
 def _list_contributions(evaluation: Evaluation) -> list[Contributions]:
     """The contributions of people to the rates of an evaluation; empty without rates.
 
-    A mean over classes has none, because each person counts in one of its classes.
+    A mean over classes has no contributions, because each person counts in only one class.
     """
     metric = evaluation.metric
     if isinstance(metric, TableMetric) or is_over_classes(metric):

@@ -27,8 +27,8 @@ from fairaudit.stats.distributions import normal_two_sided
 PairTest: TypeAlias = Callable[[Ints, Ints], tuple[Floats, Marks]]
 """A function that tests pairs of groups, given as two arrays of indices.
 
-It returns the p-values and marks of exact p-values. Of all pairs with the same first group, only
-the smallest p-value is used; the others may be NaN.
+It returns the p-values, and marks the exact p-values. For each first group, only its smallest
+p-value is used; its other p-values may be NaN.
 """
 
 LARGE_GROUP = 10
@@ -77,7 +77,7 @@ def correct_over_pairs(tests: Tests, evaluation: Evaluation) -> Tests:
 
 
 class Sample(NamedTuple):
-    """Shares with their sample sizes; with counts, too, without weights and clusters."""
+    """Shares with their sample sizes, and with counts unless there are weights or clusters."""
 
     share: Floats
     size: Floats
@@ -100,7 +100,7 @@ class Sample(NamedTuple):
     def round_counts(self) -> tuple[Ints, Ints]:
         """The numbers of positives and of people; without counts, rounded effective numbers.
 
-        If both outcomes round to 0, the group counts as one person with the more frequent one.
+        If both outcomes round to 0, the group counts as one person with the more frequent outcome.
         """
         if self.over is not None and self.under is not None:
             return self.over, self.under
@@ -124,7 +124,7 @@ def compare_shares(
     The arrays of both samples are broadcast. Fisher's test replaces z if an expected count is below
     5, or if the p-value of z is off by a tenth far in the tail. With survey weights, Fisher's test
     uses rounded effective numbers of people, which is an approximation. `owner` is the number of
-    the group that each pair belongs to. If it is given, only the smallest p-value of each group is
+    the group that each pair belongs to. With `owner`, only the smallest p-value of each group is
     needed, and other p-values may be NaN.
     """
     shares = (first.share, first.size, second.share, second.size)
@@ -152,7 +152,7 @@ def compare_shares(
 
 
 def _mark_farthest(z: Floats, owner: Ints, near: float = 0.0) -> Marks:
-    """Marks the z of each owner that is farthest from 0, and z that are at most `near` closer."""
+    """Marks the z of each owner that is farthest from 0, and other z at most `near` closer to 0."""
     size = np.nan_to_num(np.abs(z), nan=-1.0)
     farthest = np.zeros(int(owner.max(initial=0)) + 1)
     np.maximum.at(farthest, owner, size)
@@ -178,7 +178,7 @@ AnySide: TypeAlias = Sample | means.Summary | Counts
 
 
 class PairResult(NamedTuple):
-    """The p-values and statistics of tests, [Z, W]; `exact` are the numbers of the tests' names."""
+    """The p-values and statistics of tests, [Z, W]; `exact` is the number of each test's name."""
 
     p: Floats
     exact: Marks | Ints | None = None
@@ -190,8 +190,8 @@ class PairMethod(Frozen, eq=False):
 
     `side` returns the input of one side, or None if the test does not apply to its values. `run`
     computes the test. `names` returns the names of the tests, in the order of the numbers in
-    `PairResult.exact`. `in_general` is the name for any data, `of_all` the name of the test of all
-    groups.
+    `PairResult.exact`. `in_general` is the name for any data, and `of_all` is the name of the test
+    of all groups.
     """
 
     side: Callable[[GroupValues], AnySide | None]
@@ -220,7 +220,7 @@ def _compare_means(first: means.Summary, second: means.Summary, inference: Infer
 
 
 def _compare_classes(first: Counts, second: Counts, inference: Inference) -> PairResult:
-    """G; if counts are small, Fisher's test for two classes, or permutations for more classes."""
+    """The G test; if counts are small, Fisher's test for two classes, permutations for more."""
     tables = np.stack([first.counts, second.counts], axis=-1).swapaxes(1, 2).astype(np.float64)
     value, df, p = contingency.g_test(tables)
     expected = contingency.expected_counts(tables)
@@ -283,7 +283,8 @@ PAIR_METHODS = {
         "G (χ² if p is very small)",
     ),
 }
-"""All tests of two sides. The first test that applies is used; without one, intervals are inverted.
+"""All tests of two sides. The first test that applies is used. If no test applies, intervals are
+inverted.
 """
 
 
@@ -327,7 +328,7 @@ def find_smallest_p_of_pairs(
     among: Marks,
     pair_filter: PairFilter | None = None,
 ) -> float:
-    """The smallest p-value over all pairs of groups, corrected for their number.
+    """The smallest p-value over all pairs of groups, corrected for the number of pairs.
 
     If there are many groups, only the pairs that may differ most are tested. `pair_filter` marks
     the pairs that count, by their higher and lower value. The result is NaN if no pair counts.
@@ -363,7 +364,7 @@ def find_smallest_p_to_extreme(
     *,
     lowest: bool,
 ) -> tuple[Floats, Marks]:
-    """The smallest p-value of each group [G] against more extreme groups, and marks of exact ones.
+    """For each group [G], its smallest p-value against more extreme groups, and whether p is exact.
 
     The p-values are corrected for all pairs. `pair_filter` marks the pairs that count.
     """

@@ -68,18 +68,19 @@ from fairaudit.stats import multiplicity, proportions
 from fairaudit.stats.proportions import GAP_INTERVAL, SHARE_INTERVAL
 
 UNPAIRED = "unpaired, conservative"
-"""The end of the name of an interval of two outcomes whose correlation is unknown."""
+"""The end of the name of an interval for two outcomes whose correlation is unknown."""
 SIDAK = "Šidák over"
-"""The end of the name of an interval that holds simultaneously with others (their number)."""
+"""The end of the name of an interval that holds simultaneously with others; their number follows.
+"""
 
 
 class Intervals(Frozen, eq=False):
     """The interval of each value, [Z, W].
 
     Without an interval, the bounds are NaN, and `why` is the reason. If the value is the larger of
-    two differences, `other` is the interval of the smaller one; NaN if this cannot be the larger.
-    `few` marks values that have no interval for the reason `why_few`: they have too few people, or
-    masked counts could change them.
+    two differences, `other` is the interval of the smaller difference, or NaN if this difference
+    cannot be the larger. `few` marks values that have no interval for the reason `why_few`: they
+    have too few people, or masked counts could change them.
     """
 
     low: Floats
@@ -156,10 +157,11 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
 
 
 def find_check_intervals(evaluation: Evaluation) -> Intervals:
-    """The intervals of a check. They hold simultaneously, because it reports the worst value.
+    """The intervals of a check. They hold simultaneously, because a check reports the worst value.
 
     They use Šidák's level for the number of values. Intervals of spreads and of comparisons with an
-    extreme group already hold for all groups. Two groups with the rest are one comparison.
+    extreme group already hold for all groups. Two groups, each compared with the rest, are one
+    comparison.
     """
     judged = evaluation.judged & ~np.isnan(evaluation.value)
     count = judged[evaluation.table.known_strata].sum(axis=1)
@@ -320,7 +322,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Variances of different people add up, but not of shared clusters, nor of intervals that are
+    # Variances of different people add up, but not with shared clusters or with intervals that are
     # cut at parity.
     policy = parts[0].terms.policy
     adds = fold is MEAN and disparity.to_reference and policy not in EXTREME_REFERENCES

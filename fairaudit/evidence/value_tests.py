@@ -139,7 +139,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
 def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
     """The test of a value that is the largest of several: the smallest p-value, corrected.
 
-    Differences in a mean may cancel each other, so for a mean this is only the `side_test`.
+    Differences in a mean may cancel each other, so for a mean this test is only the `side_test`.
     """
     parts, size = [_choose_tests(part) for part in evaluation.parts], disparity.fold.size
 
@@ -166,7 +166,7 @@ def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
 def _compare_to_reference(
     disparity: Disparity, evaluation: Evaluation, values: GroupValues
 ) -> Tests:
-    """The tests of each group against its reference; everybody is replaced by the rest."""
+    """The tests of each group against its reference; the rest replaces a reference of everybody."""
     policy, reference = evaluation.terms.policy, evaluation.reference_values
     to_extreme = policy in EXTREME_REFERENCES
     if to_extreme and disparity.comparison.contrast is None:
@@ -190,7 +190,7 @@ def _compare_to_reference(
 
 
 def _compare_to_extreme(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """Tests each group against all more extreme groups, because the most extreme may be tiny."""
+    """Tests each group against all more extreme groups: the most extreme group may be tiny."""
     among, policy = evaluation.takes_part, evaluation.terms.policy
     if clusters.is_clustered_pair(evaluation) and evaluation.reference_values is not None:
         # For a single pair, the test can use the clusters that both groups share.
@@ -333,7 +333,9 @@ def _test_equal_changes(
 
 
 _MOST_EXTREME = 100
-"""With more groups than this, no extreme group is tested: each needs a search."""
+"""With more groups than this, groups are not tested against an extreme group: each test needs a
+search.
+"""
 
 _NEAR = 1e-12
 _ROUNDING = 2e-16

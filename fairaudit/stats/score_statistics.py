@@ -81,8 +81,8 @@ NOT_FITTED = Fitted(math.nan, math.nan, 0.0)
 def recalibration_slope(bins: ScoreBins) -> Fitted:
     """The slope b in logit P(y = 1) = a + b · logit(s), by maximum likelihood.
 
-    It is 1 for a calibrated score. It is NaN if all labels are equal, or if a threshold of the
-    score separates the labels.
+    The slope is 1 for a calibrated score. It is NaN if all labels are equal, or if a threshold of
+    the score separates the labels.
     """
     plus, minus = np.flatnonzero(bins.positive > 0), np.flatnonzero(bins.negative > 0)
     if not bins.has_logits or not len(plus) or not len(minus):
@@ -102,7 +102,8 @@ def recalibration_intercept(bins: ScoreBins) -> Fitted:
 def _fit(bins: ScoreBins, *, with_slope: bool) -> Fitted:
     """The last coefficient of a logistic regression on the logit of the score, by Newton's method.
 
-    It is NaN if the scores are so close to 0 and 1 that the labels contain no information.
+    The coefficient is NaN if the scores are so close to 0 and 1 that the labels contain no
+    information.
     """
     x, n = _logit(bins.middle), bins.people
     # The scores are centred, so that the coefficients hardly depend on each other.
@@ -137,11 +138,11 @@ def _fit(bins: ScoreBins, *, with_slope: bool) -> Fitted:
 def _bound_doubt(
     bins: ScoreBins, design: Floats, share: Floats, information: Floats, slope: float
 ) -> float:
-    """A bound of the error of the last coefficient from the bins; infinite if no bound is found.
+    """A bound of the error that bins cause in the last coefficient; infinite if no bound is found.
 
     The logistic function f has |f''| <= f', so over a distance d its slope changes at most by the
-    factor e^d. At our estimate, the gradient of the exact likelihood is at most `moved`, and
-    its information is at least (1 - `turned`) times ours. At a distance r from our estimate, the
+    factor e^d. At our estimate, the gradient of the exact likelihood is at most `moved`, and the
+    exact information is at least (1 - `turned`) times ours. At a distance r from our estimate, the
     information is at least e^-(reach·r) times as large.
     """
     low, middle, high = map(_logit, (bins.low, bins.middle, bins.high))
@@ -171,13 +172,13 @@ def _bound_doubt(
 
 
 def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
-    """Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score.
+    """The Hosmer-Lemeshow statistic: Σ (O - E)² / (E (1 - E/n)) over tenths of the people by score.
 
     A tenth has n people and O positives, and E is the sum of its scores. People with equal scores
     stay together. Neighbouring tenths are joined until each tenth has at least five expected
     positives and five expected negatives. If the scores were not fitted to these people, the
-    degrees of freedom are the number of tenths that remain. With fewer than two tenths, there is no
-    value.
+    degrees of freedom are the number of tenths that remain. With fewer than two tenths, the result
+    is NaN.
     """
     if not len(bins.low) or bins.low[0] < 0 or bins.high[-1] > 1:
         return NOT_FITTED
@@ -213,9 +214,10 @@ def hosmer_lemeshow(bins: ScoreBins) -> Fitted:
 
 
 def resample_calibration_error(people: Ints, expected: Floats, least: float) -> float:
-    """The p-value of the expected calibration error of one group, [K bins], for perfect scores.
+    """The p-value of the calibration error `least` of one group if its scores are perfect.
 
-    Each draw gives every bin a random number of positives, with the mean score as their probability
+    `people` and `expected` [K bins] are the people and the expected positives. Each draw gives
+    every bin a random number of positives, with the mean score of the bin as their probability
     (consistency resampling: Bröcker & Smith 2007, Increasing the reliability of reliability
     diagrams, Weather and Forecasting 22:651). p is (b + 1) / (draws + 1), where b is the number of
     draws with an error of at least `least`: a valid p-value for any number of people. The seed is
@@ -278,7 +280,7 @@ def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats
 
 
 def calibration_error_reach(people: Ints, positives: Ints, alpha: Alpha = 0.05) -> Floats:
-    """The largest distance of a calibration error from the true one, [Z, K, G] → [Z, G].
+    """The largest distance of a calibration error from the true error, [Z, K, G] → [Z, G].
 
     The distance is at most Σ w |p̂ - p| over bins of weight w. This sum is a convex function of
     independent normal errors, so it exceeds its mean by z times √Σ(w σ)² at most as often as a
@@ -360,9 +362,10 @@ def delong(
 
     They are the bounds of a share (`proportions.share_interval`) with the effective size that gives
     the variance `delong_variance`. If fewer than `_RARE` people of the smaller side are ranked
-    wrongly, the effective size is at most that for two equal sides, whose variance is (1/n +
-    1/m) / 12. Without any variance, it is the size of the smaller side, because no variance is
-    above area · (1 - area) divided by that size (Birnbaum & Klose 1957, Ann Math Stat 28:933).
+    wrongly, the effective size is at most the size for two equal sides, whose variance is (1/n +
+    1/m) / 12. If the variance is 0, the effective size is the size of the smaller side, because no
+    variance is above area · (1 - area) divided by that size (Birnbaum & Klose 1957, Ann Math Stat
+    28:933).
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> [round(float(end[0, 0]), 6) for end in delong(np.array([[7 / 9]]), upper, lower)]
@@ -395,9 +398,9 @@ def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
 def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, Floats, Floats]:
     """The share P(one > two) + ½P(one = two), its z, and its two-sided p-value, each [Z, G].
 
-    z is the normal approximation, corrected for ties, without continuity correction. p is exact,
-    over all permutations, if there are few enough of them. If all people are tied, z is 0 and p is
-    1. A side with a single person cannot be tested: p is NaN. Mann & Whitney (1947), On a test of
+    z is the normal approximation, corrected for ties, without continuity correction. If there are
+    few permutations, p is exact, over all permutations. If all people are tied, z is 0 and p is 1.
+    A side with a single person cannot be tested: p is NaN. Mann & Whitney (1947), On a test of
     whether one of two random variables is stochastically larger than the other, Ann Math Stat
     18:50.
 
@@ -433,9 +436,9 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
 def _permute_ranks(first: Floats, second: Floats) -> float | None:
     """The share of permutations with a rank sum at least as far from the mean; None if too slow.
 
-    As if every person were on the smaller side by chance, it computes, bin by bin, the joint
-    probability of the number of these people and of the sum of their ranks. Given the size of
-    that side, all permutations are equally likely.
+    The function puts each person on the smaller side by chance. Bin by bin, it computes the joint
+    probability of the number of people on this side and of the sum of their ranks. Given the number
+    of people on this side, all permutations are equally likely.
     """
     from scipy.stats import binom
 
@@ -469,7 +472,7 @@ def _permute_ranks(first: Floats, second: Floats) -> float | None:
 def average_precision(positive: Floats | Ints, negative: Floats | Ints) -> Floats:
     """The mean over positives of the precision at their score, [Z, G]; NaN without positives.
 
-    It is the area under the stepwise precision-recall curve, with each distinct score as a
+    The result is the area under the stepwise precision-recall curve, with each distinct score as a
     threshold.
 
     >>> average_precision(np.array([[[1.0], [0], [2]]]), np.array([[[2.0], [1], [0]]])).round(6)
@@ -509,10 +512,11 @@ def average_precision_interval(
 ) -> Ends:
     """The bounds of an average precision: Wilson's, for an effective number of positives.
 
-    The variance is that of the infinitesimal jackknife over people (positives and negatives both
-    vary). It is at least that of a share of the positives (Boyd, Eng & Page 2013, Area under the
-    precision-recall curve), so that a perfect ranking of a few people has an interval. The bounds
-    are NaN with fewer than ten positives, because the average is then biased upwards too much.
+    The variance is from the infinitesimal jackknife over people (positives and negatives both
+    vary). It is at least the variance of a share of the positives (Boyd, Eng & Page 2013, Area
+    under the precision-recall curve), so that a perfect ranking of a few people has an interval.
+    The bounds are NaN with fewer than ten positives, because the average is then biased upwards too
+    much.
     """
     hits, misses = _from_the_top(positive), _from_the_top(negative)
     with np.errstate(all="ignore"):
