@@ -137,8 +137,8 @@ LEAST_GAP = Fraction(1, 100)
 class Parent(Frozen):
     """A parent of an appearance: a larger group that contains the group.
 
-    `apart` compares the parent with all other people; `rest` compares the group with the other
-    people of the parent.
+    `apart` compares the parent with all other people; `rest` compares the group with all other
+    people in the parent.
     """
 
     group: Group
@@ -178,7 +178,7 @@ class Appearance(Frozen):
 
     @property
     def concerned(self) -> float:
-        """The number of people whose outcome would differ if the group had the others' rate."""
+        """The number of people whose outcome would differ if their rate equalled the others'."""
         return abs(self.apart.difference) * (self.estimate.n or 0)
 
 

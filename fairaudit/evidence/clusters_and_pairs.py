@@ -5,9 +5,9 @@ intervals of such gaps are made from simultaneous intervals of all pairs; otherw
 would often separate equal groups.
 
 With clusters, as with survey weights, a share has an effective sample size. The shares of two
-groups in the same clusters are correlated. The interval and the test of a single pair use this
-correlation. For several pairs, only negative correlations are used, because they make differences
-less certain.
+groups in the same clusters are correlated. The interval and test of a single pair use this
+correlation. For several pairs, only negative correlations are used: they make differences less
+certain.
 """
 
 from __future__ import annotations
@@ -129,8 +129,7 @@ def run_pair_z_test(first: GroupValues, second: GroupValues) -> Floats:
 def adjust_for_pairs(values: GroupValues, among: Marks) -> GroupValues:
     """The values with smaller effective sizes, so that all pairs can be treated as independent.
 
-    For a correlation r below 0, var(p - q) is at most 1 - r times the variance for independent
-    shares.
+    For a correlation r below 0, var(p - q) is at most 1 - r times its value for independent shares.
     """
     if values.clustered is None:
         return values
@@ -351,7 +350,7 @@ def find_extreme_interval(
 
 
 def keep_within_reach(interval: Interval, ideal: float, *, lowest: bool) -> Interval:
-    """The interval of a gap to an extreme group, cut at parity: no group is beyond this group.
+    """The interval of a gap to an extreme group, cut at parity: no group is more extreme.
 
     For the extreme group itself, both ends may be beyond parity, so both ends are cut.
     """

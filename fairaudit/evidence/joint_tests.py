@@ -2,13 +2,12 @@
 
 If all groups are large, one joint test is enough: χ², G or Welch's F. Small groups would have no
 influence on this test, or too much. So if there are small groups, the large groups are tested
-jointly, all pairs are tested separately, and the smaller p-value counts. The joint test gets nine
-tenths of α, the tests of pairs get one tenth (weighted Bonferroni; Genovese, Roeder & Wasserman
-2006, Biometrika 93:509).
+jointly, all pairs are tested separately, and the smaller p-value counts. The joint test gets 9/10
+of α, and the tests of pairs get 1/10 (weighted Bonferroni; Genovese, Roeder & Wasserman 2006,
+Biometrika 93:509).
 
-In a stratum of few people, such as a matched set, the interval is very wide, and the sum of the
-intervals of many such strata is far too wide on one side. Sparse strata therefore use variances
-that add up over all strata.
+In a stratum of few people, such as a matched set, the interval is very wide. The sum of many such
+intervals is far too wide on one side. So sparse strata use variances that add up over all strata.
 """
 
 from __future__ import annotations
@@ -84,9 +83,7 @@ FOR_ALL, FOR_PAIRS = 0.9, 0.1
 """The shares of α for the joint test and for the tests of pairs."""
 
 _FAR, _OFF = 0.01, 2.0
-"""If the p of χ² or G is below `_FAR`, the p of the other test replaces it if over `_OFF` times as
-large.
-"""
+"""If the p of χ² or G is below `_FAR`, the other p replaces it if over `_OFF` times as large."""
 
 _WHOLE = 1e-6
 """Effective numbers of people that differ from whole numbers by less than this count as whole."""

@@ -172,7 +172,7 @@ class Contributions(Frozen):
     `certain` is what a person adds to the numerator and to the denominator, for the lowest and for
     the highest rate: [lowest or highest, numerator or denominator, 3, 3]. `possible` is the same
     for people who may also be absent. `under` is the smallest and the largest addition to the
-    denominator, [2, 3, 3]. `open` marks the kinds whose contribution is uncertain, and `matters`
+    denominator, [2, 3, 3]. `open` marks the kinds whose contribution is uncertain; `matters` marks
     the kinds that may contribute.
     """
 
@@ -256,8 +256,7 @@ def bound_rate(metric: GroupMetric, people: People) -> Ends:
 def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
     """The ranges of a rate, of its numerator and of its denominator, in each group of a table.
 
-    Means of rates and rates of weighted people have only the first range; other metrics have no
-    range.
+    Means and rates of weighted people have only the first range; other metrics have no range.
     """
     people, _, _ = count_incomplete(table).place(Placement.ANYWHERE)
     try:
@@ -339,8 +338,7 @@ def _bound_comparison(
         return apply(low)[:, None], apply(high)[:, None]
     if comparison.contrast is not None:
         raise NoBounds(f"no method exists for a comparison by {comparison.id.replace('_', ' ')}")
-    # A comparison is at a bound if the group has its lowest rate and the reference its highest
-    # rate, or the opposite.
+    # A comparison is at a bound if the group and the reference have opposite bounds.
     policy, (group, rest, _) = find_policy(evaluation), sides
     match policy:
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:
@@ -392,7 +390,7 @@ def find_crowd_range(metric: GroupMetric, evaluation: Evaluation) -> Ends | None
 
 
 def _bound_extreme(own: Ends, takes_part: Marks, *, highest: bool) -> Ends:
-    """The extreme rate with a group at its high and all others at their low bounds; the reverse."""
+    """The extreme rate with a group at its high and all others at their low bound, and reversed."""
     low, high = own
     if not highest:
         at_low, at_high = _bound_extreme((-high, -low), takes_part, highest=True)

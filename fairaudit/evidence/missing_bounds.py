@@ -42,8 +42,7 @@ from fairaudit.metrics.evaluate import evaluate_again
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-12
-"""A bound at most this far beyond a limit (relative to limits above 1) counts as within the limit.
-"""
+"""A bound at most this far beyond a limit (relative to limits above 1) counts as within it."""
 
 _ALL = np.ones((3, 3), dtype=np.bool_)
 
@@ -77,12 +76,11 @@ class MissingBounds(Frozen):
 
     `low` and `high` place people of unknown group in any group. `apart_low` and `apart_high` leave
     people of unknown group out. `proportional_low` and `proportional_high` spread people of unknown
-    group in proportion to size. All bounds are None if the metric has no bounds, and then `reason`
-    says why. `missing_outcome` is the number of people whose outcome or label is unknown and could
+    group in proportion to size. If the metric has no bounds, all bounds are None, and `reason` says
+    why. `missing_outcome` is the number of people whose outcome or label is unknown and could
     change the value. `missing_group` is the number of people of unknown group who could change the
     value. `possible` is the number of people that masked counts, such as `<5`, may hide. `turns` is
-    set if the status could change. `others` are other values within a limit that could be beyond
-    it.
+    set if the status could change. `others` are other values within a limit that could cross it.
     """
 
     missing_outcome: int = field(name="outcome")
@@ -108,8 +106,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     """The bounds of a value over all completions, without a status; None if no value is missing.
 
     They are Manski's worst cases: all missing outcomes are negative, or positive. If s of n people
-    are selected and m more outcomes are unknown, the rate is between s / (n + m) and (s + m) / (n +
-    m).
+    are selected and m more are unknown, the rate is between s / (n + m) and (s + m) / (n + m).
     """
     table, policy = evaluation.strata or evaluation.table, find_policy(evaluation)
     unknown_outcomes = count_unknown_outcomes(evaluation)
@@ -236,7 +233,7 @@ def _mark_joining(leaf: Evaluation) -> Marks:
 def _find_joined_ends(evaluation: Evaluation) -> Ends:
     """The bounds of values if groups that missing people could enlarge also take part, [Z, W].
 
-    For other groups, they are NaN, unless an enlarged group could be the highest or lowest group.
+    For other groups, bounds are NaN, unless an enlarged group could be the highest or lowest group.
     """
     joining = np.any([_mark_joining(leaf) for leaf in evaluation.leaves], axis=0)
     if not joining.any():

@@ -190,8 +190,8 @@ class PairMethod(Frozen, eq=False):
 
     `side` returns the input of one side, or None if the test does not apply to its values. `run`
     computes the test. `names` returns the names of the tests, in the order of the numbers in
-    `PairResult.exact`. `in_general` is the name for any data, and `of_all` is the name of the test
-    of all groups.
+    `PairResult.exact`. `in_general` names the test for any data, and `of_all` names the test of all
+    groups.
     """
 
     side: Callable[[GroupValues], AnySide | None]
@@ -283,9 +283,7 @@ PAIR_METHODS = {
         "G (χ² if p is very small)",
     ),
 }
-"""All tests of two sides. The first test that applies is used. If no test applies, intervals are
-inverted.
-"""
+"""All tests of two sides. The first that applies is used; otherwise, intervals are inverted."""
 
 
 def find_pair_method(first: GroupValues, second: GroupValues | None = None) -> PairMethod | None:

@@ -131,7 +131,7 @@ def adjust_for_clusters(
 
 
 _NEAR = 1e-12
-"""A detectable gap that exceeds the allowed gap by less than this counts as equally wide."""
+"""A detectable gap that exceeds the allowed gap by less than this counts as equal to it."""
 
 
 @declare_subjects(row="group stratum down up n m power level")
@@ -192,8 +192,7 @@ def find_detectable_gap(
 def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap | None:
     """The smallest detectable gaps of the compared group with the fewest people, for any limit.
 
-    In a spread, the highest group may be the smallest. Its gap to the smallest other group is then
-    used.
+    In a spread, if the highest group is the smallest, its gap to the smallest other group is used.
     """
     seen = _DetectableGaps.of(evaluation, family)
     if seen is None or not seen.known.any():

@@ -213,7 +213,7 @@ def stack_strata(
 
 
 def take_smallest(tests: Sequence[Tests]) -> Tests:
-    """For each value, the test with the smallest p-value, corrected for their number (Šidák)."""
+    """For each value, the test with the smallest p-value, corrected for the number of `tests`."""
 
     def smallest(p: Sequence[Floats]) -> Floats:
         return np.asarray(multiplicity.sidak(np.fmin.reduce(p), len(tests)))

@@ -70,8 +70,7 @@ from fairaudit.stats.proportions import GAP_INTERVAL, SHARE_INTERVAL
 UNPAIRED = "unpaired, conservative"
 """The end of the name of an interval for two outcomes whose correlation is unknown."""
 SIDAK = "Šidák over"
-"""The end of the name of an interval that holds simultaneously with others; their number follows.
-"""
+"""The end of the name of an interval that holds together with others; their number follows."""
 
 
 class Intervals(Frozen, eq=False):
@@ -159,9 +158,8 @@ def find_intervals(evaluation: Evaluation, alpha: Alpha | None = None) -> Interv
 def find_check_intervals(evaluation: Evaluation) -> Intervals:
     """The intervals of a check. They hold simultaneously, because a check reports the worst value.
 
-    They use Šidák's level for the number of values. Intervals of spreads and of comparisons with an
-    extreme group already hold for all groups. Two groups, each compared with the rest, are one
-    comparison.
+    They use Šidák's level for the number of values. Intervals of spreads and of gaps to an extreme
+    group already hold for all groups. Two groups, each compared with the rest, are one comparison.
     """
     judged = evaluation.judged & ~np.isnan(evaluation.value)
     count = judged[evaluation.table.known_strata].sum(axis=1)
@@ -322,8 +320,8 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
     fold = disparity.fold
     if fold is REMAINDER:
         raise NoInterval(STRATA_ARE_ESTIMATED)
-    # Variances of different people add up, but not with shared clusters or with intervals that are
-    # cut at parity.
+    # Variances of different people add up, but not with shared clusters, nor if ends are cut at
+    # parity.
     policy = parts[0].terms.policy
     adds = fold is MEAN and disparity.to_reference and policy not in EXTREME_REFERENCES
     adds = adds and not clusters.is_clustered(parts[0])

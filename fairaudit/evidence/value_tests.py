@@ -4,8 +4,7 @@ Two shares have a z test, or Fisher's test if an expected count is below 5 or z 
 the tail. Several shares have a χ² test, and tests of each pair if some groups are small
 (`joint_tests`). Means have Welch's test, ranks have Mann–Whitney's test, and coefficients have
 Student's t test. Values that combine several numbers, such as averages over strata, are tested by
-inverting their interval: p is the level at which the interval reaches parity. So the test is about
-the printed number.
+their interval: p is the level at which it reaches parity. So the test is about the printed number.
 """
 
 from __future__ import annotations
@@ -333,8 +332,7 @@ def _test_equal_changes(
 
 
 _MOST_EXTREME = 100
-"""With more groups than this, groups are not tested against an extreme group: each test needs a
-search.
+"""With more groups than this, no group is tested against an extreme one: each test needs a search.
 """
 
 _NEAR = 1e-12
@@ -359,7 +357,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     distance = evaluation.value - ideal
 
     def margin(z: Floats) -> Floats:
-        """The distance of parity from the interval at the level of z; negative if it is inside."""
+        """The distance of parity from the interval at the level of z; negative if inside it."""
         alpha = np.asarray(distributions.normal_two_sided(z))
         if isinstance(metric, TableMetric):
             alpha = alpha[:, 0]  # such a metric has one value for each stratum
