@@ -27,7 +27,7 @@ class Subjects(StrEnum):
     """The people of the row. Published if their counts are proven safe."""
 
     COMPARED = "compared"
-    """The people of the row and the people they are compared with. Published if all are safe."""
+    """The people of the row and the people they are compared with. Published if both are safe."""
 
     ANYBODY = "anybody"
     """People whom the row does not name. Published if no combination of columns has small cells."""

@@ -64,7 +64,7 @@ def has_room_for_engine(mapped: int = 0) -> bool:
 def leave_by(code: int) -> None:
     """Sets the exit code of this process for the case that a library calls C's `exit`.
 
-    Libraries do so if memory runs out. To save time, nothing happens if memory has no limit.
+    Libraries call `exit` if memory runs out. To save time, nothing happens if memory has no limit.
     """
     if not is_limited():
         return

@@ -64,7 +64,7 @@ _REMAINING = {"other", "others", "rest", "remaining", "everybody else", "everyon
 
 @lru_cache(maxsize=4096)
 def name(text: str, most: int = MOST) -> str:
-    r"""A name as part of a sentence: one printable line of at most `most` columns.
+    r"""A name as part of a sentence: one printable line of at most `most` terminal columns.
 
     A name that could be misread is quoted like a text in Python: if it is empty or blank, equals a
     word of reports (`everybody`), contains a separator of names (`a, b`, `x=1`), or contains an

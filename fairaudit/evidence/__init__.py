@@ -38,7 +38,7 @@ class Evidence(Frozen, eq=False):
     inference: Inference
 
     def significance_at(self, z: int, w: int) -> Significance | None:
-        """The test of one value; None without a test."""
+        """The test result of one value; None if the value has no test."""
         if np.isnan(self.tests.p[z, w]):
             return None
         adjusted, words = float(self.adjusted[z, w]), self.inference.correction.words
@@ -99,8 +99,8 @@ def correct_families(
         p = np.where(_mark_tested(evaluation, tests), adjusted[family][key], np.nan)
         size, inference = sizes[family], evaluation.terms.inference
         if tests.joint:
-            # Only the smallest p-value is in the family. The others are corrected by Bonferroni, an
-            # upper bound for every available correction.
+            # Only the smallest p-value is in the family. Other p-values are corrected by
+            # Bonferroni, an upper bound for every available correction.
             raw, smallest = tests.p, np.fmax.reduce(p, axis=1, keepdims=True)
             bonferroni = np.maximum(inference.correction.bound(raw, size), smallest)
             known = evaluation.judged & ~np.isnan(raw) & ~np.isnan(smallest)
@@ -197,7 +197,7 @@ def _identify_test(evaluation: Evaluation, tests: Tests) -> TestKey:
     if evaluation.spread:
         return tests.key, people, evaluation.takes_part.tobytes()
     policy = terms.policy
-    # An extreme group is chosen from the data: its test differs from that of a named group.
+    # An extreme group is chosen from the data: its test differs from the test of a named group.
     extreme = policy if policy in EXTREME_REFERENCES else None
     if (evaluation.second != NO_GROUP).any():
         return tests.key, people, extreme, evaluation.second.tobytes()
@@ -221,7 +221,7 @@ def find_significances(evaluation: Evaluation) -> SignificanceAt:
 def extend_family(evaluation: Evaluation, before: Evidence) -> Evidence:
     """The evidence for a spread that is judged again without excluded groups.
 
-    Bonferroni corrects its p-value for the family of `before`: an upper bound for every correction.
+    Bonferroni corrects the p-value for the family of `before`: an upper bound for every correction.
     """
     alone = correct_families({"": (evaluation, True)})[""]
     adjusted = before.inference.correction.bound(alone.tests.p, before.family)

@@ -178,7 +178,7 @@ class Appearance(Frozen):
 
     @property
     def concerned(self) -> float:
-        """The number of people whose outcome would differ if their rate equalled the others'."""
+        """How many outcomes would differ if the group had the rate of all other people."""
         return abs(self.apart.difference) * (self.estimate.n or 0)
 
 

@@ -94,7 +94,7 @@ def has_few_clusters(evaluation: Evaluation) -> Marks:
 
 
 def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
-    """The interval of a comparison of two shares, with their correlation over clusters."""
+    """The interval of a comparison of two shares that are correlated over clusters."""
     r, scale, interval = _find_correlation(*pair), comparison.scale, None
     has_odds = all(values.binomial for values in pair)
     if r is not None and scale is not None and (scale is not Scale.ODDS or has_odds):

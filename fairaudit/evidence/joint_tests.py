@@ -98,7 +98,7 @@ def compare_classes(
     information: bool = False,
     limited: Floats | None = None,
 ) -> JointTest:
-    """The test that classes are independent of groups, in a table [K, G] of (effective) people.
+    """The test of whether classes depend on groups, in a table [K, G] of (effective) people.
 
     If `information` is set, G replaces χ². A limit applies to `limited`; if None, to the shares.
     """
@@ -236,7 +236,7 @@ def _compare_few(counts: Ints, inference: Inference, *, information: bool) -> tu
 
 
 def compare_means(values: GroupValues, z: int, among: Marks, inference: Inference) -> JointTest:
-    """The test that all means of a stratum are equal."""
+    """The test of whether all group means in a stratum are equal."""
     assert values.deviation is not None
     value, deviation, size = values.value[z], values.deviation[z], values.effective_n[z]
     test = choose_pair_test(values, z, inference)
@@ -362,7 +362,7 @@ _FEW = 20
 """A stratum is sparse if a side has fewer people than this."""
 
 _MANY = 10
-"""The sum over this number of strata of equal weight, or more, is approximately normal."""
+"""A sum over at least this number of strata with equal weights is approximately normal."""
 
 _MOST_STANDARDIZED = 300
 """Averages of more groups than this are not tested, because all pairs would need variances."""
@@ -423,7 +423,7 @@ def _compute_reference(
 
 
 def run_clustered_average_tests(evaluation: Evaluation, values: GroupValues) -> Tests:
-    """The z tests of averages over strata with a known variance between clusters."""
+    """The z tests of averages over strata, using the variance between clusters."""
     reference, terms = evaluation.reference_values, evaluation.terms
     if reference is None or terms.policy in INCLUDING_GROUP:
         return Tests.none(evaluation, NO_CLUSTER_VARIANCE)

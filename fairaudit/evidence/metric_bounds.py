@@ -284,7 +284,7 @@ def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> 
 
 
 def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
-    """The reference policy of groups; None without a reference."""
+    """The reference policy of an evaluation; None without a reference."""
     if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
         return None
     return (evaluation.parts or (evaluation,))[0].terms.policy
@@ -338,7 +338,7 @@ def _bound_comparison(
         return apply(low)[:, None], apply(high)[:, None]
     if comparison.contrast is not None:
         raise NoBounds(f"no method exists for a comparison by {comparison.id.replace('_', ' ')}")
-    # A comparison is at a bound if the group and the reference have opposite bounds.
+    # A comparison is at a bound if the group and the reference are at opposite bounds.
     policy, (group, rest, _) = find_policy(evaluation), sides
     match policy:
         case ReferencePolicy.HIGHEST | ReferencePolicy.LOWEST:

@@ -154,7 +154,7 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
 def judge_missing(
     evaluation: Evaluation, z: int, w: int, fail: _Limited | None, warn: _Limited | None
 ) -> MissingBounds | None:
-    """The bounds of the deciding value, and whether its status may change; None if not needed."""
+    """The bounds of the deciding value, and whether its status may change; None if all is known."""
     bounds = find_missing_bounds(evaluation, z, w)
     if bounds is None:
         return None

@@ -119,7 +119,7 @@ class Sample(NamedTuple):
 def compare_shares(
     first: Sample, second: Sample, inference: Inference, owner: Ints | None = None
 ) -> tuple[Floats, Marks]:
-    """The p-values of tests that two shares are equal, and marks of Fisher's test.
+    """The p-values of tests of whether two shares are equal, and marks of Fisher's tests.
 
     The arrays of both samples are broadcast. Fisher's test replaces z if an expected count is below
     5, or if the p-value of z is off by a tenth far in the tail. With survey weights, Fisher's test

@@ -140,8 +140,8 @@ class DetectableGap(Frozen):
 
     The test detects them in four of five samples. `group` is the group with the widest undetected
     gap. `down` and `up` are the gaps below and above the reference; NaN if no gap in that direction
-    would be detected. `n` is the number of people in the group, `m` the number of people in the
-    reference. `level` is the level of the test of these two groups: the level of the smallest
+    would be detected. `n` is the number of people in the group, and `m` is the number of people in
+    the reference. `level` is the level of the test of these two groups: the level of the smallest
     p-value of the family, times the share of one pair.
     """
 

@@ -149,7 +149,7 @@ class Tests(Frozen, eq=False):
         )  # fmt: skip
 
     def correct_strata(self, among: Marks, correction: Correction) -> SignificanceAt:
-        """A function that returns the tests of the values `among`, corrected in each stratum."""
+        """A function that returns the tests of the values in `among`, corrected in each stratum."""
         p = np.where(among, self.p, np.nan)
         adjusted = np.array([correction.adjust(stratum) for stratum in p]).reshape(p.shape)
         families = np.count_nonzero(~np.isnan(p), axis=1).tolist()
@@ -164,7 +164,7 @@ class Tests(Frozen, eq=False):
 
 
 class JointTest(Frozen):
-    """The test of one stratum that all groups are equal.
+    """The test of whether all groups of one stratum are equal.
 
     `beyond` computes the p-value of the pairs of groups that are beyond a limit. The p-value
     includes the joint test of the large groups if their highest and lowest group are such a pair.
@@ -381,7 +381,7 @@ def find_parts(evaluation: Evaluation, z: int, w: int) -> tuple[ComparisonPart, 
 def _find_row_part(
     evaluation: Evaluation, disparity: Disparity, place: tuple[int, int]
 ) -> ComparisonPart:
-    """The comparison of a metric of single people, whose sides are groups of people."""
+    """The comparison of two groups of people for a metric of single people."""
     values, reference = evaluation.group_values, evaluation.reference_values
     value, second = float(evaluation.value[place]), int(evaluation.second[place])
     if values is None or reference is None or math.isnan(value):

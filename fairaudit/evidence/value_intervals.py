@@ -241,7 +241,7 @@ def _find_interval(evaluation: Evaluation, alpha: Alpha) -> Interval:
 
 
 def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int = 1) -> Interval:
-    """The interval of one comparison; the intervals of several `parts` hold simultaneously."""
+    """The interval of one comparison; the intervals of `parts` comparisons hold simultaneously."""
     disparity, values = evaluation.metric, evaluation.group_values
     assert isinstance(disparity, Disparity)
     comparison, reference = disparity.comparison, evaluation.reference_values
@@ -360,7 +360,7 @@ def _fold_parts(disparity: Disparity, parts: Sequence[Evaluation], alpha: Alpha)
 
 
 def _find_other_interval(evaluation: Evaluation, alpha: Alpha) -> tuple[Floats, Floats] | None:
-    """The interval of the part that does not decide, if this part may be the larger part."""
+    """The interval of the part that does not decide the value; NaN if it cannot be the larger."""
     disparity = evaluation.metric
     if not isinstance(disparity, Disparity):
         return None

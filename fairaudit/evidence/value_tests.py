@@ -136,7 +136,7 @@ def _choose_disparity_tests(disparity: Disparity, evaluation: Evaluation) -> Tes
 
 
 def _combine_parts(disparity: Disparity, evaluation: Evaluation) -> Tests:
-    """The test of a value that is the largest of several: the smallest p-value, corrected.
+    """The test of a value that is the largest of several parts: the smallest p-value, corrected.
 
     Differences in a mean may cancel each other, so for a mean this test is only the `side_test`.
     """

@@ -61,7 +61,7 @@ _FARTHEST = 8.0
 """The z whose p is 1e-15. This p is smaller than any level in use."""
 
 _OFF = math.log(1.1)
-"""The largest accepted error of a normal p-value: a tenth, as a logarithm."""
+"""The largest accepted relative error of a normal p-value: a tenth, as a logarithm."""
 
 _WIDE, _WIDER = 14, 60
 """Tables farther from the mean than `_WIDE` deviations plus `_WIDER` counts are ignored."""
@@ -158,7 +158,7 @@ def smallest_expected(p: Floats, n: Floats, q: Floats, m: Floats) -> Floats:
 
 
 def fisher(a: Ints, n: Ints, c: Ints, m: Ints) -> Floats:
-    """The two-sided p-value of Fisher's exact test of `a` of `n` against `c` of `m`.
+    """The two-sided p-value of Fisher's exact test: `a` hits of `n` people against `c` of `m`.
 
     The p-value is the probability of all tables with the same margins that are at most as likely as
     the observed table; probabilities within 1e-7 count as equal. Fisher (1935), The logic of
@@ -220,7 +220,7 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
 
 
 def _tails(a: Ints, n: Ints, c: Ints, m: Ints, least: Ints, longest: int) -> tuple[Floats, Floats]:
-    """The results of `_exact` for tables whose hits are `least` to `least + longest - 1`.
+    """The results of `_exact` for tables whose `a` could be `least` to `least + longest - 1`.
 
     Each probability is computed from the previous probability and the ratio of the two. The
     logarithms of the ratios are added up, because differences of logarithms of large factorials

@@ -100,8 +100,8 @@ def chi_square_tail(statistic: Floats | float, df: Floats | float) -> Floats:
 
     If the degrees of freedom are whole numbers up to 100, the tail is computed as a sum, because
     the import of SciPy takes longer than most audits. The tail is the regularized upper incomplete
-    gamma function Q(df/2, h), where h is half the statistic. Q(a + 1, h) = Q(a, h) + h^a e^-h / Γ(a
-    + 1); the sum starts with Q(1/2, h) = erfc √h or Q(1, h) = e^-h.
+    gamma function Q(df/2, h), where h is half the statistic. The recurrence is Q(a + 1, h) = Q(a,
+    h) + h^a e^-h / Γ(a + 1); the sum starts with Q(1/2, h) = erfc √h or Q(1, h) = e^-h.
 
     >>> float(chi_square_tail(3.841458820694124, 1)).__round__(12)
     0.05
@@ -200,8 +200,8 @@ def _invert_upper(h: Floats, m: Floats, target: Floats) -> Floats:
 def _invert_lower(h: Floats, m: Floats, target: Floats, least: float) -> Floats:
     """The logarithm of 1 - x; x is the share at which at most `h` hits have the target probability.
 
-    This probability is the probability of exactly `h` hits, times F(-h, 1; m + 1; -r), where r = (1
-    - x)/x. F is the even part of Gauss's continued fraction (DLMF 15.7.5). The fraction ends after
+    This probability is the probability of exactly `h` hits, times F(-h, 1; m + 1; -r), where r is
+    1/x - 1. F is the even part of Gauss's continued fraction (DLMF 15.7.5). The fraction ends after
     `h` terms if `h` is whole, and is short if -m log(1 - x) is large. `least` is a lower bound of
     -m log(1 - x): the negative logarithm of the largest tail.
     """

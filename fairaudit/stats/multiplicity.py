@@ -60,9 +60,9 @@ def holm(p: Sequence[float] | Floats) -> Floats:
 def benjamini_hochberg(p: Sequence[float] | Floats) -> Floats:
     """Benjamini & Hochberg's adjusted p-values: the mean share of false alarms is at most alpha.
 
-    The share is a share of the adjusted p-values below alpha. The procedure steps up from the
-    largest p-value. NaN stays NaN and is not counted as a test. Benjamini & Hochberg (1995),
-    Controlling the false discovery rate, JRSS B 57:289.
+    False alarms are counted as a share of all adjusted p-values below alpha. The procedure steps up
+    from the largest p-value. NaN stays NaN and is not counted as a test. Benjamini & Hochberg
+    (1995), Controlling the false discovery rate, JRSS B 57:289.
 
     >>> [round(number, 6) for number in benjamini_hochberg([0.01, 0.04, 0.03]).tolist()]
     [0.03, 0.04, 0.04]
@@ -313,10 +313,10 @@ def ratio_to_extreme(
 def undominated(first: Floats, second: Floats) -> Ints:
     """The indices of the groups in the first two Pareto fronts.
 
-    A group beats another group if it is higher in both numbers. The first front contains the groups
-    that no group beats. The second front contains the groups that are beaten only by groups of the
-    first front. The second front is needed because the pair with the largest end may consist of a
-    group and the only group that beats it.
+    A group beats another group if it is higher in both `first` and `second`. The first front
+    contains the groups that no group beats. The second front contains the groups that are beaten
+    only by groups of the first front. The second front is needed because the pair with the largest
+    end may consist of a group and the only group that beats it.
     """
     return np.concatenate(_find_fronts(first, second))
 

@@ -63,7 +63,7 @@ def mover_ratio(
     """The bounds of `first / second` for values of at least 0, for arrays that broadcast.
 
     The upper bound is infinite if `second` may be 0. The lower bound is 0 if `first` may be 0. If a
-    value or a bound is infinite (for example, the odds of a share of 1), the bound is a ratio of
+    value or a bound is infinite (for example, the odds of a share of 1), the result is a ratio of
     two bounds. Donner & Zou (2012), Closed-form confidence intervals for functions of the normal
     mean and standard deviation, Stat Methods Med Res 21:347, doi:10.1177/0962280210383082.
 
@@ -434,7 +434,7 @@ def extend_gap(gap: Ends, shares: Sequence[tuple[Sample, float | Floats]], alpha
 
 
 def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
-    """The bounds of shares at tails of (α/2)^(i/6), for i from 0 to 5: [low or high, i, ...].
+    """The bounds of shares with tails of (α/2)^(i/6), as an array [low or high, i = 0 to 5, ...].
 
     The tail probabilities of two independent shares are multiplied, so α/2 can be split between the
     shares in several ways. The bound of a comparison is the farthest bound of all splits. MOVER
@@ -540,7 +540,8 @@ def _root(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Floats:
         step[~np.isfinite(step)] = 0.0
         step = np.minimum(np.maximum(step, -2.0), 2.0)
         before, was, now = now, value, now + step
-        # The curve has a kink where both shares are 1: small steps count only between near points.
+        # The curve has a kink where both shares are 1: a small step ends the search only between
+        # near points.
         done = (np.abs(step) < _CLOSE) & (np.abs(gap) < _NEAR)
         if done.any():
             root[open_pairs[done]] = now[done]

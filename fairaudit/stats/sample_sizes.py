@@ -45,7 +45,7 @@ def smallest_detectable(
     freedom: float | Floats = 1,
     power: float = POWER,
 ) -> Ends:
-    """The smallest gaps to a reference with a `share` that a test finds with probability `power`.
+    """The smallest gaps to a reference rate `share` that a test finds with probability `power`.
 
     The test is two-sided at the `level`, for sides of `n` and `m` people. The first gap is
     downwards (at most 0), the second upwards (at least 0). A gap is NaN if the test would not find
@@ -101,7 +101,7 @@ def _shift_to_level(
 
 @cache
 def _find_effect(level: float, freedom: float, power: float) -> float:
-    """The distance of two sides, in standard errors, that a test finds with this power."""
+    """The distance between two sides, in standard errors, that a test finds with this power."""
     if freedom == 1:
         return float(normal_critical(level)) + NormalDist().inv_cdf(power)
     critical = _find_root(lambda x: level - float(chi_square_tail(x, freedom)), 1e5)
@@ -139,7 +139,7 @@ _UNEQUAL = 3.0
 
 
 def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
-    """Kish's size (Σ w)² / Σ w², [...]; at most `n` (Cauchy-Schwarz), even after rounding."""
+    """Kish's effective size (Σ w)² / Σ w²; at most `n` (Cauchy-Schwarz), even after rounding."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.fmin(mass**2 / squares, n)
 
@@ -147,7 +147,7 @@ def kish(mass: Floats, squares: Floats, n: Floats | Ints) -> Floats:
 def linearised(
     mass: Floats, squares: Floats, values: Floats, n: Floats | Ints, heaviest: Floats | float = 0.0
 ) -> Floats:
-    """The effective size of a weighted mean over people who have few different values, [...].
+    """The effective size of a weighted mean over people who have few different values.
 
     For each of the `values`, `mass` is Σ w, `squares` is Σ w², and `n` is the number of people, all
     [values, ...]. The size is below Kish's if people far from the mean have larger weights, and
@@ -165,8 +165,8 @@ def linearised(
         size = (mass * far).sum(axis=0) * total / variance
         own_size = np.where(parts > 0, kish(mass, squares, n), np.inf)
         few = variance**2 / (parts**2 / own_size).sum(axis=0) < _FEWEST
-        # If the weights of people with one value are very uneven, they do not depend on the value:
-        # people with another value and large weights may be missing by chance.
+        # If the weights of people with one value are very uneven, weights hardly depend on the
+        # value: people with another value and large weights may be missing by chance.
         few |= (2 * own_size < n).any(axis=0)
         # If a value has no people, their weight is unknown.
         few |= np.equal(n, 0).any(axis=0)

@@ -237,7 +237,7 @@ def resample_calibration_error(people: Ints, expected: Floats, least: float) -> 
 
 
 def _bound_error(people: Ints, share: Floats, least: float) -> float:
-    """Chernoff's bound of the probability that Σ |positives - expected| is `least` of all people.
+    """Chernoff's bound of the probability that Σ |positives - expected| / people reaches `least`.
 
     E exp(s |Y|) = E exp(s Y) + E exp(-s Y) - E exp(-s |Y|), where the last term is at least exp(-s
     · sd of Y).
@@ -324,10 +324,10 @@ def delong_variance(
 ) -> Floats:
     """The variance of P(upper > lower) + ½P(upper = lower), [Z, G].
 
-    It is NaN if a side has fewer than two people. If `moderated`, the variance of the smaller side
-    is at least a share of the variance that Hanley & McNeil (1982), Radiology 143:29, expect at
-    this area, as in `means`. DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under two
-    or more correlated receiver operating characteristic curves, Biometrics 44:837.
+    It is NaN if a side has fewer than two people. If `moderated` (as in `means`), the variance of
+    the smaller side is at least a share of the variance that Hanley & McNeil (1982), Radiology
+    143:29, expect at this area. DeLong, DeLong & Clarke-Pearson (1988), Comparing the areas under
+    two or more correlated receiver operating characteristic curves, Biometrics 44:837.
 
     >>> upper, lower = np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]])
     >>> delong_variance(upper, lower).round(6).tolist()
@@ -396,7 +396,7 @@ def _variance(counts: Floats, place: Floats) -> tuple[Floats, Floats]:
 
 
 def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, Floats, Floats]:
-    """The share P(one > two) + ½P(one = two), its z, and its two-sided p-value, each [Z, G].
+    """P(first > second) + ½P(first = second), its z, and its two-sided p-value, each [Z, G].
 
     z is the normal approximation, corrected for ties, without continuity correction. If there are
     few permutations, p is exact, over all permutations. If all people are tied, z is 0 and p is 1.
@@ -463,7 +463,8 @@ def _permute_ranks(first: Floats, second: Floats) -> float | None:
             far = rank * taken
             after[taken:, far:] += weights[taken] * chances[: n + 1 - taken, : width - far]
         chances = after
-    # The distance of each possible rank sum from the mean, times the people: whole numbers.
+    # The distance of each possible rank sum from the mean, times the number of people: whole
+    # numbers.
     apart = np.abs(np.arange(width) * whole - n * int((ranks * tied).sum()))
     is_as_far = apart >= apart[int((ranks * smaller).sum())]
     return float(chances[n, is_as_far].sum() / chances[n].sum())

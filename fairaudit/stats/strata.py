@@ -119,7 +119,7 @@ def _floats(*arrays: Floats) -> tuple[Floats, ...]:
 
 
 def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
-    """The generalised test that classes and groups are independent in all strata, [S, K, G].
+    """The generalised test of independence of classes and groups in all strata [S, K, G].
 
     It returns the statistic (of general association between two nominal variables), its degrees of
     freedom, and its p-value. For 2x2 tables, the statistic equals the statistic of
@@ -167,12 +167,12 @@ def _margin(totals: Floats, whole: Floats) -> Floats:
 
 
 def breslow_day(a: Floats, n: Floats, c: Floats, m: Floats) -> tuple[Floats, Floats, Floats]:
-    """The test that all strata have the same odds ratio: statistic, degrees of freedom, p-value.
+    """The test of whether all strata have one odds ratio: statistic, degrees of freedom, p-value.
 
-    It uses the Mantel–Haenszel odds ratio, without Tarone's correction. The degrees of freedom are
-    the number of informative strata minus 1. The statistic and p are NaN if the common odds ratio
-    is 0, infinite or undefined; p is also NaN if fewer than two strata are informative. Breslow &
-    Day (1980), Statistical Methods in Cancer Research I, IARC, §4.4.
+    The test uses the Mantel–Haenszel odds ratio, without Tarone's correction. The degrees of
+    freedom are the number of informative strata minus 1. The statistic and p are NaN if the common
+    odds ratio is 0, infinite or undefined; p is also NaN if fewer than two strata are informative.
+    Breslow & Day (1980), Statistical Methods in Cancer Research I, IARC, §4.4.
 
     >>> result = breslow_day(*np.array([[81.0, 192], [87, 263], [234, 55], [270, 80]]))
     >>> [round(float(number), 4) for number in result]
@@ -255,14 +255,14 @@ def _sum_squares(difference: Floats, variance: Floats) -> tuple[Floats, Floats, 
 
 
 def any_negative(difference: Floats, variance: Floats) -> tuple[Floats, Floats]:
-    """The test that no stratum has a difference below 0: statistic and one-sided p-value.
+    """The test of whether any stratum has a difference below 0: statistic, one-sided p-value.
 
-    The statistic is the sum of the squared standardised differences below 0. In the worst case, all
-    true differences are 0, and the statistic is distributed as a mixture of χ² with binomial
-    weights. A stratum without a difference or without a positive variance is ignored; if all strata
-    are ignored, the results are NaN. This is half of the test of Gail & Simon (1985), Biometrics
-    41:361; the weights are in Robertson, Wright & Dykstra (1988), Order Restricted Statistical
-    Inference.
+    The statistic is the sum of the squared standardised differences below 0. Under the null
+    hypothesis, the worst case is that all true differences are 0. Then the statistic is distributed
+    as a mixture of χ² with binomial weights. A stratum without a difference or without a positive
+    variance is ignored; if all strata are ignored, the results are NaN. This is half of the test of
+    Gail & Simon (1985), Biometrics 41:361; the weights are in Robertson, Wright & Dykstra (1988),
+    Order Restricted Statistical Inference.
 
     >>> result = any_negative(np.array([0.2, -0.3]), np.array([0.01, 0.02]))
     >>> [round(float(number), 6) for number in result]
