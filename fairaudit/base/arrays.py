@@ -68,7 +68,7 @@ def map_blocks(function: Callable[..., Any], *arrays: NDArray[Any], width: int =
 
 
 def unique_columns(*rows: Floats) -> tuple[Floats, Ints]:
-    """The distinct columns of a table, [rows, columns], and the index of each column among them.
+    """The distinct columns of a table [rows, columns], and the index of each column among them.
 
     Many groups have equal counts, so their interval is computed only once.
 

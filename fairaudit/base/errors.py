@@ -221,7 +221,7 @@ class DataError(FairauditError):
         self.seek = seek
 
     def located(self, spot: str, hint: str | None = None) -> DataError:
-        """The error with the place of the first faulty row, and with a hint if one is given."""
+        """The error with the place of the first faulty row, and with `hint` if it is given."""
         uncounted = self.message if self.uncounted is None else self.uncounted
         return DataError(f"{self.message}; first: {spot}", hint or self.hint, uncounted=uncounted)
 

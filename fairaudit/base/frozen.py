@@ -93,9 +93,9 @@ Result = TypeVar("Result")
 def memoize(
     function: Callable[Concatenate[Argument, Further], Result],
 ) -> Callable[Concatenate[Argument, Further], Result]:
-    """A function that caches its results by its first argument (a record) and the other arguments.
+    """Makes a function cache its results by its first argument (a record) and its other arguments.
 
-    Records of that class must compare by identity: `class Rows(Frozen, eq=False)`. A result must
+    The class of the record must compare by identity: `class Rows(Frozen, eq=False)`. A result must
     not refer to the record; otherwise the memory of both is never freed. Results for arguments
     without a hash, such as arrays, are not cached. An argument by position and the same argument by
     name have separate results.

@@ -185,7 +185,7 @@ def _beginning(signs: list[str], room: int) -> list[str]:
 
 
 def _spelled(text: str, but: str = "") -> Iterator[str]:
-    """Each character, or its escape if it is invisible."""
+    """Yields each character, or its escape if the character is invisible."""
     if _is_ordinary(text):
         yield from text
         return

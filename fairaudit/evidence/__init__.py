@@ -29,7 +29,7 @@ from fairaudit.metrics.terms import (
 
 
 class Evidence(Frozen, eq=False):
-    """The evidence for each value, [Z, W]; `adjusted` are p-values corrected for `family` tests."""
+    """The evidence for values [Z, W]; `adjusted` are the p-values corrected for `family` tests."""
 
     intervals: Intervals
     tests: Tests
@@ -49,7 +49,7 @@ class Evidence(Frozen, eq=False):
         return bool(self.adjusted[z, w] < self.inference.alpha)
 
     def mark_significant_beyond(self, is_beyond: IsBeyond) -> Marks:
-        """Marks the values that are significantly beyond a limit, [Z, W].
+        """Marks the values that are significantly beyond a limit, as an array [Z, W].
 
         A maximum is marked if any of its candidates is beyond the limit and significant.
         """
@@ -168,7 +168,7 @@ def _is_of_one_pair(evaluation: Evaluation, tests: Tests) -> bool:
 
 
 def _mark_tested(evaluation: Evaluation, tests: Tests) -> Marks:
-    """Marks the tests of judged values in known strata, [Z, W].
+    """Marks the tests of judged values in known strata, as an array [Z, W].
 
     Of the joint tests in a stratum, only the test with the smallest p-value is marked.
     """

@@ -81,7 +81,7 @@ def explain_unknown_variance(evaluation: Evaluation) -> str | None:
 
 
 def has_few_clusters(evaluation: Evaluation) -> Marks:
-    """Marks the strata where a group of a spread has too few clusters, [Z, 1].
+    """Marks the strata where a group of a spread has too few clusters, as an array [Z, 1].
 
     Other values need no mark: shares from too few clusters have no effective size.
     """
@@ -178,7 +178,7 @@ def evaluate_rate_gap(evaluation: Evaluation) -> Evaluation | None:
 
 
 def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
-    """The interval of ε of two classes in two groups, with their shared clusters, [Z, 1]."""
+    """The interval [Z, 1] of ε of two classes in two groups, which allows for shared clusters."""
     assert gap.group_values is not None
     first, second = find_spread_pair(gap, gap.group_values)
     if first.clustered is None or second.clustered is None:
@@ -200,7 +200,7 @@ def find_epsilon_interval(gap: Evaluation, alpha: Alpha) -> Interval | None:
 
 
 def has_two_groups(evaluation: Evaluation) -> Marks:
-    """Marks the strata where a spread has only two groups, [Z, 1]."""
+    """Marks the strata where a spread has only two groups, as an array [Z, 1]."""
     return np.asarray(evaluation.takes_part.sum(axis=1, keepdims=True) == 2)
 
 
@@ -275,7 +275,7 @@ def _find_among(
 
 
 def _find_group_ends(values: GroupValues, alpha: Floats) -> Ends:
-    """The bounds of each value, [Z, G], for intervals that hold simultaneously for many pairs."""
+    """The bounds [Z, G] of each value, for intervals that hold simultaneously for many pairs."""
     assert values.ends is not None
     if not values.binomial:
         return values.ends(alpha)
@@ -287,7 +287,7 @@ def _name_difference(values: GroupValues) -> str:
 
 
 def _per_pair(among: Marks, alpha: Alpha, parts: int = 1) -> Floats:
-    """The α for each pair, [Z], at which the intervals of all pairs and parts hold together."""
+    """The α [Z] for each pair, at which the intervals of all pairs and parts hold together."""
     groups = among.sum(axis=1)
     count = np.maximum(parts * groups * (groups - 1) / 2, 1.0)
     of_stratum = np.broadcast_to(alpha, (len(among), 1))[:, 0]

@@ -48,14 +48,14 @@ class Placement(Enum):
 
 
 class People(NamedTuple):
-    """The people on one side of a comparison, [Z, ..., G]: `possible` people may be absent."""
+    """The people [Z, ..., G] on one side of a comparison; `possible` people may be absent."""
 
     certain: Floats
     possible: Floats
 
 
 class IncompleteCells(Frozen):
-    """The people of a table by known values, [Z, ..., G]; with weights, the scaled weights.
+    """The people [Z, ..., G] of a table by known values; with weights, their scaled weights.
 
     The last axis contains the groups of the table, called columns. `own` are the people of each
     column, and `total` [Z, ..., 1] are the people of all known groups. `visitors` are the people of
@@ -109,7 +109,7 @@ def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
 
 
 def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
-    """Whether each place of an axis is positive, negative or unknown: 0 or 1, [places, 3]."""
+    """An array [places, 3] of 0 and 1: is each place of an axis positive, negative or unknown?"""
     slots = np.arange(size)
     is_known = (slots < known) & (positive is not None)
     plus = np.zeros(size, dtype=np.bool_) if positive is None else positive
@@ -118,7 +118,7 @@ def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
 
 
 def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> IncompleteCells:
-    """The people of each group, [Z, ..., G], and the people of unknown group who may belong to it.
+    """The people [Z, ..., G] of each group, and the people of unknown group who may belong to it.
 
     `outside` are the people of unknown group who are not in the table. If only some of the
     attributes of a person are unknown, the person can only belong to groups with the known levels.
@@ -169,11 +169,11 @@ def _sum_by_key(cells: Floats, keys: Ints, size: int) -> Floats:
 class Contributions(Frozen):
     """The contribution of each kind of person to a rate, by known label and outcome [3, 3].
 
-    `certain` is what a person adds to the numerator and to the denominator, for the lowest and for
-    the highest rate: [lowest or highest, numerator or denominator, 3, 3]. `possible` is the same
-    for people who may also be absent. `under` is the smallest and the largest addition to the
-    denominator, [2, 3, 3]. `open` marks the kinds whose contribution is uncertain; `matters` marks
-    the kinds that may contribute.
+    `certain` is what a person adds to the numerator and to the denominator, for the lowest and the
+    highest rate, as an array [lowest or highest, numerator or denominator, 3, 3]. `possible` is the
+    same for people who may also be absent. `under` is the smallest and the largest addition to the
+    denominator, as an array [2, 3, 3]. `open` marks the kinds whose contribution is uncertain;
+    `matters` marks the kinds that may contribute.
     """
 
     certain: Floats
@@ -240,7 +240,7 @@ def divide(sums: Floats, empty: float) -> Floats:
 
 
 def bound_rate(metric: GroupMetric, people: People) -> Ends:
-    """The lowest and highest value of a rate or mean of rates, [Z, G]; may raise `NoBounds`."""
+    """The lowest and highest value [Z, G] of a rate or mean of rates; may raise `NoBounds`."""
     if isinstance(metric, Mean):
         low, high = np.mean([bound_rate(part, people) for part in metric.parts], axis=0)
         return low, high
@@ -411,7 +411,7 @@ def _find_largest_other(value: Floats, among: Marks) -> Floats:
 
 
 def _bound_spread(own: Ends, among: Marks, *, is_ratio: bool = False) -> Ends:
-    """The smallest and the largest possible gap between the highest and the lowest group, [Z].
+    """The smallest and the largest possible gap [Z] between the highest and the lowest group.
 
     If `is_ratio`, both results are ratios of the lowest to the highest group.
     """

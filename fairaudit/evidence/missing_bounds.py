@@ -215,7 +215,7 @@ def may_take_part(evaluation: Evaluation) -> bool:
 
 
 def _mark_joining(leaf: Evaluation) -> Marks:
-    """Marks the groups that are too small, and that missing people could enlarge, [Z, G]."""
+    """Marks the small groups that missing people could make large enough, as an array [Z, G]."""
     table = leaf.strata or leaf.table
     own = count_by_knowledge(table, table.people)
     outside = [count_by_knowledge(table, people.people) for people in table.outsiders]
@@ -231,7 +231,7 @@ def _mark_joining(leaf: Evaluation) -> Marks:
 
 
 def _find_joined_ends(evaluation: Evaluation) -> Ends:
-    """The bounds of values if groups that missing people could enlarge also take part, [Z, W].
+    """The bounds [Z, W] of values if groups that missing people could enlarge also take part.
 
     For other groups, bounds are NaN, unless an enlarged group could be the highest or lowest group.
     """
@@ -264,7 +264,7 @@ def _is_beyond(low: Floats, high: Floats, limit: _Limited | None) -> Marks:
 
 
 def _find_entries(evaluation: Evaluation) -> Marks:
-    """Marks the judged values, [Z, W], and extreme groups, which another group may replace."""
+    """Marks judged values [Z, W], and the extreme groups that another group may replace."""
     judged = evaluation.judged
     if not evaluation.spread and find_policy(evaluation) in EXTREME_REFERENCES:
         # A waived value is not judged, and its reference is another group.
@@ -275,13 +275,13 @@ def _find_entries(evaluation: Evaluation) -> Marks:
 
 
 def mark_in_question(evaluation: Evaluation) -> Marks:
-    """Marks the kinds of people, [3, 3], who may change a rate; all kinds if there is no rate."""
+    """Marks the kinds of people [3, 3] who may change a rate; all kinds if there is no rate."""
     kinds = _list_contributions(evaluation)
     return np.asarray(np.any([kind.matters for kind in kinds] or [_ALL], axis=0))
 
 
 def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
-    """The number of people of each group whose unknown outcome may change the value, [Z, G]."""
+    """The number of people [Z, G] of each group whose unknown outcome may change the value."""
     table = evaluation.strata or evaluation.table
     contributions = _list_contributions(evaluation)
     if contributions:
@@ -313,7 +313,7 @@ def count_unknown_outcomes(evaluation: Evaluation) -> Ints:
 
 
 def mark_masked(evaluation: Evaluation) -> Marks:
-    """Marks the values that people in masked counts could change, [Z, W].
+    """Marks the values that people in masked counts could change, as an array [Z, W].
 
     Counts are masked because they are small. So people with a hidden outcome differ from other
     people, and an interval or test of the other people is not valid for the group.

@@ -86,14 +86,14 @@ class Sample(NamedTuple):
 
     @classmethod
     def of(cls, values: GroupValues) -> Sample:
-        """The shares of group values, [Z, G]."""
+        """The shares [Z, G] of group values."""
         if values.weight_sum is not None or values.clustered is not None:
             return cls(values.value, values.effective_n, None, None)
         return cls(values.value, values.effective_n, values.over, values.under)
 
     @classmethod
     def of_counts(cls, over: Ints, under: Ints) -> Sample:
-        """Shares of whole people; NaN for empty groups."""
+        """Shares from counts of people; NaN for empty groups."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return cls(over / under, under.astype(np.float64), over, under)
 
@@ -169,7 +169,7 @@ def name_share_test(*, exact: bool, inference: Inference, weighted: bool = False
 
 
 class Counts(NamedTuple):
-    """Counts by value or by class, [Z, K, G]."""
+    """Counts by value or by class, as an array [Z, K, G]."""
 
     counts: Floats | Ints
 
@@ -178,7 +178,7 @@ AnySide: TypeAlias = Sample | means.Summary | Counts
 
 
 class PairResult(NamedTuple):
-    """The p-values and statistics of tests, [Z, W]; `exact` is the number of each test's name."""
+    """The p-values and statistics of tests [Z, W]; `exact` is the number of each test's name."""
 
     p: Floats
     exact: Marks | Ints | None = None
@@ -315,7 +315,7 @@ def choose_pair_test(values: GroupValues, z: int, inference: Inference) -> PairT
 
 
 def make_share_test(sample: Sample, inference: Inference) -> PairTest:
-    """The test of pairs of groups in one sample, [G]."""
+    """The test of pairs of groups in one sample of shares [G]."""
     return lambda i, j: compare_shares(sample.at(i), sample.at(j), inference, owner=i)
 
 

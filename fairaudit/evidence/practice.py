@@ -205,7 +205,7 @@ def find_gap_of_smallest(evaluation: Evaluation, family: int) -> DetectableGap |
 
 
 class _DetectableGaps(Frozen):
-    """The smallest detectable gaps of each group, with sizes and levels, all [Z, G].
+    """The smallest detectable gaps of each group, with sizes and levels, as arrays [Z, G].
 
     `share` is the rate of the reference, and `known` marks the judged groups. The test of a group
     against the reference compares `n` and `m` people at a `level`, with degrees of `freedom`.

@@ -79,7 +79,7 @@ StratumStatistic: TypeAlias = tuple[str, float, tuple[float, ...]]
 
 
 class Statistic(Frozen, eq=False):
-    """The test statistic of each value, [Z, W], with its letter and its degrees of freedom."""
+    """The test statistic [Z, W] of each value, with its letter and its degrees of freedom."""
 
     letter: str
     value: Floats
@@ -100,7 +100,7 @@ class SideTest(Frozen, eq=False):
 
 
 class Tests(Frozen, eq=False):
-    """The p-value and the test of each value of an evaluation, [Z, W].
+    """The p-value and the test of each value of an evaluation, as arrays [Z, W].
 
     A p-value is NaN without a test, and `why` is the reason. `names` are the names of all tests
     that are used, and `index` is the index of each test in `names`. `key` identifies the

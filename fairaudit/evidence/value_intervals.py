@@ -1,8 +1,8 @@
-"""Selection and computation of the interval of each value, or of the reason why it has none.
+"""Selects and computes the interval of each value, or the reason why a value has no interval.
 
 A comparison of two groups has its own interval. A maximum over pairs has an interval that holds
-simultaneously for all pairs. A value that combines several rates has an interval from the intervals
-of its parts, which hold simultaneously.
+simultaneously for all pairs. The interval of a value that combines several rates is made from
+simultaneous intervals of its parts.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ SIDAK = "Šidák over"
 
 
 class Intervals(Frozen, eq=False):
-    """The interval of each value, [Z, W].
+    """The interval of each value, as arrays [Z, W].
 
     Without an interval, the bounds are NaN, and `why` is the reason. If the value is the larger of
     two differences, `other` is the interval of the smaller difference, or NaN if this difference
@@ -176,7 +176,7 @@ def find_check_intervals(evaluation: Evaluation) -> Intervals:
 
 
 def _mark_few_people(evaluation: Evaluation) -> tuple[Marks, str]:
-    """Marks of values with fewer people than an interval needs, [Z, W], and the reason."""
+    """Marks [Z, W] of the values with fewer people than an interval needs, and the reason."""
     metric, few = evaluation.metric, np.zeros(evaluation.value.shape, dtype=np.bool_)
     values, others = evaluation.group_values, evaluation.reference_values
     averaged = evaluation.averaged
@@ -251,7 +251,7 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
         return find_spread_interval(evaluation, values, comparison, alpha, parts)
     if parts > 1:
         level = multiplicity.sidak_level(alpha, parts)
-        # Results for plain levels are cached.
+        # Results are cached if the level is a float.
         alpha = float(level) if level.ndim == 0 else level
     if reference is None:
         raise NoInterval("no group to compare with")
@@ -435,7 +435,7 @@ def _subtract_paired(first: Evaluation, second: Evaluation, alpha: Alpha) -> Int
 
 
 def _average_parts(values: Sequence[Floats], intervals: Sequence[Interval]) -> Interval:
-    """The interval of a mean of values of different people, so that their variances add up."""
+    """The interval of a mean of values from different people, whose variances add up."""
     lows, highs = (np.stack([interval[side] for interval in intervals]) for side in (0, 1))
     weights = np.full((len(values), 1, 1), 1 / len(values))
     _, low, high = proportions.mover_total(np.stack(values), (lows, highs), weights)

@@ -1,4 +1,4 @@
-"""Selection and computation of the significance test of each value.
+"""Selects and runs the significance test of each value.
 
 Two shares have a z test, or Fisher's test if an expected count is below 5 or z is inexact far in
 the tail. Several shares have a χ² test, and tests of each pair if some groups are small
@@ -286,7 +286,7 @@ def _test_equal_changes(
     """
 
     def find_gaps(rate: Floats) -> Floats:
-        """The gap between any two groups, [G, G], on the scale of the metric."""
+        """The gap between any two groups on the scale of the metric, as an array [G, G]."""
         high, low = np.maximum(rate[:, None], rate), np.minimum(rate[:, None], rate)
         if of_ratio is None:
             return high - low
@@ -357,7 +357,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     distance = evaluation.value - ideal
 
     def margin(z: Floats) -> Floats:
-        """The distance of parity from the interval at the level of z; negative if inside it."""
+        """Distance of parity from the interval at the level of z; negative if parity is inside."""
         alpha = np.asarray(distributions.normal_two_sided(z))
         if isinstance(metric, TableMetric):
             alpha = alpha[:, 0]  # such a metric has one value for each stratum

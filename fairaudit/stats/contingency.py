@@ -31,7 +31,8 @@ MOST_DEALT = 10**9
 """A table of this number of people or more is not permuted: NumPy cannot draw such tables."""
 
 _TIE = 1e-7
-"""Two tables are equally likely if their probabilities differ by at most this share, as in R."""
+"""Two tables count as equally likely if their probabilities differ by at most this share, as in R.
+"""
 
 _ROUNDING = 1e-12
 """A drawn statistic counts as equal to the observed statistic if it is lower by at most this share.
@@ -41,7 +42,7 @@ _PROBABILITIES = 2**18
 """The maximum number of table probabilities that are in memory at once."""
 
 _DRAWN = 2**20
-"""Maximum number of counts drawn at once: 8 MB, and 8 MB for each array that a statistic computes.
+"""The maximum number of counts drawn at once (8 MB). A statistic computes arrays of the same size.
 """
 
 _MOST_COUNTED = 20_000
@@ -198,7 +199,7 @@ def _exact(a: Ints, n: Ints, c: Ints, m: Ints) -> tuple[Floats, Floats]:
     reach = 1.25 * np.abs(a - mean) + _WIDE * deviation + _WIDER
     least = np.maximum(np.maximum(hits - m, 0), np.floor(mean - reach)).astype(np.int64)
     most = np.minimum(np.minimum(n, hits), np.ceil(mean + reach)).astype(np.int64)
-    # Counts above 2^53 are rounded as floats: the range must contain the observed table.
+    # Floats round counts above 2^53, so the range is extended to the observed table.
     least, most = np.minimum(least, a), np.maximum(most, a)
     length = most - least + 1
     order = np.argsort(length, kind="stable")
@@ -333,15 +334,15 @@ def mcnemar(b: Ints, c: Ints) -> tuple[Floats, Floats, Marks]:
 def permutation_test(
     counts: Ints, statistic: Callable[[Floats], Floats], draws: int = DRAWS, seed: int = 0
 ) -> float:
-    """The p-value of a statistic of a table [K, G] of people by class and group.
+    """The p-value of a `statistic` for a table [K, G] of people by class and group.
 
-    The null hypothesis is that all groups are equal. `statistic` takes tables [D, K, G] and returns
-    one number for each table. The number is larger if groups differ more. Each draw permutes all
-    people among the groups, whose sizes stay the same. The p-value is (b + 1) / (draws + 1), where
-    b is the number of draws that reach the observed statistic, so p is never 0. It is NaN if the
-    observed statistic is NaN. A table must have fewer than 10⁹ people; otherwise, NumPy raises
-    ValueError or does not end. Phipson & Smyth (2010), Permutation p-values should never be zero,
-    doi:10.2202/1544-6115.1585.
+    The null hypothesis is that all groups are equal. The function `statistic` takes tables [D, K,
+    G] and returns one number for each table. The number is larger if groups differ more. Each draw
+    permutes all people among the groups, whose sizes stay the same. The p-value is (b + 1) / (draws
+    + 1), where b is the number of draws that reach the observed statistic, so p is never 0. It is
+    NaN if the observed statistic is NaN. A table must have fewer than 10⁹ people; otherwise, NumPy
+    raises ValueError or does not end. Phipson & Smyth (2010), Permutation p-values should never be
+    zero, doi:10.2202/1544-6115.1585.
 
     >>> def gap(tables):
     ...     shares = tables[:, 0] / tables.sum(axis=1)

@@ -32,9 +32,9 @@ class Summary(NamedTuple):
 
 
 def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha = 0.05) -> Ends:
-    """The bounds of several means, [..., G], by Student's t with n - 1 degrees of freedom.
+    """The bounds of several means [..., G], by Student's t with n - 1 degrees of freedom.
 
-    The variance of a small group is at least a share of the pooled variance of all other groups
+    The variance of a small group is at least a share of the variance that is pooled over all groups
     (each about its own mean). If this variance is 0, too, the bounds are NaN, unless the group has
     more than 10 people and other groups vary. Student (1908), The probable error of a mean,
     Biometrika 6:1.

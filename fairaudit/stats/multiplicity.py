@@ -233,7 +233,7 @@ def smallest_mover_ratio(value: Floats, ends: Ends) -> tuple[float, float]:
 def difference_to_highest(
     value: Floats, ends: Ends, among: Marks, size: Floats | None = None, alpha: float = 0.05
 ) -> Ends:
-    """The interval of each value minus the highest value of all other groups, [G].
+    """The interval of each value [G] minus the highest value of all other groups.
 
     Because it is unknown which group is truly the highest, each end is the smallest end of the
     differences to all other groups. `size` has the same meaning as in `largest_difference`.
@@ -267,7 +267,7 @@ def ratio_to_extreme(
     *,
     lowest: bool,
 ) -> Ends:
-    """The interval of each value divided by the value of the highest or `lowest` group, [G].
+    """The interval of each value [G] divided by the value of the highest or `lowest` group.
 
     Each end is the smallest end (for the lowest group: the largest) of the ratios to all other
     groups. The methods are the same as in `smallest_ratio`, or as in `smallest_mover_ratio` if the

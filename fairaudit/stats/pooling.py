@@ -86,7 +86,7 @@ def pool_shares(hits: Floats, trials: Floats, levels: Ints) -> PooledShares:
     pieces = np.array_split(taus, max(1, min(_TAUS, _TAUS * len(hits) // _MOST)))
     posteriors = [model.propagate(piece[:, None]) for piece in pieces]
     posterior = _Posterior(*map(np.concatenate, zip(*posteriors, strict=True)))
-    # The weight of each τ: the width of its grid cell, its half-normal prior, and its evidence.
+    # The weight of each τ: the width of its grid cell × its half-normal prior × its evidence.
     height = posterior.evidence - taus**2 / 2
     weights = np.gradient(taus) * np.exp(height - height.max())
     return model.mix(posterior, weights / weights.sum())
@@ -100,7 +100,7 @@ class _Sites(NamedTuple):
 
 
 class _Posterior(NamedTuple):
-    """Mean and variance of the logits and of their cavities at each τ, [T, G].
+    """Mean and variance of the logits and of their cavities at each τ, as arrays [T, G].
 
     `evidence` [T] is log P(data | τ).
     """

@@ -438,9 +438,9 @@ def split_tails(share: Floats, size: Floats, alpha: Alpha) -> Floats:
 
     The tail probabilities of two independent shares are multiplied, so α/2 can be split between the
     shares in several ways. The bound of a comparison is the farthest bound of all splits. MOVER
-    alone assumes that the distance of a bound grows in proportion to z. This is wrong with few
-    hits: simultaneous intervals of 100 groups then have a coverage of .83. At i = 0, the bound is
-    the share itself.
+    alone assumes that the distance of a bound from the share grows in proportion to z. This is
+    wrong with few hits: simultaneous intervals of 100 groups then have a coverage of .83. At i = 0,
+    the bound is the share itself.
     """
     share, size, tail = np.broadcast_arrays(share, size, np.divide(alpha, 2))
     tails = [np.minimum(2 * tail ** (i / _SPLITS), 1.0) for i in range(1, _SPLITS)]

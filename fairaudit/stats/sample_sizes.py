@@ -69,7 +69,7 @@ def smallest_detectable(
         for way in (-1, 1):
             shift, is_off = _shift_to_level(share, n, m, just, freedom, way * unit)
             found = angle + way * unit * (shift + more)
-            # Outside this range, the sine would return to values of impossible gaps.
+            # Outside this range, the sine would return shares for impossible gaps.
             found = np.where((found >= 0) & (found <= np.pi / 2), np.square(np.sin(found)), np.nan)
             few = contingency.smallest_expected(found, n, share, m) < contingency.LEAST_EXPECTED
             exact = (freedom == 1) & (few | is_off)

@@ -254,7 +254,7 @@ def _bound_error(people: Ints, share: Floats, least: float) -> float:
 
 
 def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats:
-    """The p-value of the `largest` |positives - expected| / people, [Z], among bins [Z, K].
+    """The p-value of the `largest` |positives - expected| / people [Z] among bins [Z, K].
 
     Bins are independent, so the probability that any bin has such a departure is exact: 1 minus the
     product of the binomial probabilities that the departure of each bin is smaller. Šidák (1967),
@@ -280,12 +280,13 @@ def find_p_of_largest(people: Ints, expected: Floats, largest: Floats) -> Floats
 
 
 def calibration_error_reach(people: Ints, positives: Ints, alpha: Alpha = 0.05) -> Floats:
-    """The largest distance of a calibration error from the true error, [Z, K, G] → [Z, G].
+    """The largest distance [Z, G] of a calibration error from the true error.
 
-    The distance is at most Σ w |p̂ - p| over bins of weight w. This sum is a convex function of
-    independent normal errors, so it exceeds its mean by z times √Σ(w σ)² at most as often as a
-    normal number does (Borell 1975, The Brunn-Minkowski inequality in Gauss space, Inventiones
-    30:207). The bound is wider than needed if there are many bins, but never too narrow.
+    The inputs are arrays [Z, K, G]. The distance is at most Σ w |p̂ - p| over bins of weight w.
+    This sum is a convex function of independent normal errors, so it exceeds its mean by z times
+    √Σ(w σ)² at most as often as a normal number does (Borell 1975, The Brunn-Minkowski inequality
+    in Gauss space, Inventiones 30:207). The bound is wider than needed if there are many bins, but
+    never too narrow.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (positives + 2) / (people + 4)
@@ -322,7 +323,7 @@ _MOST_SUMS = 5_000_000
 def delong_variance(
     upper: Floats | Ints, lower: Floats | Ints, *, moderated: bool = False
 ) -> Floats:
-    """The variance of P(upper > lower) + ½P(upper = lower), [Z, G].
+    """The variance of P(upper > lower) + ½P(upper = lower), as an array [Z, G].
 
     It is NaN if a side has fewer than two people. If `moderated` (as in `means`), the variance of
     the smaller side is at least a share of the variance that Hanley & McNeil (1982), Radiology
@@ -358,7 +359,7 @@ def delong(
     *,
     moderated: bool = False,
 ) -> Ends:
-    """The bounds of the `area` P(upper > lower) + ½P(upper = lower), [Z, G], within [0, 1].
+    """The bounds, from 0 to 1, of the `area` P(upper > lower) + ½P(upper = lower) [Z, G].
 
     They are the bounds of a share (`proportions.share_interval`) with the effective size that gives
     the variance `delong_variance`. If fewer than `_RARE` people of the smaller side are ranked
@@ -471,7 +472,7 @@ def _permute_ranks(first: Floats, second: Floats) -> float | None:
 
 
 def average_precision(positive: Floats | Ints, negative: Floats | Ints) -> Floats:
-    """The mean over positives of the precision at their score, [Z, G]; NaN without positives.
+    """The mean precision [Z, G] at the scores of the positives; NaN without positives.
 
     The result is the area under the stepwise precision-recall curve, with each distinct score as a
     threshold.
@@ -488,10 +489,10 @@ def average_precision(positive: Floats | Ints, negative: Floats | Ints) -> Float
 def average_precision_error(
     positive: Floats | Ints, negative: Floats | Ints, several: Marks
 ) -> Floats:
-    """The largest effect of the order within bins of `several` values on the average precision.
+    """The largest error of the average precision from the unknown order within bins, [Z, G].
 
-    At best, all positives of such a bin are above its negatives, at one score; at worst, they are
-    below all negatives, at different scores. The result is [Z, G].
+    `several` marks the bins with several values. At best, all positives of such a bin are above its
+    negatives, at one score; at worst, they are below all negatives, at different scores.
     """
     from scipy.special import digamma
 

@@ -160,7 +160,7 @@ def generalized_cmh(counts: Floats) -> tuple[Floats, Floats, Floats]:
 
 
 def _margin(totals: Floats, whole: Floats) -> Floats:
-    """The covariance of a multinomial draw of one person, times `whole`, [S, ., .]."""
+    """The covariance [S, ., .] of a multinomial draw of one person, times `whole`."""
     shares = totals / whole[:, None]
     diagonal = totals[:, :, None] * np.eye(totals.shape[1])
     return np.asarray(diagonal - totals[:, :, None] * shares[:, None, :])
@@ -299,8 +299,9 @@ def average_difference(
 
     `weights` add up to 1 over axis 0. The variance is from Sato (1989), Biometrics 45:1323. It is
     valid even if all strata are small, and unbiased if the difference is the same in all strata.
-    Sato's weights are n m / N; here, any weights are allowed. The bounds are the differences at
-    which the squared error is z² times the variance. They are NaN if no such differences exist.
+    Sato's weights are n m / N; here, any weights are allowed. The bounds are the differences whose
+    squared distance from the observed difference is z² times the variance. They are NaN if no such
+    differences exist.
 
     >>> low, high = average_difference(np.full((40, 1), 1 / 40), *(
     ...     np.repeat(side, (10, 30), axis=0) for side in np.array([[[1.0], [0]], [[1], [1]],
@@ -324,7 +325,7 @@ def average_difference(
 def average_ratio(
     weights: Floats, a: Floats, n: Floats, c: Floats, m: Floats, alpha: Alpha = 0.05
 ) -> tuple[Floats, Floats]:
-    """The bounds of the ratio of averages Σ w a/n / Σ w c/m of shares, for sparse strata.
+    """The bounds of the ratio of two averages of shares, Σ w a/n and Σ w c/m, for sparse strata.
 
     As in `average_difference`, any weights are allowed. The variance is from Greenland & Robins
     (1985), Estimation of a common effect parameter from sparse follow-up data, Biometrics 41:55,
