@@ -40,7 +40,7 @@ class NoBounds(Exception):
 
 
 class Placement(Enum):
-    """How people of unknown group are placed: in any group, in no group, in proportion to size."""
+    """How people of unknown group count: in any group, in none, or in proportion to group size."""
 
     ANYWHERE = "anywhere"
     APART = "apart"
@@ -109,7 +109,7 @@ def count_by_knowledge(table: GroupTable, joint: Ints) -> Floats:
 
 
 def _classify_slots(positive: Marks | None, known: int, size: int) -> Floats:
-    """An array [places, 3] of 0 and 1: is each place of an axis positive, negative or unknown?"""
+    """Marks places of an axis as positive, negative or unknown: an array [places, 3] of 0 and 1."""
     slots = np.arange(size)
     is_known = (slots < known) & (positive is not None)
     plus = np.zeros(size, dtype=np.bool_) if positive is None else positive
@@ -183,7 +183,7 @@ class Contributions(Frozen):
     matters: Marks
 
     def sum(self, people: People) -> Floats:
-        """The numerators and denominators, [lowest or highest, numerator or denominator, Z, G]."""
+        """The numerators and denominators [lowest or highest, numerator or denominator, Z, G]."""
         sums = np.zeros((2, 2, len(people.certain), people.certain.shape[-1]))
         # A loop fixes the order of the additions, which must not depend on the machine.
         for y, p in np.argwhere(self.matters).tolist():
