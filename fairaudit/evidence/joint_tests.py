@@ -100,7 +100,8 @@ def compare_classes(
 ) -> JointTest:
     """The test of whether classes depend on groups, in a table [K, G] of (effective) people.
 
-    If `information` is set, G replaces χ². A limit applies to `limited`; if None, to the shares.
+    If `information` is set, G replaces χ². A limit applies to `limited`, or to the shares if it is
+    None.
     """
     occurs, present = counts[:, among].sum(axis=1) > 0, among & (counts.sum(axis=0) > 0)
     groups_present = np.flatnonzero(present)

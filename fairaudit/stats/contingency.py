@@ -113,8 +113,8 @@ def find_far_roots(p: Floats, n: Floats, q: Floats, m: Floats, z: Floats) -> Flo
     Such tables are far in the tail of a rare share or of a small sample. For all other tables, the
     result is NaN. The error is relative to the p-value, because significance levels can be very
     small, too. The saddle-point z is a modified root of G that is close to normal even far in the
-    tail: Barndorff-Nielsen (1986), Biometrika 73:307; for tables with given margins Davison (1988),
-    JRSS B 50:445.
+    tail: Barndorff-Nielsen (1986), Biometrika 73:307, and Davison (1988), JRSS B 50:445, for tables
+    with given margins.
 
     >>> sides = [np.array(x) for x in (20 / 500, 500.0, 900 / 90_000, 90_000.0)]
     >>> z = find_z(*sides)

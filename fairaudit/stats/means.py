@@ -35,8 +35,8 @@ def moderated_interval(mean: Floats, deviation: Floats, n: Floats, alpha: Alpha 
     """The bounds of several means [..., G], by Student's t with n - 1 degrees of freedom.
 
     The variance of a small group is at least a share of the variance that is pooled over all groups
-    (each about its own mean). If this variance is 0, too, the bounds are NaN, unless the group has
-    more than 10 people and other groups vary. Student (1908), The probable error of a mean,
+    (each about its own mean). If the resulting variance is 0, the bounds are NaN, unless the group
+    has more than 10 people and other groups vary. Student (1908), The probable error of a mean,
     Biometrika 6:1.
 
     >>> low, high = moderated_interval(*np.array([[3.0, 5.0], [0.0, 990.0], [2.0, 100.0]]))

@@ -217,7 +217,7 @@ def smallest_ratio(
 def smallest_mover_ratio(value: Floats, ends: Ends) -> tuple[float, float]:
     """The interval of the smallest `value[i] / value[j]` over ordered pairs of the groups [G].
 
-    MOVER computes it from the `ends` of each value. It is NaN if any end is unknown or negative.
+    MOVER computes the interval from the `ends` of each value: NaN if an end is unknown or negative.
     """
     low, high = ends
     if len(value) < 2 or not (low >= 0).all() or np.isnan(high).any():
@@ -325,7 +325,7 @@ def _find_fronts(first: Floats, second: Floats) -> tuple[Ints, Ints]:
     if len(first) <= _FEW:
         return _sort_fronts(first, second)
     some = np.arange(0, len(first), len(first) // _SOME)
-    # A group that is beaten by a group in `beaten` is beaten twice, so it is in neither front.
+    # Groups in `beaten` are beaten, so a group that one of them beats is in neither front.
     beaten = some[_sort_fronts(first[some], second[some])[1]]
     last = np.searchsorted(-first[beaten], -first, side="right") - 1
     reached = np.append(second[beaten], -np.inf)[last]

@@ -400,10 +400,9 @@ def mann_whitney(first: Floats | Ints, second: Floats | Ints) -> tuple[Floats, F
     """P(first > second) + ½P(first = second), its z, and its two-sided p-value, each [Z, G].
 
     z is the normal approximation, corrected for ties, without continuity correction. If there are
-    few permutations, p is exact, over all permutations. If all people are tied, z is 0 and p is 1.
-    A side with a single person cannot be tested: p is NaN. Mann & Whitney (1947), On a test of
-    whether one of two random variables is stochastically larger than the other, Ann Math Stat
-    18:50.
+    few permutations of people, p is exact. If all people are tied, z is 0 and p is 1. A side with a
+    single person cannot be tested: p is NaN. Mann & Whitney (1947), On a test of whether one of two
+    random variables is stochastically larger than the other, Ann Math Stat 18:50.
 
     >>> result = mann_whitney(np.array([[[1], [0], [2]]]), np.array([[[2], [1], [0]]]))
     >>> [round(float(part[0, 0]), 6) for part in result]
