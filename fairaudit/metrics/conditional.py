@@ -43,7 +43,7 @@ def _compute_disparity_exactly(counts: GroupCounts, _: Parameters) -> Fraction |
 
 
 def _bound_disparity(counts: GroupCounts, _: Parameters, alpha: Alpha) -> Ends:
-    """The interval of a difference of two shares: of the rejected, and of the selected people."""
+    """The interval of the group's share of all rejected minus its share of all selected people."""
     mass = counts.weighted
     shares = mass.rejected / mass.all_rejected, mass.selected / mass.all_selected
     sizes = (
