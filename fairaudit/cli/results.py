@@ -285,7 +285,10 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
     changes = _changes(first, before, after, models, same_people=same_people)
     if fail_on == "worse" and not changes.checks:
         hint = "compare results from specs with the same limits"
-        if after is None:
+        if changes.otherwise:
+            whys = (f"{other.after.check.id}: {other.why} changed" for other in changes.otherwise)
+            hint = f"compare results from the same spec; {'; '.join(whys)}"
+        elif after is None:
             hint = "set the same limits for both models with `of:` in a metric"
         raise NothingToAudit(
             "--fail-on worse cannot compare anything: the results have no check in common", hint

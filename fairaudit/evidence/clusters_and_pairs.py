@@ -93,12 +93,12 @@ def has_few_clusters(evaluation: Evaluation) -> Marks:
     return few
 
 
-def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha) -> Interval:
-    """The interval of a comparison of two shares that are correlated over clusters."""
+def find_pair_interval(comparison: Comparison, pair: Pair, alpha: Alpha, judged: Marks) -> Interval:
+    """The interval of a comparison of two shares, with the correlation of `judged` pairs."""
     r, scale, interval = _find_correlation(*pair), comparison.scale, None
     has_odds = all(values.binomial for values in pair)
     if r is not None and scale is not None and (scale is not Scale.ODDS or has_odds):
-        interval = of_scale(scale, *pair, alpha, DEFAULT_INFERENCE, r)
+        interval = of_scale(scale, *pair, alpha, DEFAULT_INFERENCE, r * judged)
     if interval is None:
         raise NoInterval(NO_CLUSTER_VARIANCE)
     return comparison.rescale(_name_clusters(interval))
@@ -236,8 +236,8 @@ def find_spread_interval(
         return comparison.rescale(interval)
     pair = find_spread_pair(evaluation, values)
     level = _per_pair(among, alpha, parts)[:, None]
-    of_pair = comparison.unscale_interval(find_pair_interval(comparison, pair, level))
-    low, high = of_pair.low[:, :1], of_pair.high[:, :1]
+    of_pair = find_pair_interval(comparison, pair, level, evaluation.judged)
+    low, high = (end[:, :1] for end in comparison.unscale_interval(of_pair)[:2])
     ends = (low, np.minimum(high, 1.0)) if is_ratio else (np.maximum(low, 0.0), high)
     low, high = (
         np.where(is_pair, *sides) for sides in zip(ends, (interval.low, interval.high), strict=True)
@@ -264,7 +264,6 @@ def _find_among(
             for value, low, high, members in zip(values.value, *ends, among, strict=True)
         ])  # fmt: skip
         return Interval(low, np.minimum(high, 1.0), f"MOVER, {SIMULTANEOUS}")
-    ends = _find_group_ends(values, level[:, None])
     sizes = values.effective_n if values.binomial else repeat(None)
     strata = zip(values.value, *ends, among, sizes, level.tolist(), strict=False)
     low, high = _columns([

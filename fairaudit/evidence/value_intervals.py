@@ -259,7 +259,8 @@ def _find_comparison_interval(evaluation: Evaluation, alpha: Alpha, parts: int =
     if policy in EXTREME_REFERENCES:
         lowest = policy is ReferencePolicy.LOWEST
         if clusters.is_clustered_pair(evaluation):
-            interval = clusters.find_pair_interval(comparison, (values, reference), alpha)
+            sides = values, reference
+            interval = clusters.find_pair_interval(comparison, sides, alpha, evaluation.judged)
             # The highest group has the lowest value if values fall when the rate rises.
             lowest = lowest == comparison.rises_with_rate
             return keep_within_reach(interval, float(comparison.ideal), lowest=lowest)
@@ -286,7 +287,7 @@ def _compare_two_sides(
     alpha: Alpha,
 ) -> Interval:
     if clusters.is_clustered(evaluation):
-        return clusters.find_pair_interval(comparison, (first, second), alpha)
+        return clusters.find_pair_interval(comparison, (first, second), alpha, evaluation.judged)
     interval = comparison.find_interval(first, second, alpha, evaluation.terms.inference)
     if interval is None:
         if comparison.exact_in_strata is not None:

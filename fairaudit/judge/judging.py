@@ -26,6 +26,7 @@ from fairaudit.judge.entries import (
     JudgedValue,
     collect_entries,
     find_cancelling_parts,
+    find_contradicted_draws,
     find_hidden_by_few,
     find_hidden_by_smoothing,
     find_opposite_strata,
@@ -212,6 +213,7 @@ def judge(
     if outcome.status is not Status.FAIL:
         doubts = [*doubts, *find_hidden_by_few(limit, evaluation)]
         doubts += find_hidden_by_smoothing(limit, evaluation, entries, evidence)
+        doubts += find_contradicted_draws(limit, evaluation)
         doubts += find_cancelling_parts(limit, evaluation, entries)
         doubts += find_opposite_strata(limit, evaluation, evidence) if entries else ()
         if check.against is None:

@@ -223,7 +223,9 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     strata = np.arange(len(widest))
     value = apart[strata, widest]
     defined = defined & np.isfinite(value)
-    high, low = top[strata, widest].argmax(axis=1), bottom[strata, widest].argmin(axis=1)
+    high, others = top[strata, widest].argmax(axis=1), bottom[strata, widest]
+    others[strata, high] = np.inf  # even without a gap, the two are different groups
+    low = others.argmin(axis=1)
     gaps = top.max(axis=2, keepdims=True) - bottom, top - bottom.min(axis=2, keepdims=True)
     below, above = (np.where(np.isfinite(gap), gap, 0.0).max(axis=1) for gap in gaps)
     return TableValue.of(

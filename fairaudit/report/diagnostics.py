@@ -260,12 +260,10 @@ def lines(result: AuditResult, finding: Finding) -> Iterator[tuple[str, str]]:
             for breach in finding.crossed
             if breach.stratum != finding.stratum or breach.group not in {(), finding.first}
         ]
+        pairs = [[part for part in (breach.group, breach.stratum) if part] for breach in others]
         texts = [
-            (
-                " in ".join(names.people(part) for part in (breach.group, breach.stratum) if part)
-                + f" {headlines.ends(finding, breach.signed_value)}"
-            ).strip()
-            for breach in others
+            f"{' in '.join(map(names.people, pair))} {headlines.ends(finding, value)}".strip()
+            for pair, value in zip(pairs, (one.signed_value for one in others), strict=True)
         ]
         is_below = any(breach.signed_value < 0 for breach in others)
         sign = " (negative: below)" * (is_below and getattr(finding.limit, "below", None) is None)

@@ -152,7 +152,8 @@ def value(finding: Finding) -> str:
     if estimate is None:
         return ""
     scale, unit = _unit(finding)
-    text = numbers.estimate_beside(estimate, bounds(finding), digits(finding), scale)
+    by_limits = bounds(finding) + [Decimal(0)] * bool(unit)
+    text = numbers.estimate_beside(estimate, by_limits, digits(finding), scale)
     return text + unit * text[-1].isdigit()
 
 
@@ -224,7 +225,7 @@ def limit_words(finding: Finding, limit: Limit | ReversalLimit | None) -> str:
             factor = float(f"{math.exp(log):.3g}")
             unit = f": e^{log} = {factor:,g} times as likely"
     bounds, evidence, asked = text.partition(", if ")
-    return f"{bounds}{unit}{evidence}{asked}"
+    return f"{bounds}{unit.removesuffix('s' * bounds.endswith(' 1'))}{evidence}{asked}"
 
 
 def _sentence(finding: Finding) -> str:
@@ -409,9 +410,11 @@ def _plain(finding: Finding) -> str:
     which = "" if outcome is None else f"{names.quoted(outcome)}, "
     if checks.averages_classes(finding) and finding.decided_by is not None:
         which = f"farthest in class {names.quoted(finding.decided_by)}: "
-    if parts and not parts[0].of and getattr(finding.check, "over_groups", None):
-        groups, which = [*map(side, parts[0].sides)], "farthest: "
-        which += f"{ends(finding, parts[0].value)} for " if len(parts) == 1 else ""
+    if parts and getattr(finding.check, "over_groups", None):
+        pairs = {part.of: " against ".join(map(side, part.sides)) for part in parts}
+        far = (f"{pair} by {names.name(of)}" if of else pair for of, pair in pairs.items())
+        size = f"{ends(finding, parts[0].value)} for " * (len(parts) == 1)
+        groups, which = [", ".join(far)], f"farthest: {size}"
     return f"{text} ({which}{' against '.join(groups)})" if groups else text
 
 
@@ -432,7 +435,8 @@ def beyond_words(finding: Finding) -> str:
     is_low = is_low and (limit.above is None or estimate.value <= float(limit.above))
     scale, unit = _unit(finding)
     limit = limit if scale == 1 else limit.scaled(scale)
-    return f"below {limit.below}{unit}" if is_low else f"above {limit.above}{unit}"
+    text = f"below {limit.below}" if is_low else f"above {limit.above}"
+    return text + unit.removesuffix("s" * text.endswith(" 1"))
 
 
 def _reversals(finding: Finding, check: ReversalCheck) -> str:
