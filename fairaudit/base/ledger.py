@@ -13,8 +13,8 @@ class DataFile(Frozen):
     """A file that was read.
 
     `lines` is the number of physical lines of a CSV file, including the header. `modified` is the
-    time of the last change, to the second. `bytes` is None if it is suppressed, and 0 for data
-    without a file.
+    time of the last change, to the second. `bytes` is None if this number is suppressed, and 0 for
+    data without a file.
     """
 
     path: str

@@ -35,7 +35,7 @@ def has_direct_test(disparity: Disparity) -> bool:
 
 @cache
 def _find_intervals(metric: Metric) -> list[Intervals]:
-    """The intervals of the worked example; with scores and with decisions, if these differ."""
+    """The intervals of the worked example: for scores and for decisions, if these differ."""
     if isinstance(metric, Disparity) and metric.per_class is not None:
         return _find_intervals(metric.per_class)
     parts = metric.parts if isinstance(metric, Disparity) else ()
@@ -63,7 +63,7 @@ def name_interval(metric: Metric) -> str:
 def explain_no_test(metric: Metric, policy: str | None = None) -> str | None:
     """Why a metric has no test of disparity for any data; None if it has a test.
 
-    `policy` is the policy of the reference, the group that others are compared with.
+    `policy` is the policy of the reference, the group that other groups are compared with.
     """
     if isinstance(metric, GroupMetric):
         gate = ": `conclusive` compares its interval with the limit"
@@ -139,7 +139,7 @@ def _add(test: str, sentence: str) -> str:
 class Method(Frozen):
     """An interval, a test or a correction: its name in reports, and its explanation.
 
-    `also` are other names that `explain` accepts and that reports may print.
+    `also` contains other names, which `explain` accepts and reports may print.
     """
 
     name: str
@@ -546,12 +546,12 @@ def find_method(name: str) -> Method | None:
 
 
 def suggest_method(name: str) -> str:
-    """The name that is most similar to a text; empty if none is similar."""
+    """The name that is most similar to a text; empty if no name is similar."""
     return did_you_mean(name, _BY_NAME)
 
 
 def find_methods(text: str) -> Iterator[Method]:
-    """The entries whose names a text contains, in order; the longest name counts at a position."""
+    """Yields the entries whose names are in a text, in order; longer names have priority."""
     longest = sorted(_BY_NAME, key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(word)}(?!\w)" for word in longest)
     found = (_BY_NAME[match.group()] for match in re.finditer(pattern, text))
