@@ -36,8 +36,8 @@ class Space(Frozen, eq=False):
     """The profile of each of N people (as a number), and the data for the points of profiles.
 
     `person` [P] is the index of one person of each profile. `numbers` and `codes` are the features
-    of all people that vary; `constant` features do not vary and are ignored. `scales` are the
-    smallest value and the standard deviation of each number.
+    of all people that vary. `scales` are the smallest value and the standard deviation of each
+    number.
     """
 
     profile: Ints
@@ -45,7 +45,6 @@ class Space(Frozen, eq=False):
     numbers: tuple[Floats, ...]
     scales: tuple[tuple[float, float], ...]
     codes: tuple[Ints, ...]
-    constant: tuple[str, ...]
 
     def points(self, profiles: Ints) -> Points:
         """The points of some profiles."""
@@ -63,13 +62,11 @@ class Space(Frozen, eq=False):
 def locate(features: Features) -> Space:
     """The space of people with complete features, standardised over all these people."""
     numbers, scales, categories = list[Floats](), list[tuple[float, float]](), list[Ints]()
-    constant = list[str]()
     profile, person = np.zeros(len(features), dtype=np.int64), np.arange(min(len(features), 1))
     columns = (*features.numbers.T, *features.codes.T)
-    for place, (name, column) in enumerate(zip(features.names, columns, strict=True)):
+    for place, column in enumerate(columns):
         values, codes = np.unique(column, return_inverse=True)
         if len(values) < 2:
-            constant.append(name)
             continue
         profile, person = split_profiles(profile, codes)
         if place < len(features.number_names):
@@ -77,7 +74,7 @@ def locate(features: Features) -> Space:
             scales.append((float(values[0]), float(np.std(column))))
         else:
             categories.append(column)
-    return Space(profile, person, tuple(numbers), tuple(scales), tuple(categories), tuple(constant))
+    return Space(profile, person, tuple(numbers), tuple(scales), tuple(categories))
 
 
 def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
