@@ -373,8 +373,8 @@ _DEEPEST = 32
 _WIDEST = 63
 """The shift of the last group of seven bits in a number of 64 bits."""
 
-_TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = (
-    1, 2, 3, 4, 6, 7, 8, 9, 10, 12,
+_TRUE, _FALSE, _BYTE, _I16, _I64, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
+    1, 2, 3, 4, 6, 7, 8, 9, 10, 11, 12,
 )  # fmt: skip
 _LARGE = 15
 """The size in the first byte of a long list, which means that the size follows this byte."""
@@ -436,13 +436,27 @@ def _value(kind: int, data: bytes, offset: int, depth: int) -> tuple[Value, int]
             value, offset = _value(kind, data, offset, depth + 1)
             values.append(value)
         return values, offset
+    if kind == _MAP:
+        return None, _skip_map(data, offset, depth)
     if kind == _DOUBLE:
         return _bytes(data, offset, 8)
     if _I16 <= kind <= _I64:
         return _signed(data, offset)
     if kind in {_TRUE, _FALSE, _BYTE}:
         return data[offset], offset + 1
-    raise Malformed  # also a map: no field of Parquet is one
+    raise Malformed
+
+
+def _skip_map(data: bytes, offset: int, depth: int) -> int:
+    """The end of a map; no field of Parquet is a map."""
+    size, offset = _number(data, offset)
+    if size:
+        kinds, offset = data[offset], offset + 1
+        _require_bytes(data, offset, size)
+        for _ in range(size):
+            _, offset = _value(kinds >> 4, data, offset, depth + 1)
+            _, offset = _value(kinds & 15, data, offset, depth + 1)
+    return offset
 
 
 def _bytes(data: bytes, offset: int, size: int) -> tuple[bytes, int]:
