@@ -7,6 +7,7 @@ codes of Ctrl-C (130) and of a report that could not be printed (2) replace it.
 from __future__ import annotations
 
 import functools
+import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -55,12 +56,9 @@ def run_line(arguments: list[str]) -> int:
     with trust.untrusted(is_on=trust.OPTION in arguments):
         try:
             request = read_request(arguments)
-            if request.debug:
-                import logging
-
-                queries = logging.getLogger("fairaudit.statements")
-                queries.handlers = [logging.StreamHandler()]
-                queries.setLevel(logging.INFO)
+            queries = logging.getLogger("fairaudit.statements")
+            queries.handlers = [logging.StreamHandler()] if request.debug else []
+            queries.setLevel(logging.INFO)
             code = _call(arguments, request)
             sys.stdout.flush()
         except BaseException as error:  # noqa: BLE001  # Python exits with 1 on a crash, which would mean a failed check
