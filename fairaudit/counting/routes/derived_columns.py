@@ -270,17 +270,11 @@ def _add_strata(batch: Batch, plan: Plan) -> Batch:
     for name, model in models.items():
         if isinstance(model, PropensityModel):
             chance = (1 / (1 + (-pl.col(own(f"{name} 0"))).exp())).round(SCORE_DECIMALS)
-            passed = pl.lit(0, pl.Int64)
-            for edge in model.edges:
-                passed = passed + (chance >= edge).cast(pl.Int64)
-            places[name] = pl.when(chance.is_between(*model.support)).then(passed)
+            passed = pl.sum_horizontal(pl.lit(0), *(chance >= edge for edge in model.edges))
+            places[name] = pl.when(chance.is_between(*model.support)).then(passed.cast(pl.Int64))
             continue
         distances = [pl.col(own(f"{name} {number}")) for number in range(len(model.scores))]
-        nearest: pl.Expr = pl.lit(None, pl.Int64)
-        for number, distance in reversed([*enumerate(distances)]):
-            is_nearest = distance == pl.min_horizontal(distances)
-            nearest = pl.when(is_nearest).then(pl.lit(number, pl.Int64)).otherwise(nearest)
-        places[name] = nearest
+        places[name] = pl.concat_list(distances).list.arg_min().cast(pl.Int64)
     frame = frame.with_columns(place.alias(name) for name, place in places.items())
     frame = frame.with_columns(
         _look_up(pl.col(name), range(len(model.levels)), model.levels).alias(name)
