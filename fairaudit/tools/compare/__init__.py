@@ -98,8 +98,8 @@ def compare(
         has_same_groups = are_same_sizes and (is_known or are_same_files)
         same_people = then.rows == now.rows and (is_one_file or has_same_groups)
         if same_people:
-            equal = "sizes of all groups" if has_same_groups and common else "sizes of files"
-            equal = "unchanged files" if is_one_file else f"numbers of rows and equal {equal}"
+            equal = "numbers of rows and equal sizes of all groups" if common else "sizes of files"
+            equal = "unchanged files" if is_one_file else equal
             assumed = f"assumed from equal {equal}; otherwise use --different-people"
     sampling = Sampling.SAME_PEOPLE if same_people else Sampling.INDEPENDENT
     changes = _compare_results(before, after, sampling, (), outcomes or (None, None))

@@ -290,7 +290,7 @@ def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side
         for option in _list_changed(name, getattr(was, name), getattr(check, name))
     ]
     if changed:
-        return "its " + ", ".join(_WORDS.get(name, name.replace("_", " ")) for name in changed)
+        return "its " + ", ".join(_WORDS.get(name, f"`{name}`") for name in changed)
     names = [was.metric.id] if isinstance(was, Check) else [was.rate]
     if isinstance(was, Check) and isinstance(was.metric, Disparity):
         names += [record.id for part in was.metric.parts for record in part]
@@ -320,8 +320,6 @@ _WORDS = {
     "scope": "columns and sizes of the search",
     "warn": "limit that warns",
     "fail": "limit that fails",
-    "significant": "`significant`",
-    "conclusive": "`conclusive`",
 }
 
 
