@@ -539,7 +539,7 @@ def list_possibly_worse(
 ) -> list[UncertainValue] | None:
     """The values that could be over the limit and worse than before; None if they have no bounds.
 
-    A spread of more than two groups, or one that could reach parity, may be between other groups.
+    A spread may be between other groups if it has more than two groups or could reach parity.
     """
     check, previous = finding.check, baseline.checks[finding.check.id]
     assert isinstance(check, Check)

@@ -218,7 +218,7 @@ def judge_by_metric(
 ) -> Direction:
     """The direction of a rate: better or worse for the group if the metric has a direction.
 
-    `favourable` says whether the positive is a benefit. None: unknown, as for one of many classes.
+    `favourable` says whether the positive is a benefit. None: unknown, as for a single class.
     """
     if change.way is Direction.SAME or math.isnan(change.value):
         return change.way

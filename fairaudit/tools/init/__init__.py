@@ -259,7 +259,7 @@ _NUMBERS: dict[Role, tuple[Callable[[ColumnProfile], bool], str]] = {
 class Choices(Frozen):
     """The columns of an audit by role; `counts` are columns with numbers of people, by level.
 
-    `positives` are values, or thresholds such as `>=0.5`; each outcome uses one that fits.
+    `positives` are values, or thresholds such as `>=0.5`; each outcome uses any that fit.
     `proposed` are the roles that the user did not name; proposed `counts` have the role DECISION.
     """
 
