@@ -128,7 +128,7 @@ def _plain(value: object) -> Any:  # noqa: ANN401  # plain data of any shape
                 words["parts"] = [[_plain(member) for member in part] for part in value.parts]
                 words |= {"fold": value.fold.id, "reference": _plain(value.reference)}
                 words |= {"averages": _plain(value.averages)}
-                # The hash of a mean has stayed the same since other numbers over groups exist.
+                # The hash of a mean did not change when other numbers over groups were added.
                 words["mean"] = value.over_groups is OverGroups.MEAN
                 if value.over_groups not in {None, OverGroups.MEAN}:
                     words["aggregate"] = _plain(value.over_groups)
@@ -346,7 +346,7 @@ def _own_values(finding: Finding, rows: IndexedRows) -> Mapping[GroupKey, float]
 
 
 def breach_key(breach: Breach) -> _BreachKey:
-    """The group and stratum of a value, and whether a negative difference lost its sign in it."""
+    """The group, the stratum, and whether the value is a negative difference without its sign."""
     return frozenset(breach.group), frozenset(breach.stratum), breach.lower
 
 
@@ -435,7 +435,7 @@ def compare(
             value = previous.own.get(breach_key(breach)[:2])
         else:
             value = crossed.signed_value
-            # If a spread has the same value between other groups now, these have become worse.
+            # If a spread is as wide between other groups now, these groups have become worse.
             if crossed.between != breach.between and value == breach.signed_value:
                 value = None
         own_worse.append(None if breach in others else value)
@@ -474,7 +474,7 @@ def _judge_others(
     fallen: Mapping[Departure, float | None],
     rejudge: Rejudge,
 ) -> dict[Breach, Finding]:
-    """For each fallen group that does not decide the check, its value and the finding by it.
+    """Maps the value of each fallen group that does not decide the check to its finding.
 
     A fallen group is newly or farther over the limit. Its value is found by excluding the groups
     over the limit that are not fallen, except the group that it is compared with. Values without

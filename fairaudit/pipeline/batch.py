@@ -96,7 +96,7 @@ def _answer_levels(
     progress: Progress,
     engine: Engine,
 ) -> list[Answer]:
-    """An answer for each level of a column, whose rows a filter selects; small levels share one."""
+    """Answers for the levels of a column, by a filter per level. Small levels share an answer."""
     try:
         spec = spec_files.load(path, options.settings)
         options = replace(options, settings=())
@@ -253,7 +253,7 @@ def list_inputs(specs: Sequence[Path], data: str | None, *others: str | None) ->
 
 
 def _names_several(data: str) -> bool:
-    """Whether `data` names several files of rows; False for missing files, reported on reading."""
+    """Whether `data` names several files of rows; False if a file is missing."""
     try:
         return not Files((data,)).are_counts and len(find_files([data], Path())[0]) > 1
     except FairauditError:

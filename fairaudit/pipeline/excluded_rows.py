@@ -204,8 +204,8 @@ class LeftOutRows:
             (wide.judged & np.isnan(wide.value)).any() or may_take_part(wide) or may_cross(wide)
         ):
             return True
-        # Optional rows may make the check worse only jointly with people of unknown outcome or
-        # group. This matters only if people of unknown outcome or group alone cannot do this.
+        # Optional rows may make the check worse only together with people of unknown outcome or
+        # group. This effect counts only if those people alone cannot make the check worse.
         alone, joint = (
             self._widen(check, exclusion, marks, jointly=True)
             for marks in (np.zeros_like(optional), optional)

@@ -265,7 +265,7 @@ def _find_key(keys: Iterable[Key], counted: Protected | Outcome) -> Key:
 
 
 def feature_key(spec: Spec, feature: Protected) -> Key:
-    """The key of a feature. If features share a column, the key has the edges of all of these."""
+    """The key of a feature. If features share a column, the key has the edges of each feature."""
     if not feature.is_cut:
         return Key(feature.column.value)
     same = [other for other in spec.features if other.column.value == feature.column.value]

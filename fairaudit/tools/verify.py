@@ -165,7 +165,10 @@ class TableRow(Frozen):
 
 
 class ColumnNames(Frozen):
-    """The columns by role; None: find it by name. `by` are the columns of groups, or empty."""
+    """The columns by role. A column that is None is found by its name.
+
+    `by` are the columns of groups. If `by` is empty, these are all other columns.
+    """
 
     n: str | None = None
     selected: str | None = None
@@ -174,7 +177,7 @@ class ColumnNames(Frozen):
     by: tuple[str, ...] = ()
 
     def complete(self, path: str, fields: Sequence[dict[str, str]]) -> ColumnNames:
-        """Adds the roles that are None; raises `UsageError` for absent names or too few columns."""
+        """Finds columns that are None; raises `UsageError` for absent names or too few columns."""
         header = [*fields[0]]
         wanted = (self.n, self.selected, self.rate, self.ratio, *self.by)
         for name in filter(None, wanted):

@@ -170,7 +170,7 @@ def _find_missing_levels(
 
 
 def _count_moving(counts: Counts, spec: Spec) -> Iterator[tuple[str, int]]:
-    """Yields each column whose quantiles missing numbers could move, and the people without one."""
+    """Yields each column whose quantiles missing numbers could move, and how many are missing."""
     columns: list[Protected | Outcome] = [*spec.groupable, *spec.outcomes]
     for one in columns:
         edges = one.bins if isinstance(one, Protected) else [one.threshold and one.threshold.above]

@@ -148,7 +148,7 @@ class Cells:
         return bool(is_left_out or (counts.kept == MASKED).any())
 
     def joined(self) -> Alike | None:
-        """The levels with similar spelling, and the cube that joins them; None if no levels are."""
+        """Levels with similar spelling, and the cube that joins them; None without such levels."""
         levels = {axis.key.name: axis.alike for axis in self.axes if axis.joined is not None}
         if not levels:
             return None

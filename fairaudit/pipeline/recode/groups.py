@@ -313,7 +313,7 @@ class _Levels(Frozen):
     def _note_unreached(
         self, level: str, met: Sequence[int], combined: Sequence[str | None], raw_key: RawKey
     ) -> None:
-        """Adds a notice if no row has a level of `rule` although rows meet the conditions of it."""
+        """Adds a notice if no row has a `level` of `rule` although rows meet its conditions."""
         kept = np.where(self.counts.kept == 1, self.counts.file_rows, 0)
         sizes = add_up(kept, raw_key.codes, len(combined)).tolist()
         there = [row for row in met if combined[row] is not None and sizes[row]]

@@ -34,7 +34,7 @@ _RISE_AT_2 = 4
 _FEWEST_SHARES = 10
 _FAR_APART, _FOUR_FIFTHS = 0.1, 0.8
 _RARE = 50
-"""A mix of fractions and per cent is reported if one in this number of values is of the rarer."""
+"""A mix of fractions and per cent is reported if one in this many values is of the rarer kind."""
 
 _LIKE_MISSING = {*"?-–—.", "", "na", "n/a", "nan", "null", "none", "missing", "unknown"}
 _LIKE_UNKNOWN = re.compile(
@@ -249,7 +249,7 @@ def notice_filtered_outcomes(counts: Counts, spec: Spec, axes: Iterable[Axis]) -
     """Notices if the filter selects people by an outcome, because rates describe only these people.
 
     A filter selects by an outcome if it uses the column of the outcome, or if it keeps or removes
-    almost no people of one class. `--for-each` skips the second rule: it removes whole levels.
+    almost no people of one class. The second rule is not for `--for-each`, which removes levels.
     """
     why = "rates and gaps describe only people whose outcome it keeps"
     read, removed = filter_columns(counts.plan), int(counts.file_rows[counts.kept == 0].sum())

@@ -320,11 +320,11 @@ class ScoreSource:
     """A score of a result: its histograms, the `points` that cut it, and its pieces in the cells.
 
     The points are the thresholds `at`, the thresholds of predictions, and the median. A score equal
-    to a point is above the cut. `cut` are the histograms of the people in numbers that depend on a
-    point. `by_label` is set if such a number counts people by label. `outcomes` are the names of
-    the outcomes with this score. `sides` maps each outcome that is a cut of the score to marks of
-    its positive bins. `steps` are the thresholds of curves. The `pieces` of histograms are numbered
-    over all scores, starting with `first`.
+    to a point is above the cut. `cut` are the histograms by the groups and strata of metrics that
+    depend on a point. `by_label` is set if such a metric counts people by label. `outcomes` are the
+    names of the outcomes with this score. `sides` maps each outcome that is a cut of the score to
+    marks of its positive bins. `steps` are the thresholds of curves. The `pieces` of histograms are
+    numbered over all scores, starting with `first`.
     """
 
     def __init__(
@@ -496,7 +496,7 @@ class ScorePieces(NumberedSets):
         return np.asarray(inside[self._of_pieces] > 0)
 
     def register_whole(self, cells: Ints) -> frozenset[int]:
-        """The number of a set of cells here; empty if these columns do not determine the set."""
+        """The number of the image of a set of cells; empty if these columns do not determine it."""
         marks = np.zeros(len(self._of_cells), dtype=np.bool_)
         marks[cells] = True
         image = self._image(marks)

@@ -53,7 +53,7 @@ _MOST_TURNED = 3
 _MOST_NAMED = 5
 _FEW_IN_STRATUM = 10
 _FAR = 10
-"""Strata determine an outcome if this many times fewer people differ from their stratum."""
+"""Strata determine an outcome if this many times fewer people are unusual in their stratum."""
 
 _RATES = {
     "PPV": (POSITIVE_PREDICTIVE_VALUE, FALSE_DISCOVERY_RATE),
@@ -194,8 +194,8 @@ def notice_limits_out_of_reach(
 ) -> Iterator[Notice]:
     """Notices on limits that no value can cross with the groups or the scores of the data.
 
-    Groups limit entropies. The spec itself refuses limits that no data can cross. Scores may have
-    any value from 0 to 1.
+    The sizes of groups limit an entropy. The spec itself refuses limits that no data can cross.
+    Scores may have any value from 0 to 1.
     """
     for check in (check for check in checks if isinstance(check, Check)):
         metric, bins = check.metric, bins_of.get(check.of)

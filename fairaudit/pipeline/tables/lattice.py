@@ -291,7 +291,8 @@ def _explain_unbounded(subsets: Iterable[Evaluation], *, smoothed: bool) -> str:
     """Why the ε of a subset may exceed the ε of all attributes; empty if this is impossible.
 
     Theorem 3.2 of Foulds & Pan requires that the rate of a group by fewer attributes is an average
-    of the rates of smaller groups in it. Smoothed rates and rates of different people are not.
+    of the rates of the groups in it by all attributes. This is not true for smoothed rates, or for
+    rates of different people.
     """
     if smoothed:
         return "the rates are smoothed"

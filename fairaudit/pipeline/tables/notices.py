@@ -270,7 +270,7 @@ def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
 def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
     """A notice if `count` is 0 in more than a tenth of the rows, unless the rows are totals.
 
-    If a cell has more rows than people, at least the difference are rows with the count 0. A table
+    If a cell has more rows than people, at least this many more rows have the count 0. A table
     of totals has more people than rows, and its rows with the count 0 are combinations that do not
     occur.
     """

@@ -333,7 +333,7 @@ def model_changes(
     """A row for each rate of two models of the same people, for all people and for each group.
 
     The spec names each rate for at least one model. Rates by a threshold, of one class, or averaged
-    are left out, because a person is not simply a hit or no hit.
+    are left out, because they do not count each person either as a hit or as no hit.
     """
     plain = [
         request

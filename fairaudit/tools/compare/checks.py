@@ -177,7 +177,7 @@ def _compare_findings(
 def list_behind(
     change: CheckChange, rates: Iterable[RateChange], terms: ChangeTerms
 ) -> tuple[Group, ...]:
-    """The groups (with strata) that are newly or farther over the limit, if a check fails twice.
+    """The groups (with strata) newly or farther over the limit, if the check fails both times.
 
     Groups that are farther over the limit are included if the people are the same, or if the rate
     of the group changed significantly and is not better. They are also included if the results do

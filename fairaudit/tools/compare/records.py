@@ -148,7 +148,7 @@ class CheckChange(Frozen):
 
     @property
     def tested(self) -> tuple[Change, ...]:
-        """The tested changes: of its groups; of the value of the check if there are no groups."""
+        """The tested changes of the groups; without groups, the change of the value."""
         return tuple(group.change for group in self.groups) or (self.change,)
 
     def with_tested(self, changes: Sequence[Change]) -> CheckChange:
