@@ -178,7 +178,7 @@ _ReversalKey: TypeAlias = tuple[str, str, str, tuple[str, ...], frozenset[str]]
 class PreviousFinding(Frozen):
     """The finding of a check in an earlier report.
 
-    `crossed` are the values that failed the check, without waived values. `own` maps each judged
+    `crossed` are the proven values beyond the limit that are not waived. `own` maps each judged
     group, with its stratum, to its value; a spread has one value for each stratum. `worse_off` are
     the groups, with their stratum, that were worse off in a spread beyond the limit.
     """

@@ -136,7 +136,7 @@ def watch_sentinels(plan: Plan) -> Plan:
     A sentinel is a number that may stand for a missing value. Rows of small weights, and numbers in
     per cent if cuts are below 100, are also counted separately. Recoding adds these counts up
     again. Sentinels are far above all cuts, or negative if no cut is negative. For a column of the
-    filter, the numbers in the filter are the cuts. A numeric outcome has no cuts; there,
+    filter, the numbers in the filter are the cuts. For a numeric outcome without cuts,
     `notice_sentinels` compares a sentinel with the mean of the other numbers.
     """
     own = {key.column for key in plan.keys if key.is_cut}

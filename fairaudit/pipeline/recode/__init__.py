@@ -326,7 +326,7 @@ def _find_sums(
             is_exact = bool(mine.sum() == len(combinations) and not off[code])
             agreeing = np.atleast_1d(sizes[code] if is_alike else own[mine])
             digits = np.log10(1 + agreeing / (unit + 2 * off[code] if off[code] else 1)).sum()
-            # The probability that a level with half of all people is this near by chance.
+            # The chance that a level of half of all people is this near to the sum of the others.
             chance = np.minimum(2 * (off[code] + unit) / np.sqrt(4 * np.pi * agreeing), 1).prod()
             least = _NOTABLE_DIGITS if is_exact else _ROUNDED_DIGITS
             if digits >= least or (not is_exact and chance <= 10**-_NOTABLE_DIGITS):

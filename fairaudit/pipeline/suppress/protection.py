@@ -148,7 +148,7 @@ class _Protector:
         return narrow and not (item.counts & self.hidden)
 
     def hide_more(self) -> bool:
-        """Proves that cells are safe, or hides counts for open cells; False if none are open."""
+        """Proves that cells are safe, or hides counts; returns False if nothing is left to hide."""
         printed = self._printed()
         if self.safe.all() or not any(map(self.shows, self.items)):
             return False
