@@ -40,6 +40,7 @@ from fairaudit.metrics.rates import (
     TRUE_POSITIVE_RATE,
 )
 from fairaudit.metrics.reasons import describe_people
+from fairaudit.metrics.scores import AUC
 from fairaudit.metrics.terms import EXTREME_REFERENCES, MIDDLE, NO_GROUP, NO_MINIMUM
 from fairaudit.pipeline.tables.audit import Tables, evaluate_check, list_places
 from fairaudit.result.rows import LatticeEntry, LatticeRow
@@ -244,6 +245,29 @@ def notice_other_side(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             )
 
 
+def notice_misread_values(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[Notice]:
+    """Notices on reversed scores, and on burdens that a ratio of the people without them hides."""
+    for check in (check for check in checks if isinstance(check, Check) and not check.against):
+        is_burden = check.burden and not check.given and getattr(check.metric, "four_fifths", False)
+        limit, leaf = check.fail or check.warn, evaluate_check(check, tables).leaves[0]
+        values, among = leaf.group_values, leaf.takes_part
+        if values is None or values.ends is None or not (is_burden or values.metric is AUC):
+            continue
+        low, high = (end[among] for end in values.ends(check.inference.alpha))
+        if values.metric is AUC and len(high) and (high < 1 - high).all():
+            text = "in all groups the area under the curve is below 0.5: reverse the score, if low "
+            yield Notice(f"{check.id}: {text}scores stand for the positive label", Subjects.ANYBODY)
+        elif is_burden and limit and limit.below and len(high) and high.min() < low.max():
+            # 0.94 and 0.99 without the burden have the ratio 0.95, but 0.06 is six times 0.01.
+            least, most = values.value[among].min(), values.value[among].max()
+            if (1 - most) / (1 - least) < limit.below <= least / most:
+                text = f"{1 - least:.1%} of a group and {1 - most:.1%} of another have the burden, "
+                text += (
+                    "which a ratio of the others hides: limit `demographic_parity_ratio` as well"
+                )
+                yield Notice(f"{check.id}: {text}", Subjects.ANYBODY)
+
+
 def notice_changes_without_direction(
     checks: Iterable[AnyCheck], tables: Tables
 ) -> Iterator[Notice]:
@@ -298,8 +322,7 @@ def notice_turned_gaps(rows: Iterable[LatticeRow]) -> Iterator[Notice]:
             f"{whole if is_complete else factor if math.isfinite(change) else ''}",
             Subjects.ANYBODY,
         )
-    if len(turned) > _MOST_TURNED:
-        more = len(turned) - _MOST_TURNED
+    if (more := len(turned) - _MOST_TURNED) > 0:
         what = f"Δε: in {more:,} more combinations of columns the largest gap changed its sign, too"
         yield Notice(what, Subjects.ANYBODY)
 
@@ -493,8 +516,8 @@ def notice_few_people(checks: Iterable[AnyCheck], tables: Tables) -> Iterator[No
             ]
             of = "" if check.of in RESERVED else f", of {name(check.of)}"
             yield Notice(
-                f"by {' × '.join(map(name, check.by))}{of}, small groups can cross the limit "
-                f"({limit}) by chance, even if others do not: {_list_some(smallest)}",
+                f"by {' × '.join(map(name, check.by))}{of}, chance alone can put small groups over "
+                f"the limit ({limit}): {_list_some(smallest)}",
                 Subjects.ANYBODY,
             )
 

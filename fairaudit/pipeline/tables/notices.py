@@ -14,7 +14,7 @@ from fairaudit.base.names import describe_group, listing
 from fairaudit.counting.raw_rows import BUDGET
 from fairaudit.cube import NO_LEVEL, Cube, Role, Rows, distinct_rows
 from fairaudit.cube.histogram import median_bin
-from fairaudit.judge import AnyCheck, Check
+from fairaudit.judge import AnyCheck, Check, ReversalCheck
 from fairaudit.judge.simpson import ScanResult
 from fairaudit.judge.simpson.scanning import MOST_SUSPECTS
 from fairaudit.metrics import Requirement, find_metric
@@ -33,6 +33,7 @@ from fairaudit.metrics.individual import (
 from fairaudit.metrics.rates import SELECTION_RATE
 from fairaudit.metrics.scores import SCORING_RATE
 from fairaudit.metrics.situation import DISPARITIES, TWIN_TEST, find_gaps
+from fairaudit.pipeline.audit_task import AuditTask
 from fairaudit.pipeline.recode.cells import notice_undecided
 from fairaudit.pipeline.tables.audit import (
     Audit,
@@ -51,6 +52,7 @@ from fairaudit.pipeline.tables.check_notices import (
     notice_light_groups,
     notice_limits_out_of_reach,
     notice_lone_strata,
+    notice_misread_values,
     notice_other_side,
     notice_turned_gaps,
     notice_unequal_odds_ratios,
@@ -97,6 +99,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         )
     yield from counts.describe_files()
     yield from cubes.notices
+    yield from _notice_draws(audit.task)
     yield from write_weight_notices(spec.requests, cubes.cube)
     if spec.counts is None and spec.count is not None:
         yield from notice_empty_rows(cubes.cube, spec.count.value)
@@ -118,6 +121,7 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     yield from notice_limits_out_of_reach(checks, tables, scores)
     yield from notice_impossible_gates(checks, tables)
     yield from notice_other_side(checks, tables)
+    yield from notice_misread_values(checks, tables)
     yield from notice_changes_without_direction(checks, tables)
     yield from notice_turned_gaps(lattice)
     yield from notice_few_people(checks, tables)
@@ -137,7 +141,15 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
     if not has_room_for_lattice(cubes.cube, spec.requests):
         what = "not every combination of the protected columns is looked at, only those that the "
         yield Notice(f"{what}spec asks for: together they have too many groups", Subjects.ANYBODY)
-    yield from _notice_unscanned_groups(audit.reversals)
+    yield from _notice_unscanned_groups(audit.reversals, checks)
+
+
+def _notice_draws(task: AuditTask) -> Iterator[Notice]:
+    """A notice on the file and the number of the draws, if there are draws."""
+    if task.draws is not None:
+        count = len(task.draws.probability)
+        what = f"`model: draws` judges {count:,} {'draw' if count == 1 else 'draws'} of the shares"
+        yield Notice(f"{what} in {task.draws.path}, not the counted shares", Subjects.NOBODY)
 
 
 def notice_unequal_rates(tables: Tables, models: Iterable[str]) -> Iterator[Notice]:
@@ -347,27 +359,26 @@ def notice_repeated_rows(cube: Cube) -> Iterator[Notice]:
         )
 
 
-def _notice_unscanned_groups(scanned: ScanResult) -> Iterator[Notice]:
-    """Notices on pairs that the scan for reversals could not compare, test or list."""
-    for group, ineligibility in scanned.left_out:
-        if not group:
-            yield Notice(f"Simpson's reversals: {ineligibility.why}", Subjects.ANYBODY)
-    for why in scanned.too_many:
-        yield Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY)
+def _notice_unscanned_groups(scanned: ScanResult, checks: Sequence[AnyCheck]) -> Iterator[Notice]:
+    """Notices on pairs that the scan could not compare, test or list, or that no limit judges."""
+    for check in (check for check in checks if isinstance(check, ReversalCheck)):
+        kinds = [row.kind for row in scanned.found if row.rate == check.rate and row.kind.reverses]
+        limits = [limit.kind.strength for limit in (check.warn, check.fail) if limit is not None]
+        if weaker := [kind for kind in kinds if kind.strength < min(limits)]:
+            what = (
+                f"{check.id}: {len(weaker):,} of the reversals are of kinds that the limit ignores"
+            )
+            yield Notice(f"{what}: {listing([*dict.fromkeys(weaker)])}", Subjects.NEVER)
+    whys = [one.why for group, one in scanned.left_out if not group] + [*scanned.too_many]
     if count := scanned.untested:
-        what = (
-            f"Simpson's reversals: {count:,} pairs of groups whose gaps in strata may be opposite "
-        )
-        yield Notice(
-            f"{what}are not tested, of more than {MOST_SUSPECTS:,} in one scan: write `pairs: "
-            "reference`, or name fewer columns",
-            Subjects.ANYBODY,
+        whys.append(
+            f"{count:,} pairs of groups whose gaps in strata may be opposite are not tested, of "
+            f"more than {MOST_SUSPECTS:,} in one scan: write `pairs: reference`, or fewer columns"
         )
     if count := scanned.repeated:
-        verb = "is" if count == 1 else "are"
         why = "given several columns, where fewer of them show as much as surely"
-        what = f"Simpson's reversals: {count:,} {verb} not listed: {why}"
-        yield Notice(what, Subjects.ANYBODY)
+        whys.append(f"{count:,} {'is' if count == 1 else 'are'} not listed: {why}")
+    yield from (Notice(f"Simpson's reversals: {why}", Subjects.ANYBODY) for why in whys)
 
 
 _OF_EQUALS = (UNAWARENESS_VIOLATIONS, CAUSAL_DISCRIMINATION, TWIN_TEST)
