@@ -75,14 +75,14 @@ _MOST_LEVELS = 4
 
 _MANY_STRATA = 30
 _FEW_PEOPLE = 6
-"""Strata of legitimate factors are fewer and larger. A matched set has, for example, 5 people."""
+"""Strata by legitimate factors are fewer or larger than this. A matched set has a few people."""
 
 _DECIDED = {Requirement.PREDICTION, Requirement.CLASSES}
 """The requirements of metrics about decisions."""
 
 
 def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notice]:
-    """All notices in the order of the stages; people who may count twice come before limits."""
+    """All notices in the order of the stages: notices on the data come before notices on limits."""
     spec, counts, cubes, tables = audit.spec, audit.counts, audit.cubes, audit.tables
     checks = audit.task.checks
     if not_run := audit.task.not_run:
@@ -219,7 +219,7 @@ def notice_unjudged_models(
 ) -> Iterator[Notice]:
     """Notices on models whose decisions no limit judges, if there are limits.
 
-    A limit on a change, or on the score of a model that decides, does not judge decisions.
+    A limit on a change, or on the score of a model that has decisions, does not judge decisions.
     """
     scored = {model.name for model in models if model.kind is OutcomeKind.SCORE}
     judged = set()
@@ -266,7 +266,7 @@ def notice_idle_thresholds(tables: Tables, requests: Iterable[MetricRequest]) ->
 
 
 def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
-    """The side, `positive` or `negative`, without decisions by an outcome or a threshold."""
+    """The side without decisions (`positive` or `negative`); empty if both sides have decisions."""
     counts = count_groups(tables.table((), (), of))
     if at is None:
         rate = SELECTION_RATE.compute(counts).value
@@ -280,10 +280,10 @@ def find_missing_side(tables: Tables, of: str, at: Decimal | None) -> str:
 
 
 def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
-    """A notice if `count` is 0 in more than a tenth of the rows of people one by one.
+    """A notice if `count` is 0 in more than a tenth of the rows, unless the rows are totals.
 
-    A cell has at least as many rows with the count 0 as it has more rows than people. A table of
-    totals has more people than rows, and its rows with the count 0 are combinations that do not
+    If a cell has more rows than people, at least this many more rows have the count 0. A table
+    of totals has more people than rows, and its rows with the count 0 are combinations that do not
     occur.
     """
     empty, rows = np.maximum(cube.rows - cube.people, 0), int(cube.rows.sum())
@@ -307,7 +307,7 @@ def notice_empty_rows(cube: Cube, count: str) -> Iterator[Notice]:
 
 
 def notice_matched_sets(cube: Cube, requests: Iterable[MetricRequest]) -> Iterator[Notice]:
-    """Notices on strata that may be matched sets, because there are very many with few people.
+    """Notices on strata that may be matched sets, because many strata have few people.
 
     The rows of a matched set are similar, so tests that treat rows as independent are wrong.
     """
@@ -391,7 +391,7 @@ _MOST_GROUPS = 10
 
 
 def _describe_rows(spec: Spec, rows: Rows, tables: Tables) -> Iterator[str]:
-    """Notices on people without a feature, on samples, and on details of individual metrics."""
+    """Notices on people without a feature, on samples, and on metrics of individual fairness."""
     requests = [request for request in spec.requests if request.uses(Requirement.FEATURES)]
     names = ", ".join(dict.fromkeys(request.metric.id for request in requests))
     read = f"{names}: {rows.complete:,} of {rows.audited:,} people were read one by one"

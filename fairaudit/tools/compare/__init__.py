@@ -48,10 +48,10 @@ _BARRED = {
 }
 _LABEL = "label"
 _OF_LABEL = {frozenset({"tp", "fn"}), frozenset({"fp", "tn"})}
-"""The denominators of rates that condition on the label, which predictions do not change."""
+"""The denominators of rates that condition on the label. Predictions do not change these."""
 
 _Grouping: TypeAlias = tuple[str, frozenset[str], frozenset[str]]
-"""The thing that is counted (people or labels), the columns of groups and those of strata."""
+"""The thing that is counted (people or labels), the columns of groups, the columns of strata."""
 
 _Rank: TypeAlias = tuple[int, float, float]
 _DIRECTIONS = [*Direction]
@@ -107,7 +107,7 @@ def compare(
 
 
 def compare_models(result: AuditResult, first: str, second: str) -> Changes:
-    """The changes if `second` replaces `first`, two outcomes of one result.
+    """The changes if the outcome `second` replaces the outcome `first` of the same result.
 
     Rates are tested by the people whose decision changes (McNemar). Checks need no test, because
     both outcomes are of the same people. Raises as `compare` does.
@@ -190,7 +190,7 @@ def _describe_result(result: AuditResult, of: str | None) -> ComparedResult:
 
 
 def _select_outcome(result: AuditResult, name: str, called: str) -> AuditResult:
-    """The part of the result on one outcome, under another name.
+    """The part of the result on the outcome `name`, which is renamed to `called`.
 
     Comparisons and checks with `against` involve two outcomes and are omitted.
     """
@@ -264,9 +264,9 @@ def _rank(change: Change) -> _Rank:
 
 
 def _list_sizes(result: AuditResult) -> dict[_Grouping, dict[GroupKey, object]]:
-    """The number of people of each group, and of each label in it, by grouping.
+    """By grouping, the number of people of each group, and of each label in the group.
 
-    If labels are not listed, denominators of rates that condition on labels replace them.
+    If labels are not listed, denominators of rates that condition on labels replace the labels.
     """
     sizes: dict[_Grouping, dict[GroupKey, object]] = defaultdict(dict)
 
