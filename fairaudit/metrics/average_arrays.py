@@ -296,8 +296,7 @@ def average_clustered_shares(
     """The effective size of both averages and their correlation, from totals of clusters.
 
     The residual of a cluster is the weighted sum of its residuals in all strata. The effective size
-    of a side is NaN if the side has a single cluster in a stratum, because the variance is then
-    unknown.
+    of a side with a single cluster in a stratum is NaN, because its variance is unknown.
     """
     from scipy import sparse  # noqa: PLC0415  # SciPy is only needed for clusters
 
