@@ -165,7 +165,7 @@ def ranked(upper: Ints, lower: Ints) -> Floats:
 
 
 def rank_error(upper: Ints, lower: Ints, single: Marks) -> Floats:
-    """The largest error [Z, G] of `ranked`, caused by pairs of scores in a bin of several values."""
+    """The largest error [Z, G] of `ranked`, caused by pairs in one bin of several values."""
 
     def find_error(upper: Ints, lower: Ints) -> Floats:
         pairs = upper.sum(axis=1).astype(np.float64) * lower.sum(axis=1)

@@ -24,13 +24,13 @@ def compare_files(
     *,
     may_repeat: bool,
 ) -> list[Notice]:
-    """Raises `DataError` if two files have the same rows; a notice if this is only possible.
+    """Raises `DataError` if two files have the same rows; returns a notice if this is uncertain.
 
     Rows are equal if all columns have the same text; the order of columns, the encoding, the
     compression and the format do not matter. Two formats may write the same value differently. So
-    for two formats with the same number of rows, there is a notice if the rows differ. Files
-    without rows are skipped. Files in folders of different partitions are not compared. With
-    `may_repeat`, equal files give a notice instead of an error.
+    two files of different formats give a notice if they have the same number of rows. Files without
+    rows are skipped. Files in folders of different partitions are not compared. With `may_repeat`,
+    equal files give a notice instead of an error.
     """
     pairs_read = zip(files, checked, strict=True)
     filled = [replace(file, records=read.records) for file, read in pairs_read if read.records]
