@@ -28,8 +28,8 @@ class NotServed(Exception):
 class CellTable:
     """The number of rows in each cell, and two sums of 128 bits, each as two words of 64 bits.
 
-    The sums are those of weights and of their squares. For counts of people, they are the sums of
-    the lower and of the upper 32 bits of the counts.
+    With weights, the sums are the sum of weights and the sum of squared weights. With counts of
+    people, they are the sum of the lower 32 bits of the counts, and the sum of the upper 32 bits.
     """
 
     def __init__(self, size: int, *, has_sums: bool) -> None:
@@ -63,7 +63,7 @@ class CellTable:
         self.sums[cells] = sums
 
     def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
-        """Adds at most 2^30 cells with their sums; `index` are their cells in this table."""
+        """Adds at most 2^30 cells with their sums; `index` is the cell in this table of each."""
         np.add.at(self.rows, index, rows)
         if not len(self.sums):
             return
@@ -77,7 +77,7 @@ class CellTable:
         self.sums = (halves[:, :, ::2] & mask) | (halves[:, :, 1::2] << half)
 
     def exact_sums(self, cells: Ints, number: int) -> list[int]:
-        """The first or second sum of cells, as Python integers."""
+        """The first sum (`number` is 0) or the second sum (1) of cells, as Python integers."""
         low, high = self.sums[cells, number].T
         if not high.any():
             return cast("list[int]", low.tolist())
@@ -103,7 +103,7 @@ class CellTable:
 
 
 class Cells(NamedTuple):
-    """A table by some keys; `strides` are the distances between the cells of two levels."""
+    """A table by some keys; `strides` are the distances between the cells of successive levels."""
 
     keys: Sequence[int]
     sizes: Sequence[int]
@@ -116,7 +116,7 @@ class Cells(NamedTuple):
     ) -> Cells:
         """An empty table; `lengths` are the numbers of levels of all keys.
 
-        Raises `NotServed` for more cells than `most`, or for no cell.
+        Raises `NotServed` if the table would have more than `most` cells, or 0 cells.
         """
         sizes = [lengths[number] for number in keys]
         # As in `np.unravel_index`, the last key varies fastest.
@@ -127,6 +127,6 @@ class Cells(NamedTuple):
         return cls(keys, sizes, strides, CellTable(size, has_sums=has_sums))
 
     def occurring(self) -> tuple[Ints, tuple[NDArray[np.intp], ...]]:
-        """The cells that have rows, and, for each key, the indexes of their levels."""
+        """The cells that have rows, and the indexes of their levels for each key."""
         cells = np.flatnonzero(self.table.rows)
         return cells, np.unravel_index(cells, tuple(self.sizes))

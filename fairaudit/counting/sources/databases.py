@@ -314,7 +314,7 @@ class Table(Frozen):
         return self.dialect.exact_text.format(value) if column.dtype == pl.String else value
 
     def _interval(self, key: Key, plan: Plan) -> str:
-        """The SQL for the code of a number's interval; below 0 for null, NaN and missing numbers."""
+        """The SQL for the code of a number's interval; codes below 0 mean null, NaN or missing."""
         dtype = self.schema[key.column].dtype
         column = self.schema[key.column].value.format(self.dialect.quoted(key.column))
         kind = self.dialect.single if dtype == pl.Float32 else self.dialect.double
