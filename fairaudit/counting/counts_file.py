@@ -482,9 +482,9 @@ def hide_small_cells(counts: Counts, below: int) -> Counts:
 def _choose_weights(weights: RawWeights, stays: Marks) -> RawWeights:
     """The weights of the cells that `stays` marks, without the largest weight.
 
-    The largest weight may be the weight of a single person. A number replaces it that only says
-    whether all weights are tiny. The sums of tiny weights are kept only if all weights are tiny.
-    Otherwise these sums may describe few people, and no report uses them.
+    The largest weight may be the weight of a single person. It is replaced by a number that only
+    says whether all weights are tiny. The sums of tiny weights are kept only if all weights are
+    tiny. Otherwise these sums may describe few people, and no report uses them.
     """
     is_tiny = 0 < weights.largest < TINY
     largest = TINY / 2 if is_tiny else float(weights.largest > 0)

@@ -38,7 +38,7 @@ MOST_LEVELS = 10_000
 
 
 class Edge(Frozen, order=True):
-    """An edge between bins of numbers. A number x passes the edge if x ≥ value (`beyond`: >)."""
+    """An edge between bins of numbers: x passes the edge if x ≥ value; with `beyond`, x > value."""
 
     value: Decimal
     beyond: bool = False
@@ -220,7 +220,7 @@ class Plan(Frozen):
         return replace(self, columns=(), capped=(), groups=(), format=_ANY_FORMAT)
 
     def find_key(self, column: str, *, is_cut: bool) -> int:
-        """The index in `keys` of a column: of its texts, or (`is_cut`) of its intervals."""
+        """The index in `keys` of the key that has a column as texts, or (`is_cut`) as intervals."""
         return [(key.column, key.is_cut) for key in self.keys].index((column, is_cut))
 
 

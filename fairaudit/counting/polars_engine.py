@@ -314,7 +314,8 @@ def _leave_out_of_frame(plan: Plan, file: SourceFile, batch: Batch) -> tuple[Sou
 def _locating_errors(batch: Batch, plan: Plan, row_name: str | None = None) -> Iterator[None]:
     """Adds the place and the text of the first faulty row to a `DataError`.
 
-    The place is the number of the row after `row_name`; without `row_name`, the name of the batch.
+    The place is `row_name` and the number of the row. Without `row_name`, the place is the name of
+    the batch.
     """
     try:
         yield
@@ -368,7 +369,7 @@ def open(data: Database) -> Iterator[Database]:  # noqa: A001  # a method of the
 
 @contextmanager
 def _open_table(data: Database) -> Iterator[Table]:
-    """The table of a database that is already open; otherwise, opens the table for this pass."""
+    """The table of a database; if the table is not open yet, it is opened for this pass."""
     if data.opened is not None:
         yield data.opened
         return

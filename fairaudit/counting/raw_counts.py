@@ -51,7 +51,7 @@ class RawTable(Frozen, eq=False):
     def of(
         cls, keys: Sequence[Key], levels: Mapping[Key, Iterable[Level]], people: Ints
     ) -> RawTable:
-        """The table of `people`, an array of all combinations of levels (last key fastest)."""
+        """The table of `people` by all combinations of levels, in which the last key varies first."""
         known = [tuple(levels[key]) for key in keys]
         cells = np.flatnonzero(people)
         codes = np.unravel_index(cells, tuple(map(len, known)))
@@ -143,10 +143,11 @@ MOST_ENTRIES = 64 * 2**20 // 8
 class RawHistogram(Frozen, eq=False):
     """The histogram of a score by K keys, with E entries.
 
-    Each entry has `codes` [E, K], the index of its bin in `bins`, and a number of `people`. `keys`
-    are indexes in the list of all keys. `cells` [C, K] are the codes of each combination of levels;
-    `low` and `high` are its smallest and its largest score. `sums` are four lists [C], one for each
-    field of `histogram.Moments`; None if a score is too large for fixed-point sums.
+    Each entry has `codes` [E, K], the index of a bin (`bins`), and a number of `people`. `keys` are
+    indexes in the list of all keys. `cells` [C, K] are the codes of each combination of levels.
+    `low` and `high` [C] are the smallest and the largest score in each combination. `sums` are four
+    lists [C], one for each field of `histogram.Moments`; None if a score is too large for
+    fixed-point sums.
     """
 
     keys: tuple[int, ...]
@@ -229,7 +230,7 @@ class RawScores(Frozen, eq=False):
         """The histograms of all parts together; `keys` are the keys of each part.
 
         Full histograms (all cells by all bins) must have at most `most` entries. The bins are as
-        narrow as this limit allows. So they do not depend on how the rows were split into parts.
+        narrow as this limit allows. So the split of the rows into parts does not change the bins.
         """
         groupings = [histogram.keys for histogram in parts[0].histograms]
         filled = [part for part in parts if len(part.bins.codes)]

@@ -136,7 +136,7 @@ class RawRows(Frozen, eq=False):
         )
 
     def __add__(self, other: RawRows) -> RawRows:
-        """The people of both operands, in which equal cell numbers must mean the same raw cell."""
+        """The entries of two `RawRows`, in which equal cell numbers must mean the same raw cell."""
         nobody = np.zeros(len(self.complete), dtype=np.int64)
         first, second = self.features, other.features
         levels = tuple(

@@ -274,7 +274,10 @@ def find_excluded(cube: Cube, by: Grouping, rule: ExcludeBelow) -> ExcludedGroup
 
 
 class _Selection(Frozen, eq=False):
-    """The marked cells of a cube, and the flat index (`place`) of each in a table [Z, Y, P, G]."""
+    """The marked cells of a cube, and the flat index (`place`) of each cell in a table.
+
+    `shape` is the shape [Z, Y, P, G] of the table.
+    """
 
     marks: Marks
     place: Ints

@@ -63,7 +63,7 @@ class CellTable:
         self.sums[cells] = sums
 
     def add_cells(self, index: Ints, rows: Ints, sums: NDArray[np.uint64]) -> None:
-        """Adds at most 2^30 cells with their sums; `index` is the cell in this table of each."""
+        """Adds at most 2^30 cells with their sums; `index` has the place of each in this table."""
         np.add.at(self.rows, index, rows)
         if not len(self.sums):
             return

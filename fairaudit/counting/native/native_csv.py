@@ -192,7 +192,11 @@ def check(file: SourceFile, plans: Sequence[Plan], progress: Progress) -> Source
 def _count(
     native: ModuleType, file: SourceFile, plan: Plan, progress: Progress
 ) -> tuple[list[Table], PartialCounts | None]:
-    """The tables of the threads ([] if the kernel cannot read the file) and the counts, or None."""
+    """The tables of the threads, and the counts for a plan.
+
+    The list of tables is empty if the kernel cannot read the file. The counts are None if another
+    route must count the file.
+    """
     header, measure, rule = file.header, plan.weight or plan.count, parse_filter(plan)
     measured = plan.scores or plan.adding.columns or (plan.count and plan.weight)
     # C reads weights and counts, but not numbers that mean missing, such as -999.

@@ -207,7 +207,7 @@ def columns_checked(source: SourceFile, plan: Plan) -> frozenset[str]:
 
 
 def prove(file: SourceFile) -> SourceFile:
-    """Checks the `unproven` columns of a file; raises `DataError` if a column is damaged."""
+    """The file after a check of `unproven` columns; raises `DataError` if a column is damaged."""
     assert file.layout is not None
     check_pages(file.path, file.file.path, file.layout, file.unproven)
     return replace(file, unproven=frozenset())

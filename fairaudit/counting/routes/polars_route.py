@@ -337,7 +337,7 @@ def intervals_of_texts(key: Key, texts: Sequence[Level], plan: Plan) -> Ints | N
 
 
 def _parts_of(name: SumName) -> dict[int, pl.Expr]:
-    """The parts of a number to add up, which fit into 64 bits, by the bits to shift them left."""
+    """The parts (of 64 bits) that are added up for a sum, by the bits to shift each part left."""
     kind, *columns = name
     fixed = [pl.col(own(f"fixed {column}")) for column in columns]
     match kind:

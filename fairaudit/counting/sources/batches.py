@@ -24,7 +24,7 @@ ROW = own(own("row"))
 """The column with the number of a row in its file."""
 
 OBSERVED, UNKNOWN_LEVEL, POSSIBLE = range(3)
-"""Kinds of people in rows with masked counts: observed, of a hidden level, perhaps not existing."""
+"""Kinds of people in rows with masked counts: observed, level is hidden, existence is uncertain."""
 
 
 class Batch(Frozen):

@@ -36,7 +36,7 @@ _QUOTED_ON_MORE_LINES = r'"(?:[^"]|"")*"'
 
 
 def record(separator: str, more: str, *, multiline: bool = False) -> str:
-    """A regular expression for a whole record; `more` is the quantifier of all fields but one."""
+    """A regular expression for a whole record; `more` quantifies the fields after the first."""
     mark = re.escape(separator)
     quoted = _QUOTED_ON_MORE_LINES if multiline else QUOTED
     field = rf'(?:{quoted}|[^"\r\n{mark}]*)'

@@ -334,7 +334,7 @@ class Table(Frozen):
 
 
 def _count_passed(tests: Sequence[str], before: int) -> str:
-    """The SQL for the number of ascending `tests` that are true; halving limits its depth."""
+    """The SQL for the number of ascending `tests` that are true, nested as little as possible."""
     if not tests:
         return str(before)
     half = len(tests) // 2

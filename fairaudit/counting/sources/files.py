@@ -188,7 +188,7 @@ def _refuse_table_files(what: str, files: Sequence[Path]) -> None:
 def _matches(folder: Path, parts: Sequence[str]) -> Iterator[Path]:
     """The matches of a pattern below a folder, sorted; `*` does not match a dot at the start.
 
-    Unlike `glob`, this function raises `OSError` for a folder without permission.
+    This function raises `OSError` for a folder without permission, which `glob` would skip.
     """
     refuse_path(folder)
     if not parts:
@@ -218,7 +218,7 @@ def _folders(folder: Path, seen: set[str] | None = None) -> Iterator[Path]:
 
 
 def _entries(folder: Path, *, hidden: bool) -> list[os.DirEntry[str]]:
-    """The sorted entries of a folder whose names begin with a dot (`hidden`) or do not."""
+    """The sorted entries of a folder: `hidden` entries (with a dot first), or all other entries."""
     refuse_path(folder)
     with os.scandir(folder) as entries:
         shown = [entry for entry in entries if entry.name.startswith(".") is hidden]

@@ -210,7 +210,7 @@ def _refuse_unread(name: str, kind: object) -> None:
 
 
 def name_columns(features: Any, base: str) -> dict[str, Any]:  # noqa: ANN401  # of any library
-    """The columns of a frame, series, dict or array; columns without names are `base_0`, …."""
+    """The columns of a frame, series, dict or array; unnamed columns are named `base_0`, …."""
     if isinstance(features, Mapping):
         return {str(name): values for name, values in features.items()}
     if isinstance(features, np.ndarray | list | tuple):

@@ -2,7 +2,7 @@
 
 Arrow and Polars trust the sizes in a file. If a bit is wrong, they may allocate more memory than
 the machine has, or end the process. So this module first checks the footer, and then the header
-(and checksum, if any) of each page of the columns in use. A check takes a few microseconds.
+(and checksum, if any) of each page of the columns in use. Checking a page takes microseconds.
 See https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift
 
 A file consists of row groups. A row group has a chunk for each column, and a chunk has pages. The
@@ -69,8 +69,8 @@ class Chunk(Frozen):
     """A column in a row group: its bytes are from `start` to `stop` in the file.
 
     `unpacked` is its size after decompression by `codec`. `extremes` are the bytes of the smallest
-    and the largest value, and `nulls` is the number of nulls. They are not checked. Both are None
-    if the file does not state them.
+    and the largest value, and `nulls` is the number of nulls. Both are statements of the file that
+    are not checked, and None if the file does not state them.
     """
 
     leaf: Leaf

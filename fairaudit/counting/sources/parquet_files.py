@@ -84,7 +84,8 @@ def check_file(
 ) -> SourceFile:
     """Checks the pages of the columns that the plans read, except `unproven` columns.
 
-    If plans read columns that folders add, the result is a temporary copy with these columns.
+    If plans read columns that folders add, the result is a temporary copy with these columns;
+    otherwise, the result is the file.
     Raises `DataError` if the file is damaged, or if the disk has no space for the copy.
     """
     assert file.layout is not None

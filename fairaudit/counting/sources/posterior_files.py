@@ -110,7 +110,7 @@ def read_draws(path: Path, attributes: Sequence[str]) -> Draws:
 
 
 def _number(rows: list[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], list[int]]:
-    """The distinct rows in the order of the file, and the index of each row's distinct row."""
+    """The distinct rows in the order of the file, and the index of the distinct row of each row."""
     place: dict[tuple[str, ...], int] = {}
     index = [place.setdefault(row, len(place)) for row in rows]
     return list(place), index
