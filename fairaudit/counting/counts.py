@@ -111,7 +111,7 @@ class PartialCounts(Frozen, eq=False):
 
     Raw levels are the original levels of the data. A raw cell may have several entries. `kept` is 1
     if the filter keeps the rows of an entry, 0 if the filter drops them, and -1 if the filter
-    cannot decide. It is `MASKED` for people who may exist behind a masked count. `amounts` are the
+    cannot decide; it is `MASKED` for people who may exist behind a masked count. `amounts` are the
     sums that the plan asks for, as Python integers; missing values add 0. Numbers and distances are
     multiplied by `ADDED_SCALE`, and products by the square of `ADDED_SCALE`.
     """

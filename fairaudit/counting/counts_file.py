@@ -217,7 +217,7 @@ def _digest(header: bytes, table: pa.Table) -> str:
 
 
 def read(path: Path) -> Counts:
-    """The counts in a file; raises `DataError` if it is damaged or not a counts file."""
+    """The counts in a file; raises `DataError` if the file is damaged or not a counts file."""
     name = copied(str(path))
     hint = "count the data again: fairaudit count SPEC -o part.counts"
     try:

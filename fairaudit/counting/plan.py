@@ -99,7 +99,7 @@ class Plan(Frozen):
     """Everything that one pass over the data must count.
 
     `keys` are the columns whose combinations of levels are the cells. `columns` are all columns
-    that the pass reads, except those of the filter. `tokens` are texts that mean missing in every
+    that the pass reads, except filter columns. `tokens` are texts that mean missing in every
     column; `unknown` are additional words that mean missing in a column of numbers. Each level of a
     column in `capped` is a group, so the column may have at most `MOST_LEVELS` levels. `scores` are
     the groups of keys by which each score gets a histogram. `adding` are the sums of each cell.
@@ -107,7 +107,7 @@ class Plan(Frozen):
     too many cells. `cluster` is the column of clusters (rows that belong together), `sample_strata`
     the column of the strata from which the clusters were drawn. `medians` are the scores that need
     an exact median. `cuts` are the values of the quantiles that the spec names. `models` are the
-    fitted models of strata, by the name of the column that they make. `rows` are the columns that
+    fitted models of strata, by the column that each model makes. `rows` are the columns that
     are kept for each person, `derived` the columns that are computed from other columns, and
     `counts` the columns of counts, one for each level of an outcome. `masked` are the texts that
     hide a count. `repeats` says which row of a person with several rows is counted. `groups` are

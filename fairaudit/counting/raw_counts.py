@@ -51,7 +51,7 @@ class RawTable(Frozen, eq=False):
     def of(
         cls, keys: Sequence[Key], levels: Mapping[Key, Iterable[Level]], people: Ints
     ) -> RawTable:
-        """The table of `people` by all combinations of levels, in which the last key varies first."""
+        """The table of the `people` in all combinations of levels; the last key varies fastest."""
         known = [tuple(levels[key]) for key in keys]
         cells = np.flatnonzero(people)
         codes = np.unravel_index(cells, tuple(map(len, known)))

@@ -76,7 +76,7 @@ class PropensityModel(Frozen, tag=True):
 
 
 class ClusterModel(Frozen, tag=True):
-    """A model of clusters: a row belongs to the cluster with its smallest score (nearest centre)."""
+    """A model of clusters. A row is in the cluster with the smallest score (the nearest centre)."""
 
     features: FeatureScale
     scores: tuple[LinearScore, ...]

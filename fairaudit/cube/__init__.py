@@ -380,7 +380,7 @@ class _TableLayout(Frozen, eq=False):
         return Ungrouped(name_groups(self.group_keys, groups), people, mass)
 
     def find_strata(self, codes: NDArray[np.int32]) -> Ints:
-        """The index of the stratum of each row of `codes`; `NO_LEVEL` if the table lacks it."""
+        """The index of the stratum of each row of `codes`; `NO_LEVEL` if it is not in the table."""
         _, index = distinct_rows(np.concatenate([self.strata, codes]))
         numbers = np.full(index.max() + 1, NO_LEVEL)
         numbers[index[: len(self.strata)]] = np.arange(len(self.strata))

@@ -64,7 +64,7 @@ NOWHERE = -1
 
 
 class Expansion(NamedTuple):
-    """People one by one: the index of each person's entry in `Rows`, and the person's features."""
+    """People one by one: the index of each person's entry in `Rows`, and each person's features."""
 
     entries: Ints
     features: Features

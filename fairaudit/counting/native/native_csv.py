@@ -93,7 +93,7 @@ def join(
     that cannot be applied.
     """
     largest = max(table.largest for table in tables)
-    if plan.weight and largest < TINY:  # Polars adds them up with more decimals
+    if plan.weight and largest < TINY:  # Polars adds up tiny weights with more decimals
         return None
     texts = {name: _column(tables, place, len(columns)) for place, name in enumerate(columns)}
     keys = []
@@ -239,7 +239,7 @@ class LineBlocks:
         self._rest = b""
 
     def read(self, buffer: bytearray) -> Iterator[int]:
-        """Reads blocks of whole lines; yields the size of each, or 0 if a line is too long."""
+        """Reads blocks of whole lines. Yields the size of a block, or 0 if a line is too long."""
         while True:
             with self._lock:
                 end = len(self._rest)

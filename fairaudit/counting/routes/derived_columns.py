@@ -47,7 +47,7 @@ _DATE = r"^\s*(\d{4}-\d{2}-\d{2})(?:[T ]\d{2}:\d{2}.*)?\s*$"
 
 
 def prepare(batch: Batch, plan: Plan) -> Numbers:
-    """The columns of a batch, with the derived columns of a plan and the strata of its models.
+    """The columns of a batch, with the derived columns and the strata of a plan.
 
     Raises `PlanError` if the filter of the plan cannot be applied to the batch.
     """

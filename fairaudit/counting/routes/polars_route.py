@@ -142,7 +142,7 @@ def first_row(data: SourceFile | Batch, plan: Plan, seek: Seek) -> FoundRow | No
 def estimated_cells(file: SourceFile, plan: Plan) -> float:
     """The estimated number of cells of a plan, from the first rows of a file.
 
-    It is the number of cells in the first rows, plus an estimate of all other cells from the
+    This is the number of cells in the first rows, plus an estimate of all other cells from the
     numbers of cells with one row and with two rows: Chao (1984), Nonparametric estimation of the
     number of classes in a population, Scandinavian Journal of Statistics 11:265, bias-corrected.
     """

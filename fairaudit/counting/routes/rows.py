@@ -114,7 +114,7 @@ class RowGroups:
         return np.concatenate([*hashes])
 
     def _halve(self, profiles: Hashes, most: int) -> None:
-        """Drops half of the entries at a time, until at most `most` of these profiles are left."""
+        """Drops half of the entries at a time, until at most `most` of `profiles` are left."""
         self.halvings = choose_halvings(profiles, most, self.halvings)
         for frames in self.parts:
             for place, frame in enumerate(frames):

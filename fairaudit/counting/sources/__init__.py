@@ -121,7 +121,7 @@ class Reader(Protocol):
     def check_file(
         self, file: SourceFile, plans: Sequence[Plan], copies: Copies, progress: Progress
     ) -> SourceFile:
-        """The file, after everything in it that these plans need was checked."""
+        """The file after a check of everything that the plans read."""
 
     def read_first(
         self, file: SourceFile, names: Sequence[str], separator: str, most: int

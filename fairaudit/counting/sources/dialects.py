@@ -357,7 +357,7 @@ _MYSQL_TYPES = {
     8: "BIGINT", 9: "MEDIUMINT", 10: "DATE", 11: "TIME", 12: "DATETIME", 13: "YEAR", 16: "BIT",
     245: "JSON", 246: "DECIMAL", 255: "GEOMETRY",
 }  # fmt: skip
-"""The types by their numbers in the protocol; other numbers are texts or bytes."""
+"""The types by their numbers in the protocol; all other numbers mean texts or bytes."""
 
 
 class _SQLite(Dialect):

@@ -14,7 +14,7 @@ from fairaudit.counting.sources import SourceFile
 _FIRST_ROWS = 1000
 
 Item = TypeVar("Item")
-HashedRows: TypeAlias = tuple[tuple[str, ...], bytes]  # names of columns, 8 bytes for each row
+HashedRows: TypeAlias = tuple[tuple[str, ...], bytes]  # names of columns; 8 bytes for each row
 
 
 def compare_files(

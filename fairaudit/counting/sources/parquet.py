@@ -69,8 +69,8 @@ class Chunk(Frozen):
     """A column in a row group: its bytes are from `start` to `stop` in the file.
 
     `unpacked` is its size after decompression by `codec`. `extremes` are the bytes of the smallest
-    and the largest value, and `nulls` is the number of nulls. Both are statements of the file that
-    are not checked, and None if the file does not state them.
+    and the largest value, and `nulls` is the number of nulls. Both are as the file states them,
+    without a check; None if the file does not state them.
     """
 
     leaf: Leaf
@@ -85,7 +85,7 @@ class Chunk(Frozen):
 
     @classmethod
     def read(cls, column: Struct, leaf: Leaf, rows: int, end: int) -> Chunk:
-        """The chunk of a column in a row group; raises `_Damaged` if it contradicts the schema."""
+        """The chunk of a column in a row group; `_Damaged` if the chunk contradicts the schema."""
         meta = _struct(column.get(3))
         path = [entry.decode() for entry in _list(meta.get(3)) if isinstance(entry, bytes)]
         values = _int(meta.get(5), _LARGEST)
