@@ -56,7 +56,7 @@ class Ledger(Frozen, tag=True):
             force_setattr(self, name, tuple(sorted(getattr(self, name), key=by_place)))
         out = self.filtered + self.undecided + sum(line.rows for line in self.dropped)
         if self.read != self.counted + out:
-            raise ValueError(f"the ledger does not close: {self.read=} {self.counted=} {out=}")
+            raise ValueError(f"the numbers do not add up: {self.read=} {self.counted=} {out=}")
 
 
 @declare_subjects(nobody="column reason", nested="rows people")

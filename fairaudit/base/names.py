@@ -134,7 +134,9 @@ def describe_group(pairs: tuple[tuple[str, str], ...]) -> str:
 def people(levels: tuple[tuple[str, str], ...]) -> str:
     """A group in a headline: its levels, with the column if a level alone is unclear.
 
-    `female × Black`, `COW=6`, `disabled=yes`, `race 'Other'` (a level, not all other people).
+    `female × Black`, `COW=6`, `disabled=yes`, `race 'Other'` (a level, not all other people). A
+    level of several words is quoted, because it could be read as a part of the sentence:
+    `'under 40'`.
     """
     parts = []
     for column, level in levels:
@@ -144,7 +146,8 @@ def people(levels: tuple[tuple[str, str], ...]) -> str:
         # A number, a letter or "yes" is not understood without the name of its column.
         is_word = sum(sign.isalpha() for sign in level) > 1
         is_clear = is_word and level.casefold() not in _BARE_WORDS
-        parts.append(name(level) if is_clear else describe_group(((column, level),)))
+        spelled = quoted(level) if " " in level else name(level)
+        parts.append(spelled if is_clear else describe_group(((column, level),)))
     return " × ".join(parts) or "everybody"
 
 

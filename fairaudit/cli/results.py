@@ -299,8 +299,8 @@ def compare(  # noqa: PLR0913, PLR0917  # the options of the command
         may_be_worse = True
         ids = ", ".join(finding.check.id for finding in changes.dropped)
         write_line(
-            f"missing in the later report, or defined differently or less strict there: {ids}; "
-            "use --accept-dropped to accept this"
+            "these checks are missing in the later report, or have another definition or a looser "
+            f"limit there: {ids}; use --accept-dropped to accept this"
         )
     code = int(fail_on == "worse" and may_be_worse)
     _page(changes, code, grid, all_rows=True).write(request.outputs)

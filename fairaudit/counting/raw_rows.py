@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from fairaudit.base.arrays import Floats, Ints, Marks
 from fairaudit.base.frozen import Frozen, replace
-from fairaudit.counting.raw_counts import places, recode
 from fairaudit.cube.rows import Features
 
 BUDGET = 2**30
@@ -38,8 +37,6 @@ _SPARE = 4
 If there are more entries, half of the profiles are dropped at a time, so about two to four entries
 per person are left.
 """
-
-_PER_ENTRY = ("cells", "numbers", "n", "profiles", "contents")
 
 Hashes = NDArray[np.uint64]
 
@@ -74,18 +71,15 @@ class RawRows(Frozen, eq=False):
     """People by raw cell, features and scores: each of N entries represents `n` equal people.
 
     For each entry, `cells` is the index of its raw cell, `numbers` the number (from 1) of its first
-    row in the data, and `scores` its score, by column. `profiles` are hashes of the features, and
-    `contents` are hashes of all values that distinguish entries. For each raw cell, `complete` [C]
-    is the number of rows with every feature, and `missing` [C] the number of rows that lack a
-    feature, by feature. Half of the profiles was dropped `halvings` times. `most` is the number of
-    people that the plan asks for; None without a limit.
+    row in the data, and `scores` its score, by column. For each raw cell, `complete` [C] is the
+    number of rows with every feature, and `missing` [C] the number of rows that lack a feature, by
+    feature. Half of the profiles was dropped `halvings` times. `most` is the number of people that
+    the plan asks for; None without a limit.
     """
 
     cells: Ints
     numbers: Ints
     n: Ints
-    profiles: Hashes
-    contents: Hashes
     features: Features
     scores: Mapping[str, Floats]
     complete: Ints
@@ -99,66 +93,13 @@ class RawRows(Frozen, eq=False):
         most = most_people(len(self.features.names))
         return min(most, self.most or most)
 
-    def limited(self) -> RawRows:
-        """Drops half of the profiles at a time, until the entries fit into memory."""
-        _, first = np.unique(self.contents, return_index=True)
-        halvings = choose_halvings(
-            self.profiles[first], most_entries(self.most, len(self.features.names)), self.halvings
-        )
-        kept = is_below(self.profiles, halvings)
-        return replace(self.take(kept), halvings=halvings)
-
     def take(self, kept: Marks) -> RawRows:
         """Only the entries that `kept` marks."""
         if kept.all():
             return self
         return replace(
             self,
-            **{name: getattr(self, name)[kept] for name in _PER_ENTRY},
+            **{name: getattr(self, name)[kept] for name in ("cells", "numbers", "n")},
             features=self.features.take(kept),
             scores={name: values[kept] for name, values in self.scores.items()},
         )
-
-    def placed(self, before: int, after: int, rows: int) -> RawRows:
-        """The entries with new numbers, to join them with the entries of other counts.
-
-        The raw cells get `before` new cells before them and `after` new cells after them. The rows
-        get `rows` new rows before them.
-        """
-        pad = (before, after)
-        missing = {name: np.pad(lacking, pad) for name, lacking in self.missing.items()}
-        return replace(
-            self,
-            cells=self.cells + before,
-            numbers=self.numbers + rows,
-            complete=np.pad(self.complete, pad),
-            missing=missing,
-        )
-
-    def __add__(self, other: RawRows) -> RawRows:
-        """The entries of two `RawRows`, in which equal cell numbers must mean the same raw cell."""
-        nobody = np.zeros(len(self.complete), dtype=np.int64)
-        first, second = self.features, other.features
-        levels = tuple(
-            tuple(sorted({*known, *others}))
-            for known, others in zip(first.levels, second.levels, strict=True)
-        )
-        lookups = [[*map(places, own.levels, levels)] for own in (first, second)]
-        codes = recode([first.codes, second.codes], lookups)
-        numbers = np.concatenate([first.numbers, second.numbers])
-        pairs = {name: [getattr(rows, name) for rows in (self, other)] for name in _PER_ENTRY}
-        return replace(
-            self,
-            **{name: np.concatenate(pair) for name, pair in pairs.items()},
-            features=replace(first, numbers=numbers, codes=codes, levels=levels),
-            scores={
-                name: np.concatenate([values, other.scores[name]])
-                for name, values in self.scores.items()
-            },
-            complete=self.complete + other.complete,
-            missing={
-                name: self.missing.get(name, nobody) + other.missing.get(name, nobody)
-                for name in {**self.missing, **other.missing}
-            },
-            halvings=max(self.halvings, other.halvings),
-        ).limited()

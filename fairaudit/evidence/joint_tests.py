@@ -213,7 +213,7 @@ def _with_pairs(joint: float, name: str, core: Marks, pairs: _AllPairs) -> Joint
         p = test_pairs(pair_filter)
         return float(np.fmin(p, joint)) if pairs.may_decide(core, pair_filter) else p
 
-    return JointTest(float(np.fmin(joint, test_pairs())), f"{name} and pairs", beyond=beyond)
+    return JointTest(float(np.fmin(joint, test_pairs())), f"{name} and every pair", beyond=beyond)
 
 
 def _compare_few(counts: Ints, inference: Inference, *, information: bool) -> tuple[float, str]:

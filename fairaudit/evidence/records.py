@@ -223,7 +223,7 @@ def take_smallest(tests: Sequence[Tests]) -> Tests:
     index = np.stack([start + test.name_index for start, test in zip(starts, tests, strict=True)])
     return Tests(
         smallest([test.p for test in tests]),
-        tuple(f"{name}, Šidák over {len(tests)}" for test in tests for name in test.names),
+        tuple(f"{name}, Šidák over {len(tests)} tests" for test in tests for name in test.names),
         np.take_along_axis(index, decisive[None], axis=0)[0],
         key=tuple(test.key for test in tests),
         why=next((test.why for test in tests if test.why), ""),

@@ -383,7 +383,7 @@ def invert_intervals(evaluation: Evaluation) -> Tests:
     average = None if terms.average is None else str(terms.average)
     including = terms.policy if terms.policy in INCLUDING_GROUP else None
     key = (metric.id, comparison, terms.parameters, average, including)
-    return Tests(p, ("its interval",), key=key, joint=to_extreme)
+    return Tests(p, ("from the interval",), key=key, joint=to_extreme)
 
 
 def _find_root(margin: Callable[[Floats], Floats], distance: Floats) -> Floats:

@@ -181,7 +181,9 @@ def farthest(entries: Sequence[JudgedValue], limit: Limit) -> JudgedValue | None
     return max(most, key=lambda entry: (entry.n, -entry.z, -entry.w))
 
 
-_INFINITE = "infinite: the formula divides by a rate of 0, or takes the logarithm of 0"
+_INFINITE = (
+    "the value is infinite, because the formula divides by a rate of 0 or takes the logarithm of 0"
+)
 
 
 def judge(

@@ -258,8 +258,8 @@ SCORE_PARITY_GAP = replace(
     title="Score parity gap",
     short="score gap",
     aliases=("kolmogorov_smirnov",),
-    description="At a threshold, the gap between groups in the share of people who score at or "
-    "above it. The value is the largest gap over all thresholds.",
+    description="For each threshold, the share of people who score at or above the threshold, "
+    "and its gap between groups. The value is the largest gap over all thresholds.",
     source=citations.BEUTEL,
     other_tools="For two groups, the value is the Kolmogorov–Smirnov statistic (`ks_2samp` in "
     "SciPy).",
@@ -322,7 +322,7 @@ TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION
 
 _EXACT = (
     "The value is exact if each bin (range) of the score contains only one score; otherwise, the "
-    "report says how far from exact the value can be."
+    "report says how large the error of the value can be."
 )
 
 

@@ -291,8 +291,8 @@ def changed(change: Change, alpha: float, check: AnyCheck) -> str:
         # The top of the report says once that the people are the same.
         return text + (f"; {change.why}" if change.why and not change.certain else "")
     text += "" if change.significant else ", not significant"
-    text += f": p {numbers.probability(test.p, alpha)} ({test.test}"
-    return text + (f"; {numbers.family(test, alpha)})" if test.family > 1 else ")")
+    text += f": p {numbers.probability(test.p, alpha)} ({test.test})"
+    return text + (f"; {numbers.adjusted_p(test, alpha)}" if test.family > 1 else "")
 
 
 def _reversals(changes: Changes, *, is_short: bool) -> Iterator[Block]:

@@ -268,7 +268,7 @@ def _read_dates(
                 reader.fault(where, f"{what}; %H, %I, %M, %S and %p are optional")
         for first, second in permutations(notations, 2):
             if text := _find_ambiguous(first, second):
-                what = f"{text} is one date by {first} and another date by {second}"
+                what = f"{text} means different dates in the formats {first} and {second}"
                 reader.fault(where, f"{what}: remove one format")
                 break
     return tuple(dates.items())

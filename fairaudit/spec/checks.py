@@ -467,9 +467,10 @@ def _expand_presets(
         others = [name for name in preset.metrics if name not in used]
         noun = "measure" if len(used) == 1 else "measures"
         only = f", a limit for {preset.metrics[0]} alone" if shape.limits else " without a limit"
-        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}{only}: "
-        text += listing(used, 3)
-        text += f"; the data has no columns for {listing(others, 3)}" if others else ""
+        text = f"the preset {preset.name} adds {len(used) or 'no'} {noun}{only}"
+        text += f", such as {used[0]!r}" if used else ""
+        rest = listing(others, 3) if len(others) <= 3 else f"{len(others)} others"
+        text += f"; the data has no columns for {rest}" if others else ""
         text += f". From {preset.source}: {preset.why}"
         notices.append(Notice(text, Subjects.NOBODY))
         if shape.limits and not any(part.limits for part in parts):

@@ -43,7 +43,7 @@ from fairaudit.tools.compare.records import (
 
 _BARRED = {
     Sampling.SAME_PEOPLE: "not tested: the same people both times",
-    Sampling.PAIRED: "not tested: the same people by both models",
+    Sampling.PAIRED: "not tested: both models are about the same people",
     Sampling.INDEPENDENT: "",
 }
 _LABEL = "label"

@@ -277,11 +277,11 @@ def _explain_difference(before: Finding, after: Finding, then: _Side, now: _Side
     """The reason why two checks are not comparable; empty if they are."""
     was, check = before.check, after.check
     if type(was) is not type(check):
-        return "it looks for something else"
+        return "what it looks for"
     if isinstance(was, _Search) and isinstance(check, _Search) and not (was.scope and check.scope):
         # An older report does not contain the scope of a search; its fingerprint shows a change.
         if before.definition != after.definition or not after.definition:
-            return "perhaps what it looks at, which a report does not say,"
+            return "perhaps its scope (missing in one of the reports)"
         was = replace(was, scope=check.scope)
     changed = [
         option
