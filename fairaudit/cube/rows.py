@@ -15,8 +15,8 @@ from fairaudit.base.frozen import Frozen, field, replace
 class Features(Frozen, eq=False):
     """The features of N people: `numbers` [N, P], and `codes` [N, Q] for features with levels.
 
-    `levels` are the levels of each feature with levels, in the order of their codes. A missing
-    number is NaN, and the code of a missing level is -1.
+    All people have every feature. `levels` are the levels of each feature with levels, in the order
+    of their codes.
     """
 
     number_names: tuple[str, ...]
@@ -32,12 +32,6 @@ class Features(Frozen, eq=False):
     def names(self) -> tuple[str, ...]:
         """The names of the features, numbers first."""
         return (*self.number_names, *self.category_names)
-
-    @property
-    def complete(self) -> Marks:
-        """Marks the people who have every feature."""
-        known = np.isfinite(self.numbers).all(axis=1) & (self.codes >= 0).all(axis=1)
-        return np.asarray(known)
 
     @property
     def constant(self) -> tuple[str, ...]:
