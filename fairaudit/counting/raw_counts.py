@@ -116,7 +116,7 @@ def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = Non
 
 
 def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
-    """The codes [E, K] of all parts, converted by `lookups`; without a look-up, they stay."""
+    """The codes [E, K] of all parts, converted by `lookups`; None keeps the codes of a column."""
     recoded = []
     for codes, columns in zip(parts, lookups, strict=True):
         own = codes.copy()

@@ -247,7 +247,7 @@ def key_levels(reading: Reading, key: Key, plan: Plan) -> KeyLevels:
         truths = _codes(("false", "true"), levels)
         return KeyLevels(number, levels, [nothing] * len(chunks), BITS, truths, null)
     if any(not chunk.encodings & _BY_DICTIONARY for chunk in chunks):
-        raise NotServed  # its levels are not known before the count
+        raise NotServed  # without a dictionary, the levels are not known before the count
     known: dict[bytes, Ints] = {}
     dictionaries = []
     for content, count in _dictionaries(reading, chunks, _MOST_LEVELS):

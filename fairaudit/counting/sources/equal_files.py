@@ -73,9 +73,9 @@ def _group(items: Sequence[Item], key: Callable[[Item], Hashable]) -> Iterator[l
 
 
 def hash_rows(file: SourceFile, separator: str, most: int | None = None) -> str:
-    """A hash of all rows, or of the first `most`; of the bytes if a column cannot be read as text.
+    """A hash of the names of the columns, and of the rows (with `most`, of the first rows).
 
-    The names of the columns are part of it.
+    If a column cannot be read as text, the result is a hash of the bytes of the file.
     """
     import polars as pl  # not needed to count with the kernel
 
