@@ -106,6 +106,10 @@ class Rate(GroupMetric, kw_only=True):
                 return share_ends
             return of_share(share_ends[0]), of_share(share_ends[1])
 
+        def average_ends(weights: Floats, alpha: Alpha) -> Ends:
+            assert of_share is not None
+            return proportions.average_curve_interval(of_share, share, size, weights, alpha)
+
         return GroupValues(
             self,
             value,
@@ -118,6 +122,7 @@ class Rate(GroupMetric, kw_only=True):
             deviation=deviation,
             clustered=clustered,
             ends=ends,
+            average_ends=None if of_share is None or self.is_curved else average_ends,
             method=f"{name}, {CLUSTER_ROBUST}" if by_clusters else name,
         )
 
@@ -201,7 +206,8 @@ class Formula(GroupMetric, kw_only=True):
       average under survey weights. `exact_of` returns the value of one group as a fraction if it is
       rational. `undefined` is the reason why a value may be undefined.
     - For a mean over people, `deviation_of` returns the sum of squared deviations, for Student's
-      interval. `ends_of` returns any other interval. `size_of` returns the effective size under
+      interval. `ends_of` returns any other interval, and `average_of` that of an average over strata
+      with these weights, if it does not follow from the intervals of the strata. `size_of` returns the effective size under
       survey weights; by default, it is Kish's.
     - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
       the sums that it uses. `cuts_score` is true if it counts people above a score. `compares` is
@@ -220,6 +226,7 @@ class Formula(GroupMetric, kw_only=True):
     deviation_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     size_of: Callable[[GroupCounts, Parameters], Floats] | None = None
     ends_of: Callable[[GroupCounts, Parameters, Alpha], Ends] | None = None
+    average_of: Callable[[GroupCounts, Parameters, Alpha, Floats], Ends] | None = None
     uses_everybody: bool = False
     compares: bool = False
     sums: str = ""
@@ -231,7 +238,7 @@ class Formula(GroupMetric, kw_only=True):
         """The value in every stratum and group."""
         value, n = self.value_of(counts, parameters)
         arrays = self.arrays_of and self.arrays_of(counts, parameters)
-        size, weight, ends_of = n.astype(np.float64), None, self.ends_of
+        size, weight, ends_of, average_of = n.astype(float), None, self.ends_of, self.average_of
         if self.size_of is not None:
             size = self.size_of(counts, parameters)
         if arrays is not None:
@@ -249,6 +256,7 @@ class Formula(GroupMetric, kw_only=True):
             scale=counts.scale,
             weight_sum=weight,
             ends=None if ends_of is None else lambda alpha: ends_of(counts, parameters, alpha),
+            average_ends=average_of and (lambda w, alpha: average_of(counts, parameters, alpha, w)),
             method=self.method,
         )
         if self.deviation_of is None:

@@ -44,8 +44,9 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     `kind` determines how it is estimated and compared. `method` is the name of the interval of a
     formula. `best` is the best value of a number that can be too low or too high. Metrics that are
     not `shown` are only used in comparisons. `conditional` metrics are meaningful only with strata.
-    With `is_biased`, the expected value is above the true value. `participle` describes the people
-    in the numerator.
+    With `is_biased`, the expected value is above the true value; with `is_curved`, it is off by
+    about 1 / people, to the same side in all strata. `participle` describes the people in the
+    numerator.
     """
 
     better: Better = Better.NEITHER
@@ -57,6 +58,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     shown: bool = True
     conditional: bool = False
     is_biased: bool = False
+    is_curved: bool = False
     participle: str = ""
 
     @property
@@ -147,6 +149,7 @@ class GroupValues(Frozen, eq=False):
     - `clustered` is the variance of a share between clusters, `by_clusters` that of an average over
       strata. `rows` are individual people.
     - `ends` returns the interval of each value by `method`; it is None without an interval.
+      `average_ends` returns that of an average over strata with these weights [Z, G].
       `own_test` is the separate test of each group, if any. `pools_variance` marks intervals that
       use part of the variance of other groups.
     """
@@ -172,6 +175,7 @@ class GroupValues(Frozen, eq=False):
     by_clusters: AveragedShare | None = None
     rows: RowSides | None = None
     ends: Callable[[Alpha], Ends] | None = None
+    average_ends: Callable[[Floats, Alpha], Ends] | None = None
     method: str = ""
     own_test: Callable[[], OwnTest] | None = None
 

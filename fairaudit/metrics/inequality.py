@@ -154,6 +154,7 @@ def _define(
     return {
         "family": "inequality",
         "better": Better.LOWER,
+        "is_curved": True,
         "requirements": _BOTH,
         "weighted_n_of": lambda mass: mass.labelled,
         "value_of": value_of,

@@ -213,6 +213,7 @@ ERROR_TYPE_RATIO = Rate(
     kind=ValueKind.OF_SHARE,
     hits=("fn",),
     of_share=lambda share: share / (1 - share),
+    is_curved=True,
     bounds=(0, None),
 )
 SELECTED_SHARE = Rate(

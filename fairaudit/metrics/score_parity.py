@@ -364,7 +364,7 @@ def _of_coefficient(fit: _Fit, best: int) -> dict[str, Any]:
         return OwnTest(distributions.normal_two_sided(z), "z", z)
 
     fields = {"ends_of": ends_of, "method": "Wald", "test": "Wald", "tests_of": tests_of}
-    return _read(fit) | fields
+    return _read(fit) | fields | {"is_curved": True}
 
 
 def _test_fit(counts: GroupCounts) -> OwnTest:
