@@ -34,10 +34,6 @@ from fairaudit.stats import proportions
 from fairaudit.stats.sample_sizes import small_sample_factor
 
 
-_CURVED = 1.5
-"""The bias of a curved function of n people, in reaches of its interval, is below this / √n."""
-
-
 class StratifiedAverages(Frozen, eq=False):
     """The averages of both sides, [1, G], and the weights of the strata, [Z, G].
 
@@ -182,20 +178,15 @@ def values_of_average(
             low, high = proportions.average_interval(shares, sizes, each, alpha)
         elif values.average_ends is not None:
             low, high = values.average_ends(weighs, alpha)
-        elif values.metric.is_biased:  # errors with the same sign do not cancel each other
-            low, high = (
-                np.where(weights > 0, weights * end, 0.0).sum(axis=0) for end in values.ends(alpha)
-            )
         else:
             ends = values.ends(alpha)
             _, low, high = proportions.mover_total(values.value, ends, weighs)
-            if values.metric.is_curved:
-                part = weighs * np.minimum(_CURVED / np.sqrt(values.effective_n), 1.0)
-                down, up = (
-                    np.where(part > 0, part * abs(end - values.value), 0.0).sum(axis=0)
-                    for end in ends
-                )
-                low, high = values.metric.within((low - down, high + up))
+            if values.metric.bias:  # errors with the same sign do not cancel each other
+                reach = [weighs * abs(end - values.value) for end in ends]
+                part = np.minimum(values.metric.bias / np.sqrt(values.effective_n), 1.0)
+                down, up = (np.nansum(side * part, axis=0) for side in reach)
+                least, most = (np.nansum(side, axis=0) for side in reach)
+                low, high = np.fmax(low - down, value - least), np.fmin(high + up, value + most)
         return np.where(np.isnan(value), np.nan, low), np.where(np.isnan(value), np.nan, high)
 
     return GroupValues(

@@ -61,8 +61,8 @@ def _bound_disparity(
     else:
         # Over all strata, the difference plus 1 is a sum of shares: rejected and not selected.
         varying = np.where(settled_strata(counts), 0.0, weights)
-        of_both = (shares[0], 1 - shares[1]), sizes, (varying, varying)
-        ends = proportions.average_interval(*map(np.concatenate, of_both), alpha)
+        both = np.concatenate([shares[0], 1 - shares[1]]), np.concatenate(sizes)
+        ends = proportions.average_interval(*both, np.concatenate([varying, varying]), alpha)
         low, high = (end - varying.sum(axis=0) for end in ends)
     return (low, high) if counts.favourable else (-high, -low)
 

@@ -24,7 +24,7 @@ from fairaudit.metrics.group_metrics import (
     sum_cells,
 )
 from fairaudit.metrics.terms import NO_PARAMETERS, Parameters
-from fairaudit.stats import means, proportions, sample_sizes
+from fairaudit.stats import means, proportions, sample_sizes, strata
 
 _OF_LABEL = frozenset({"positives", "negatives"})
 
@@ -108,7 +108,7 @@ class Rate(GroupMetric, kw_only=True):
 
         def average_ends(weights: Floats, alpha: Alpha) -> Ends:
             assert of_share is not None
-            return proportions.average_curve_interval(of_share, share, size, weights, alpha)
+            return strata.average_curve_interval(of_share, share, size, weights, alpha)
 
         return GroupValues(
             self,
@@ -122,7 +122,7 @@ class Rate(GroupMetric, kw_only=True):
             deviation=deviation,
             clustered=clustered,
             ends=ends,
-            average_ends=None if of_share is None or self.is_curved else average_ends,
+            average_ends=None if of_share is None or self.bias else average_ends,
             method=f"{name}, {CLUSTER_ROBUST}" if by_clusters else name,
         )
 
@@ -206,9 +206,9 @@ class Formula(GroupMetric, kw_only=True):
       average under survey weights. `exact_of` returns the value of one group as a fraction if it is
       rational. `undefined` is the reason why a value may be undefined.
     - For a mean over people, `deviation_of` returns the sum of squared deviations, for Student's
-      interval. `ends_of` returns any other interval, and `average_of` that of an average over strata
-      with these weights, if it does not follow from the intervals of the strata. `size_of` returns the effective size under
-      survey weights; by default, it is Kish's.
+      interval. `ends_of` returns any other interval, and `average_of` that of an average over
+      strata with some weights [Z, G]; by default, it follows from the intervals of the strata.
+      `size_of` returns the effective size under survey weights; by default, it is Kish's.
     - `uses_everybody` is true if the value also depends on all people in the stratum. `sums` names
       the sums that it uses. `cuts_score` is true if it counts people above a score. `compares` is
       true if it already compares the group with all others, so that a gap of two such numbers has

@@ -25,6 +25,10 @@ CLUSTER_ROBUST = "cluster-robust"
 """The last part of the name of an interval or test that uses the variance between clusters."""
 
 
+CURVED = 1.5
+"""The `bias` of a function of n people that is not linear, and so off by about 1 / n."""
+
+
 class ValueKind(StrEnum):
     """The kind of number of a metric, which determines its interval and its test."""
 
@@ -44,8 +48,8 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     `kind` determines how it is estimated and compared. `method` is the name of the interval of a
     formula. `best` is the best value of a number that can be too low or too high. Metrics that are
     not `shown` are only used in comparisons. `conditional` metrics are meaningful only with strata.
-    With `is_biased`, the expected value is above the true value; with `is_curved`, it is off by
-    about 1 / people, to the same side in all strata. `participle` describes the people in the
+    The expected value of a small sample may be off to the same side in all strata: by at most
+    `bias` / √n of the distance to an end of its interval. `participle` describes the people in the
     numerator.
     """
 
@@ -57,8 +61,7 @@ class GroupMetric(CatalogueEntry, kw_only=True):
     best: int | None = None
     shown: bool = True
     conditional: bool = False
-    is_biased: bool = False
-    is_curved: bool = False
+    bias: float = 0.0
     participle: str = ""
 
     @property

@@ -21,6 +21,7 @@ from fairaudit.metrics.definitions import BIASED_BY_CHANCE, Better, Requirement
 from fairaudit.metrics.eligibility import admit_groups, are_comparable
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import (
+    CURVED,
     TableMetric,
     TableValue,
     count_effective_of_share,
@@ -154,7 +155,7 @@ def _define(
     return {
         "family": "inequality",
         "better": Better.LOWER,
-        "is_curved": True,
+        "bias": CURVED,
         "requirements": _BOTH,
         "weighted_n_of": lambda mass: mass.labelled,
         "value_of": value_of,

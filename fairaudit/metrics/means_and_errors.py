@@ -305,10 +305,11 @@ def _reach_from_mean(
 ) -> Ends:
     """The distances of both ends of the interval of a mean from the mean.
 
-    With `weights` [Z, G], it is the average over strata. `values` are the values of `_CELLS`. The mean is the lowest value plus, for each step to the
-    next higher value, the step times the share of people with at least that value. The distances
-    for these shares are combined by their correlation. A t interval would cover only .66 if one of
-    100 people has a utility of -5 and the others have about 0.
+    With `weights` [Z, G], it is the average over strata. `values` are the values of `_CELLS`. The
+    mean is the lowest value plus, for each step to the next higher value, the step times the share
+    of people with at least that value. The distances for these shares are combined by their
+    correlation. A t interval would cover only .66 if one of 100 people has a utility of -5 and the
+    others have about 0.
     """
     squares = np.stack([getattr(counts.squares or counts.people, cell) for cell in _CELLS])
     steps, shares, apart, ends = [], [], [], []
@@ -321,8 +322,8 @@ def _reach_from_mean(
         if weights is None:
             ends.append(proportions.share_interval(share, size, alpha))
         else:
-            both_ends = proportions.average_interval(share, size, weights, alpha)
-            ends.append([end.reshape(1, -1) for end in both_ends])
+            low, high = proportions.average_interval(share, size, weights, alpha)
+            ends.append((low.reshape(1, -1), high.reshape(1, -1)))
             share = np.where(weights > 0, weights * share, 0.0).sum(axis=0, keepdims=True)
         shares.append(share)
     if not steps:
@@ -330,7 +331,7 @@ def _reach_from_mean(
         return nothing, nothing
     if weights is not None:
         squares = squares * np.square(weights * counts.scale / counts.weighted.labelled)
-        squares, apart = (np.where(weights > 0, part, 0.0) for part in (squares, np.array(apart)))
+        squares, apart = np.nan_to_num(squares), [np.nan_to_num(part) for part in apart]
     both = np.einsum("icg...,jcg...,cg...->ijg...", apart, apart, squares)
     both = both if weights is None else both.sum(axis=2, keepdims=True)
     spread = np.sqrt(np.einsum("iig...->ig...", both))

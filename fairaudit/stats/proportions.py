@@ -13,7 +13,7 @@ about effect measures, Stat Med 27:1693, doi:10.1002/sim.3095.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -206,29 +206,6 @@ def average_interval(shares: Floats, sizes: Floats, weights: Floats, alpha: Alph
     w, total = np.where(counts, weights, 0.0), np.where(counts, weights * shares, 0.0).sum(axis=0)
     down, up = _reach_down(p, n, w, alpha), _reach_down(1 - p, n, w, alpha)
     return total - down, total + up
-
-
-def average_curve_interval(
-    curve: Callable[[Floats], Floats], shares: Floats, sizes: Floats, weights: Floats, alpha: Alpha
-) -> Ends:
-    """The bounds of the average Σ w·f(p) over axis 0 of a function f of independent shares.
-
-    The function is linearised at each share. It is curved, so the mean of f(p) differs from f of
-    the mean of p, in all strata to the same side. The bound on the other side is moved as far.
-    """
-    counts = weights > 0
-    with np.errstate(all="ignore"):
-        p = (shares * sizes + 1) / (sizes + 2)
-        error = np.sqrt(p * (1 - p) / sizes)
-        below, middle, above = (curve(p + step * error) for step in (-1, 0, 1))
-        total, bias = (
-            np.where(counts, weights * of_share, 0.0).sum(axis=0)
-            for of_share in (curve(shares), (below + above) / 2 - middle)
-        )
-        slopes = np.where(counts, weights * (above - below) / (2 * error), 0.0)
-    low, high = average_interval(shares, sizes, slopes, alpha)
-    center = np.where(counts, slopes * shares, 0.0).sum(axis=0)
-    return total + low - center - np.fmax(bias, 0), total + high - center - np.fmin(bias, 0)
 
 
 def _reach_down(p: Floats, n: Floats, w: Floats, alpha: Alpha) -> Floats:
