@@ -198,9 +198,8 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
 @app.command()
 def explain(
     name: Annotated[
-        str | None,
-        typer.Argument(help="A metric, preset, interval or test; without it, all metrics."),
-    ] = None,
+        str, typer.Argument(help="A metric, preset, interval or test; see `fairaudit metrics`.")
+    ],
     bibtex: Annotated[
         bool, typer.Option("--bibtex", help="Print the source as a BibTeX entry.")
     ] = False,
@@ -216,11 +215,6 @@ def explain(
     from fairaudit.report import explain as pages
     from fairaudit.result.rows import definition
 
-    if name is None and bibtex:
-        raise UsageError("--bibtex needs a name", "fairaudit explain NAME --bibtex")
-    if name is None:
-        print_document(pages.index(_definitions()), color)
-        return
     record = (
         catalogue.find_metric(name)
         or catalogue.find_metric(normalize_name(name))
@@ -276,10 +270,6 @@ def schema(
         Literal["spec", "result", "comparison", "check"],
         typer.Argument(help="Which document: spec, result, comparison or check."),
     ] = "spec",
-    form: Annotated[
-        Literal["json", "markdown"],
-        typer.Option("--format", help="json, or markdown (for a spec only)."),
-    ] = "json",
 ) -> None:
     """Print the JSON Schema of the spec or of a report."""
     import json
@@ -287,13 +277,5 @@ def schema(
     from fairaudit.spec import editor_schema
     from fairaudit.tools.compare import document_schema
 
-    if form == "markdown":
-        if of != "spec":
-            raise UsageError(
-                f"Markdown output exists only for the schema of a spec, not for {of}",
-                "leave out --format",
-            )
-        sys.stdout.write(editor_schema.markdown())
-        return
     tree = editor_schema.json_schema() if of == "spec" else document_schema(of)
     sys.stdout.write(json.dumps(tree, indent=1) + "\n")

@@ -15,9 +15,10 @@ import numpy as np
 
 from fairaudit.base.arrays import Ends
 from fairaudit.base.frozen import Frozen, memoize
-from fairaudit.cube import NO_COUNTERPART, UNKNOWN, Floats, Group, GroupTable, Ints, Marks
+from fairaudit.cube import Floats, Group, GroupTable, Ints, Marks
 from fairaudit.metrics import Disparity, Evaluation, GroupMetric, Mean, Rate, TableMetric
 from fairaudit.metrics.association import TOTAL_VARIATION, list_class_sets
+from fairaudit.metrics.completions import find_pattern
 from fairaudit.metrics.differential_fairness import DIFFERENTIAL_FAIRNESS
 from fairaudit.metrics.disparities import (
     MAX,
@@ -28,7 +29,7 @@ from fairaudit.metrics.disparities import (
     PartCombination,
     find_ratio_up_to_1,
 )
-from fairaudit.metrics.evaluation_record import compare_values
+from fairaudit.metrics.evaluation_record import compare_values, find_policy
 from fairaudit.metrics.terms import ReferencePolicy
 
 _POSITIVE, _NEGATIVE, _UNKNOWN = range(3)
@@ -129,7 +130,7 @@ def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> I
     sources += zip(outside, (list(people.groups) for people in table.outsiders), strict=True)
     size = np.where(table.known, table.n, 0).astype(np.float64)
     for cells, groups in sources:
-        patterns = list(map(_find_pattern, groups))
+        patterns = list(map(find_pattern, groups))
         for pattern in sorted(set(patterns)):
             columns = [g for g, other in enumerate(patterns) if other == pattern]
             keys: dict[Group, int] = {}
@@ -145,11 +146,6 @@ def add_visitors(table: GroupTable, own: Floats, outside: Sequence[Floats]) -> I
     total = own[..., table.known].sum(axis=-1, keepdims=True)
     unknown = sum(cells.sum(axis=-1, keepdims=True) for cells, _ in sources)
     return IncompleteCells(own, total, visitors_of, share, np.asarray(unknown), settled)
-
-
-def _find_pattern(group: Group) -> tuple[bool, ...]:
-    """Whether each level of a group is known."""
-    return tuple(level not in {UNKNOWN, NO_COUNTERPART} for _, level in group)
 
 
 def _number_groups(
@@ -270,24 +266,6 @@ def find_rate_ranges(table: GroupTable, metric: GroupMetric) -> list[Ends]:
     every = people.certain, people.certain + people.possible
     low, high = (np.einsum("zypg,yp->zg", *side) for side in zip(every, adds.under, strict=True))
     return [rate, (least, most), (low, high)]
-
-
-def find_possible_members(unknown: Sequence[Group], groups: Sequence[Group]) -> Marks:
-    """Marks the groups with `unknown` levels whose people may belong to one of `groups`."""
-    patterns = list(map(_find_pattern, unknown))
-    allowed = {p: {tuple(compress(group, p)) for group in groups} for p in set(patterns)}
-    possible = [
-        tuple(compress(group, pattern)) in allowed[pattern]
-        for group, pattern in zip(unknown, patterns, strict=True)
-    ]
-    return np.array(possible, dtype=np.bool_)
-
-
-def find_policy(evaluation: Evaluation) -> ReferencePolicy | None:
-    """The reference policy of groups; None without a reference."""
-    if not isinstance(evaluation.metric, Disparity) or not evaluation.metric.to_reference:
-        return None
-    return (evaluation.parts or (evaluation,))[0].terms.policy
 
 
 @memoize

@@ -25,8 +25,6 @@ from fairaudit.evidence.metric_bounds import (
     count_by_knowledge,
     find_bounds,
     find_contributions,
-    find_policy,
-    find_possible_members,
 )
 from fairaudit.metrics import (
     Disparity,
@@ -38,7 +36,9 @@ from fairaudit.metrics import (
     TableMetric,
     is_over_classes,
 )
+from fairaudit.metrics.completions import find_possible_members, find_range
 from fairaudit.metrics.evaluate import evaluate_again
+from fairaudit.metrics.evaluation_record import find_policy
 from fairaudit.metrics.terms import EXTREME_REFERENCES, POOLED_REFERENCES, ReferencePolicy
 
 _NEAR = 1e-12
@@ -76,12 +76,12 @@ class MissingBounds(Frozen):
 
     `low` and `high` hold for any groups of the people of unknown group. `apart_low` and
     `apart_high` leave people of unknown group out. `proportional_low` and `proportional_high`
-    spread people of unknown group in proportion to size. All bounds are None if the metric has no
-    bounds, and then `reason` says why. `missing_outcome` is the number of people whose outcome or
-    label is unknown and could change the value. `missing_group` is the number of people of unknown
-    group who could change the value. `possible` is the number of people that masked counts, such as
-    `<5`, may hide. `turns` is set if the status could change. `others` are other values within a
-    limit that could be beyond it.
+    spread people of unknown group in proportion to size; both are None if all completions are
+    evaluated. All bounds are None if they are not calculated, and then `reason` says why.
+    `missing_outcome` is the number of people whose outcome or label is unknown and could change the
+    value. `missing_group` is the number of people of unknown group who could change the value.
+    `possible` is the number of people that masked counts, such as `<5`, may hide. `turns` is set if
+    the status could change. `others` are other values within a limit that could be beyond it.
     """
 
     missing_outcome: int = field(name="outcome")
@@ -147,7 +147,10 @@ def find_missing_bounds(evaluation: Evaluation, z: int, w: int) -> MissingBounds
     outcomes, strangers = int(unknown_outcomes[strata][:, columns].sum()), shown + aside
     missing = max(outcomes, table.moving - strangers), strangers
     if reason is not None:
-        return MissingBounds(*missing, reason=reason, possible=possible)
+        if (ends := find_possible_ends(evaluation)) is None:
+            return MissingBounds(*missing, reason=reason, possible=possible)
+        low, high = (float(end[z, w]) for end in ends)
+        return MissingBounds(*missing, low, high, possible=possible)
     anywhere, apart, proportional = ((float(low[z, w]), float(high[z, w])) for low, high in ranges)
     return MissingBounds(*missing, *anywhere, *apart, *proportional, possible=possible)
 
@@ -165,8 +168,10 @@ def judge_missing(
         return bounds if anybody else None
     places = _find_entries(evaluation)
     value, low, high = (np.where(places, one, np.nan) for one in (evaluation.value, *ends))
-    joined = _find_joined_ends(evaluation)
-    ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
+    ends = low, high
+    if bounds.apart_low is not None:  # no group joins in a completion if all are evaluated
+        joined = _find_joined_ends(evaluation)
+        ends = np.fmin(low, joined[0]), np.fmax(high, joined[1])
     now, may, must = (
         np.stack([_is_beyond(least, most, limit) for limit in (warn, fail)])
         for least, most in ((value, value), ends, (high, low))
@@ -187,11 +192,11 @@ def judge_missing(
 
 
 def find_possible_ends(evaluation: Evaluation) -> Ends | None:
-    """The smallest and the largest value over all completions; None without bounds."""
+    """The smallest and the largest value over all completions; None if not calculated."""
     try:
         return find_bounds(evaluation, Placement.ANYWHERE)
     except NoBounds:
-        return None
+        return find_range(evaluation)
 
 
 def list_possible_breaches(evaluation: Evaluation, limit: _Limited) -> list[UncertainValue] | None:

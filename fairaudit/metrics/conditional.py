@@ -46,7 +46,7 @@ def _compute_disparity_exactly(counts: GroupCounts, _: Parameters) -> Fraction |
 def _bound_disparity(
     counts: GroupCounts, _: Parameters, alpha: Alpha, weights: Floats | None = None
 ) -> Ends:
-    """The interval of a difference of two shares: of the rejected, and of the selected people.
+    """The interval of the group's share of all rejected minus its share of all selected people.
 
     With `weights` [Z, G], it is the interval of the average over strata.
     """

@@ -58,7 +58,7 @@ def _pool(table: GroupTable, hits: Floats, trials: Floats) -> PooledShares | Non
 
 @memoize
 def _pool_classes(table: GroupTable) -> list[list[PooledShares | None]]:
-    """The pooled shares of each class against the rest, by stratum: [Z][K]."""
+    """The pooled shares of each class against the rest, as nested lists [Z][K]."""
     plain = count_classes(table, NO_MINIMUM)
     trials = plain.counts.sum(axis=1)
     return [
@@ -84,7 +84,7 @@ def _pooled_epsilon(table: GroupTable, terms: MetricOptions) -> TableValue:
 
 
 def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -> Ends:
-    """The interval from the ends of all groups' shares together."""
+    """The interval of pooled ε, from simultaneous intervals for the shares of all groups."""
     plain = count_classes(table, terms.minimum)
     strata, classes, _groups = plain.counts.shape
     levels = np.broadcast_to(alpha, (strata,))
@@ -93,7 +93,7 @@ def _interval_of_pooled(table: GroupTable, terms: MetricOptions, alpha: Alpha) -
         known = [shares for shares in _pool_classes(table)[z] if shares is not None]
         if among.sum() < 2 or not known:
             continue
-        # With two classes, the ends of one determine those of the other.
+        # With two classes, the ends of one class determine the ends of the other class.
         count = max(int(among.sum()), 1) * (1 if classes == 2 else classes)
         ends = [shares.ends(float(levels[z]) / count) for shares in known]
         low, high = (np.log(np.stack(side)) for side in zip(*ends, strict=True))
@@ -247,7 +247,7 @@ DIFFERENTIAL_FAIRNESS_CREDIBLE = TableMetric(
 
 
 def _spreads(table: GroupTable, terms: MetricOptions) -> tuple[TableValue, Floats, Floats]:
-    """The groups that take part, the log-probabilities [D, K, G], and their spreads [D, K]."""
+    """Plain ε, the log-probabilities [D, K, G] of D draws, and their spreads over groups [D, K]."""
     plain = count_classes(table, terms.minimum)
     among = plain.takes_part[0]
     nothing = np.full((1, len(table.classes), len(table.groups)), np.nan)

@@ -28,16 +28,16 @@ class Points(Frozen, eq=False):
         return len(self.numbers)
 
     def take(self, places: Ints | slice) -> Points:
-        """Some of the points."""
+        """The points at some places."""
         return Points(self.numbers[places], self.codes[places])
 
 
 class Space(Frozen, eq=False):
-    """The profile of each of N people (as a number), and the data for the points of profiles.
+    """The number of the profile of each of N people, and the data for the points of profiles.
 
-    `person` [P] is the index of one person of each profile. `numbers` and `codes` are the features
-    of all people that vary; `constant` features do not vary and are ignored. `scales` are the
-    smallest value and the standard deviation of each number.
+    `person` [P] is the index of one person of each profile. `numbers` and `codes` are the values of
+    all people in the features that vary. `constant` contains the names of the features that do not
+    vary and are ignored. `scales` are the smallest value and the standard deviation of each number.
     """
 
     profile: Ints
@@ -81,7 +81,7 @@ def locate(features: Features) -> Space:
 
 
 def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
-    """The profiles after they were split by the `codes` of one more feature; one person of each.
+    """The profiles after a split by the `codes` of one more feature, and one person per profile.
 
     >>> split_profiles(np.array([0, 0, 0]), np.array([0, 1, 0]))[0].tolist()
     [0, 1, 0]
@@ -123,7 +123,7 @@ _MANY = 256
 
 
 class _Step(NamedTuple):
-    """Combinations that are searched together, and their numbers of categories that differ."""
+    """Combinations that are searched together, and the number of differing categories of each."""
 
     combinations: Ints
     differing: Ints
@@ -141,8 +141,8 @@ class NearestPoints:
     The distance of points that differ in h categories is at least √h. So the search begins with
     points of the same combination, continues with points that differ in one category, and so on,
     until all other points are farther than the points found. Large combinations have a k-d tree of
-    their numbers. `order` are the indexes of the sorted points, `numbers` their numbers. `starts`
-    is where each combination begins in both.
+    their numbers. `order` contains the indexes of the sorted points, and `numbers` contains the
+    numbers of the sorted points. In both arrays, each combination begins at its index in `starts`.
     """
 
     def __init__(self, points: Points) -> None:
@@ -154,7 +154,7 @@ class NearestPoints:
         self._trees = dict[int, Any]()
 
     def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
-        """The squared distances and indexes of the `most` nearest to each point, nearest first."""
+        """Squared distances and indexes of the `most` nearest points per point, nearest first."""
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
         if len(self.order) <= _FEW:  # compute all distances
@@ -218,7 +218,7 @@ class NearestPoints:
         return np.asarray(sizes >= _LEAST_IN_TREE)
 
     def _search(self, numbers: Floats, step: _Step, known: Floats) -> Iterator[tuple[Floats, Ints]]:
-        """The squared distances and indexes of points that may be nearer than the known ones."""
+        """The squared distances and indexes of points that may be nearer than the known points."""
         large, small = step.split(self._is_large(step))
         limit, most = known[:, -1], known.shape[1]
         for combination, differing in zip(*large, strict=True):
@@ -266,7 +266,7 @@ class NearestPoints:
 
 
 def _combine(points: Points) -> tuple[Ints, Ints]:
-    """The combination of categories of each point (as a number), and one point of each."""
+    """The number of the combination of categories of each point, and one point per combination."""
     combination, first = np.zeros(len(points), dtype=np.int64), np.arange(min(len(points), 1))
     for codes in points.codes.T:
         combination, first = split_profiles(combination, codes)
@@ -276,7 +276,7 @@ def _combine(points: Points) -> tuple[Ints, Ints]:
 def _keep_nearest(
     squares: Floats, places: Ints, other_squares: Floats, other_places: Ints
 ) -> tuple[Floats, Ints]:
-    """The nearest points among the known and other points; their number stays the same."""
+    """The nearest points among the known and other points, in rows of unchanged length."""
     most = squares.shape[1]
     if other_squares.shape[1] > most:
         near = np.argpartition(other_squares, most - 1, axis=1)[:, :most]
@@ -302,11 +302,11 @@ MOST_LINKS = 2 * 10**7
 class Neighbours:
     """The k nearest neighbours of people among the people in `base`, searched when needed.
 
-    `among` [U] are the profiles of the base, `people` their numbers of people. `row` is the number
-    of the row of each profile, or -1 if it was not searched yet. Row r begins at `starts[r]` in
-    `links`. It has the indexes in `among` of the profiles up to the distance of the k-th neighbour,
-    and `sizes[r]` is the number of their people. With `without_self`, people are not their own
-    neighbours.
+    `among` [U] are the profiles in the base, and `people` [U] is the number of people in the base
+    per profile. `row` is the index of the row of each profile, or -1 if its neighbours were not
+    searched yet. Row r begins at `starts[r]` in `links`. It lists the profiles up to the distance
+    of the k-th neighbour, as indexes in `among`. `sizes[r]` is the number of people of the listed
+    profiles. With `without_self`, people are not their own neighbours.
     """
 
     def __init__(
@@ -326,7 +326,7 @@ class Neighbours:
         return len(self.base) >= self.k + self.without_self
 
     def search(self, people: Ints) -> Ints:
-        """Searches the neighbours of people; returns the people before the memory limit."""
+        """Searches the neighbours of `people`; returns the people that the memory limit allows."""
         of_people = self.space.profile[people]
         new, first = np.unique(of_people[self.row[of_people] < 0], return_index=True)
         new, start = new[np.argsort(first)], 0
@@ -379,7 +379,7 @@ class Neighbours:
         return np.asarray((of_rows[rows] - own) / self.sizes[rows])
 
     def sum_by_neighbour(self, rows: Ints, values: Floats) -> Floats:
-        """The sum of `values` for each profile [U], over the `rows` that have it as a neighbour."""
+        """The sum of `values` for each profile [U], over the `rows` that link to the profile."""
         per_row = np.bincount(rows, values, minlength=len(self.sizes))
         repeated = np.repeat(per_row, np.diff(self.starts))
         return np.asarray(np.bincount(self.links, repeated, minlength=len(self.among)), np.float64)

@@ -68,7 +68,7 @@ def write_spec(
     for name in choices.protected:
         lines += _write_protected(find_column(profile, name))
     others = find_candidates(profile, Role.PROTECTED, choices.used)
-    lines += [f"    # {quote(row.column.name)}: {{}}  # {row.reason}" for row in others]
+    lines += [f"    # {quote(name)}: {{}}  # {reason}" for name, reason in others.items()]
     for role in OUTCOMES:
         if role in choices.columns:
             lines += _write_outcome(role, profile, choices)
@@ -92,7 +92,8 @@ def write_spec(
             column = quote(choices.columns[role])
             lines.append(f"  {role}: {column}{_explain(role, profile, choices)}")
         elif found and role is not Role.COUNT:
-            lines.append(f"  # {role}: {quote(found[0].column.name)}  # {found[0].reason}")
+            name, reason = next(iter(found.items()))
+            lines.append(f"  # {role}: {quote(name)}  # {reason}")
     lines += [
         f"  # id: {quote(column.name)}  # about {column.distinct:,} different values in "
         f"{profile.rows:,} rows: with it, no person counts twice (`repeats: first`)"
@@ -239,10 +240,8 @@ def _explain(role: Role, profile: FileProfile, choices: Choices) -> str:
     """Why a column was proposed, and other candidates; empty if the user named it."""
     if role not in choices.proposed:
         return ""
-    found = find_candidates(profile, role)
-    (reason,) = [row.reason for row in found if row.column.name == choices.columns[role]]
-    free = find_candidates(profile, role, choices.used)
-    others = [names.name(row.column.name) for row in free]
+    reason = find_candidates(profile, role)[choices.columns[role]]
+    others = [*map(names.name, find_candidates(profile, role, choices.used))]
     return f"  # proposed: {reason}" + (
         f"; or {', '.join(others[:_MOST_LISTED])}" if others else ""
     )
@@ -253,7 +252,7 @@ def _write_strata(profile: FileProfile, choices: Choices) -> Iterator[str]:
     if choices.strata:
         yield f"  strata: {_list(choices.strata)}"
         return
-    taken = choices.used | {row.column.name for row in find_candidates(profile, Role.PROTECTED)}
+    taken = choices.used.union(find_candidates(profile, Role.PROTECTED))
     free = [
         quote(column.name)
         for column in profile.columns
