@@ -353,7 +353,7 @@ def test_ratio_of_averages_of_which_heavy_strata_have_few_people(bench: Any) -> 
         ("expected_utility", np.full(14, 12), (0.95, 0.002, 0.018, 0.03)),
         ("generalized_entropy", np.full(20, 100), (0.02, 0.01, 0.3, 0.67)),
         ("theil", np.full(10, 50), (0.5, 0.01, 0.02, 0.47)),
-        ("coefficient_of_variation", np.full(40, 50), (0.5, 0.01, 0.02, 0.47)),
+        ("coefficient_of_variation", np.full(50, 300), (0.1, 0.002, 0.002, 0.896)),
         ("error_type_ratio", np.full(20, 200), (0.4, 0.1, 0.1, 0.4)),
     ],
 )
