@@ -68,7 +68,7 @@ class Outputs(Frozen):
         known = Identity.of(path)
         if known is not None and known in self.inputs:
             read = names.copied(self.inputs[known])
-            what = f"-o {names.copied(str(path))}: the command reads {read} from this path"
+            what = f"-o {names.copied(str(path))} would overwrite {read}, which the command reads"
             raise UsageError(what, "name another place")
 
     def write(self, path: Path, content: str | bytes) -> None:

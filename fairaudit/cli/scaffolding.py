@@ -198,8 +198,9 @@ def _refuse(data: Path, output: Path | None, *, force: bool) -> None:
 @app.command()
 def explain(
     name: Annotated[
-        str, typer.Argument(help="A metric, preset, interval or test; see `fairaudit metrics`.")
-    ],
+        str | None,
+        typer.Argument(help="A metric, preset, interval or test; without it, all metrics."),
+    ] = None,
     bibtex: Annotated[
         bool, typer.Option("--bibtex", help="Print the source as a BibTeX entry.")
     ] = False,
@@ -215,6 +216,11 @@ def explain(
     from fairaudit.report import explain as pages
     from fairaudit.result.rows import definition
 
+    if name is None and bibtex:
+        raise UsageError("--bibtex needs a name", "fairaudit explain NAME --bibtex")
+    if name is None:
+        print_document(pages.index(_definitions()), color)
+        return
     record = (
         catalogue.find_metric(name)
         or catalogue.find_metric(normalize_name(name))

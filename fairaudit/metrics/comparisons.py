@@ -213,8 +213,8 @@ COMMON_ODDS_RATIO = Comparison(
     "stratum.",
     no_interval="an odds ratio of 0, or an infinite one, has no variance on the log scale",
     source=citations.MANTEL,
-    formula="(Σ over strata of a d / N) / (Σ over strata of b c / N): a selected and b not "
-    "selected in the group, c and d in the reference, N people in both",
+    formula="(Σ over strata of a d / N) / (Σ over strata of b c / N); group: a = selected, b = not "
+    "selected; reference: c = selected, d = not selected; N = a + b + c + d",
     ideal=1,
     apply=lambda group, reference: (group * (1 - reference)) / (reference * (1 - group)),
     contrast=common_odds_ratio,

@@ -242,9 +242,10 @@ DISPARITIES = (
         "can be 1. The report also prints the two rates with the same mix of strata; the odds "
         "ratio of these rates is a different number.",
         source=citations.MANTEL,
-        other_tools="The interval of the logarithm is that of Robins, Breslow & Greenland (1986), "
-        "https://doi.org/10.2307/2531052. The test is Cochran's (1954), without continuity "
-        "correction. R's `mantelhaen.test` with `correct = FALSE` gives the same numbers.",
+        other_tools="The interval is made for the logarithm of the odds ratio, by the formula of "
+        "Robins, Breslow & Greenland (1986), https://doi.org/10.2307/2531052. The test is that of "
+        "Cochran (1954), without continuity correction. R's `mantelhaen.test` with "
+        "`correct = FALSE` gives the same numbers.",
         parts=((r.SELECTION_RATE, COMMON_ODDS_RATIO),),
         averages=(POOLED,),
         conditional=True,

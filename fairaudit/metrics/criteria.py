@@ -512,7 +512,7 @@ DISPARITIES = (
     ),
     Disparity(
         id="between_group_auc_score",
-        title="Area under the curve between groups, of the score",
+        title="Area under the curve of the score, between groups",
         short="AUC of scores",
         description="The probability that a random person of the reference has a higher score than "
         "a random person of the group. Equal scores count half.",

@@ -421,15 +421,15 @@ DIFFERENTIAL_FAIRNESS = TableMetric(
     "and is never negative, the average benefits of two groups differ at most by the factor e^ε "
     "(Eq. 5). Somebody who learns the outcome of a person can guess the person's group only a "
     "little better: the odds of one group against another change at most by the factor e^ε "
-    "(Eq. 4). Both hold for every distribution of the outcomes that is considered plausible; the "
-    "set of these distributions is called Θ. If groups are formed by only some of the protected "
-    "columns, their ε is at most twice the ε of all columns (Theorem 3.2). If Θ is a single "
-    "distribution, such as the observed shares, the ε of fewer columns is at most the ε of all "
-    "columns. Smoothing: `smoothing: 1` adds α = 1 to the count of each outcome (Eq. 7). AIF360's "
-    "`smoothed_empirical_differential_fairness` adds 1 divided by the number of outcomes. "
-    "`smoothing: 1` with `towards: overall` adds as much to a group in total, but more to a "
-    "frequent outcome than to a rare one, in the proportions of all groups together: groups of "
-    "different sizes with equal rates then keep equal rates.",
+    "(Eq. 4). These two limits hold for every distribution of the outcomes that is considered "
+    "plausible; the set of these distributions is called Θ. If groups are formed by only some of "
+    "the protected columns, their ε is at most twice the ε of all columns (Theorem 3.2). If Θ is a "
+    "single distribution, such as the observed shares, the ε of fewer columns is at most the ε of "
+    "all columns. Smoothing: `smoothing: 1` adds α = 1 to the count of each outcome (Eq. 7). "
+    "AIF360's `smoothed_empirical_differential_fairness` adds 1 divided by the number of outcomes. "
+    "With `towards: overall`, `smoothing: 1` adds the same total to a group, but divides it over "
+    "the outcomes in the proportions of all groups together: a frequent outcome gets more than a "
+    "rare one. Groups with equal rates then keep equal rates, even if their sizes differ.",
     value_of=_of_classes,
     formula="max over outcomes y, groups g, h of |ln P(y|g) - ln P(y|h)|",
     parameters=_SMOOTHING,

@@ -223,7 +223,9 @@ def _widest(top: Floats, bottom: Floats, takes_part: Marks, n: Ints, error: Floa
     strata = np.arange(len(widest))
     value = apart[strata, widest]
     defined = defined & np.isfinite(value)
-    high, low = top[strata, widest].argmax(axis=1), bottom[strata, widest].argmin(axis=1)
+    high, others = top[strata, widest].argmax(axis=1), bottom[strata, widest]
+    others[strata, high] = np.inf  # even without a gap, the two are different groups
+    low = others.argmin(axis=1)
     gaps = top.max(axis=2, keepdims=True) - bottom, top - bottom.min(axis=2, keepdims=True)
     below, above = (np.where(np.isfinite(gap), gap, 0.0).max(axis=1) for gap in gaps)
     return TableValue.of(
@@ -256,8 +258,8 @@ SCORE_PARITY_GAP = replace(
     title="Score parity gap",
     short="score gap",
     aliases=("kolmogorov_smirnov",),
-    description="At a threshold, the gap between groups in the share of people who score at or "
-    "above it. The value is the largest gap over all thresholds.",
+    description="For each threshold, the share of people who score at or above the threshold, "
+    "and its gap between groups. The value is the largest gap over all thresholds.",
     source=citations.BEUTEL,
     other_tools="For two groups, the value is the Kolmogorov–Smirnov statistic (`ks_2samp` in "
     "SciPy).",
@@ -320,7 +322,7 @@ TABLE_METRICS = (SCORE_PARITY, SCORE_PARITY_GAP, TEST_FAIRNESS, MULTICALIBRATION
 
 _EXACT = (
     "The value is exact if each bin (range) of the score contains only one score; otherwise, the "
-    "report says how far from exact the value can be."
+    "report says how large the error of the value can be."
 )
 
 

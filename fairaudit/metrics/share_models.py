@@ -29,7 +29,7 @@ from fairaudit.metrics.differential_fairness import (
     widest_log_ratios,
 )
 from fairaudit.metrics.disparities import Disparity
-from fairaudit.metrics.eligibility import are_comparable
+from fairaudit.metrics.eligibility import are_comparable, find_extremes
 from fairaudit.metrics.formulas import Formula
 from fairaudit.metrics.group_metrics import GroupMetric, TableMetric, TableValue
 from fairaudit.metrics.rates import SELECTION_RATE
@@ -267,11 +267,8 @@ def _largest_of_draws(table: GroupTable, terms: MetricOptions) -> TableValue:
         return replace(plain, value=np.full(len(plain.value), np.nan))
     d, k = np.unravel_index(int(np.argmax(spreads)), spreads.shape)
     among = plain.takes_part[0]
-    high, low = (
-        int(pick(np.where(among, logs[d, k], worst)))
-        for pick, worst in ((np.argmax, -np.inf), (np.argmin, np.inf))
-    )
-    outcome, first, second = (np.array([index], dtype=np.int64) for index in (k, high, low))
+    first, second = find_extremes(logs[d, k][None], among[None], plain.n)
+    outcome = np.array([k], dtype=np.int64)
     ends = (np.where(among, logs, end) for end in (-np.inf, np.inf))
     highest, lowest = (
         pick(end, axis=-1, keepdims=True) for pick, end in zip((np.max, np.min), ends, strict=True)

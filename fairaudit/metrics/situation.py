@@ -266,8 +266,10 @@ DISPARITIES = (
         title="Situation testing, worse off",
         short="situation",
         aliases=("situation_test",),
-        description="The share of people in the group for whom similar people in the reference "
-        f"have better outcomes, by a gap of at least `t` ({THRESHOLD} by default). {_GAP}",
+        description="For each person in the group, compare similar people in the reference with "
+        "similar people in the group. The value is the share of people for whom those in the "
+        "reference have better outcomes, by a gap of at least `t` in this direction "
+        f"({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,
         other_tools="Žliobaitė (§3.4.1) prints the same share, but compares one protected group "
@@ -279,8 +281,9 @@ DISPARITIES = (
         id="situation_testing_reversed",
         title="Situation testing, better off",
         short="situation, rev.",
-        description="The share of people in the group for whom similar people in the reference "
-        "have worse outcomes, by a gap of at least `t` in this direction "
+        description="For each person in the group, compare similar people in the reference with "
+        "similar people in the group. The value is the share of people for whom those in the "
+        "reference have worse outcomes, by a gap of at least `t` in this direction "
         f"({THRESHOLD} by default). {_GAP}",
         caution=_TAKEN,
         source=citations.LUONG,

@@ -81,7 +81,7 @@ class _Setting(Frozen):
             raise SpecError([Fault(what, "", place, text)])
         setting = cls(place, text, tuple(path), text[at + 1 :])
         if str(path[0]).startswith(ALIASED):
-            what = f"`{path[0]}` only has values for aliases: set the key that uses the alias"
+            what = f"`{path[0]}` only stores values for other keys (aliases): set the other key"
             raise SpecError([setting.fault(what)])
         if instead := _ELSEWHERE.get(str(path[0])):
             raise SpecError([setting.fault(f"`{path[0]}` cannot be set here: {instead}")])

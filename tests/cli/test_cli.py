@@ -255,7 +255,7 @@ def test_explain() -> None:
         "0.6667",
     ):
         assert text in page.stdout
-    listed = run("metrics")
+    listed = run("explain")
     assert "differential_fairness" in listed.stdout
     typo = run("explain", "selection_rat")
     assert typo.returncode == 2

@@ -432,7 +432,7 @@ def test_commands_in_sentences_are_understood(name: str) -> None:
         _, *arguments = command = shlex.split(words.replace("...", "").replace("…", ""))
         if not command[0].startswith("-"):
             known = command_line().commands[command[0]]
-            if arguments or known.name in {"metrics", "schema"}:
+            if arguments or known.name in {"metrics", "schema", "explain"}:
                 known.make_context(command[0], arguments)
 
 

@@ -74,3 +74,5 @@ def test_the_command_prints_the_source(capsys: pytest.CaptureFixture[str]) -> No
     assert cli.run_line(["explain", "wilson", "--bibtex"]) == 0
     assert capsys.readouterr().out.startswith("@misc{wilson1927,")
     assert cli.run_line(["explain", "causal_fairness", "--bibtex"]) == 2
+    assert cli.run_line(["explain", "--bibtex"]) == 2
+    assert "--bibtex needs a name" in capsys.readouterr().err

@@ -256,7 +256,7 @@ def _read_batch(
             for name in similarity.numeric:
                 if audited[own(f"bad {name}")].any():
                     raise DataError(
-                        f"the feature {name!r} is numeric, but rows hold no number in it",
+                        f"the feature {name!r} is numeric, but some of its cells are not numbers",
                         "correct the data, name it under `categorical`, or name the values that "
                         "mean missing in `missing.tokens`",
                         seek=Seek(name, numeric=True),

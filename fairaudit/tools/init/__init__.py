@@ -94,7 +94,7 @@ def find_candidates(
             if not _SHAPES[role](column, profile):
                 continue
             if role is Role.COUNT:
-                reasons.append("its name, and each row is another group")
+                reasons.append("its name, and because each row is a different group")
             elif {*_words(column.name)} & {*_WORDS[role].split()}:
                 reasons.append("its name")
             values = {text.strip().casefold() for text, _ in column.values}
@@ -286,7 +286,7 @@ def find_column(profile: FileProfile, name: str) -> ColumnProfile:
         raise UsageError(what, f"columns: {_list_columns(profile)}")
     if len(found) > 1 or not name:
         what = f"{len(found)} columns are named {names.quoted(name)}"
-        raise UsageError(what if name else "a column has no name", "rename it in the file")
+        raise UsageError(what if name else "a column has no name", "give each column its own name")
     return found[0]
 
 

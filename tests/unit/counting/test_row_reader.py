@@ -215,7 +215,7 @@ def test_a_number_that_is_none_is_refused_and_found(tmp_path: Path, word: str) -
         },
         "metrics": ["consistency"],
     }
-    with pytest.raises(DataError, match=r"rows hold no number in it; first: .*bad.csv:3"):
+    with pytest.raises(DataError, match=r"some of its cells are not numbers; first: .*bad.csv:3"):
         fairaudit.audit(spec, path)
 
 

@@ -162,7 +162,7 @@ def test_what_a_profile_adds_can_be_set(tmp_path: Path) -> None:
         ),
         (
             "x-limits.fail.below=0.8",
-            ("x-limits.fail.below", "`x-limits` only has values for aliases: set the key", 1),
+            ("x-limits.fail.below", "`x-limits` only stores values for other keys", 1),
         ),
         ("nothing", ("", "expected a path, `=` and a value, such as metrics[0]")),
         ("[0]=1", ("", "expected a path, `=` and a value, such as metrics[0]")),
