@@ -406,6 +406,24 @@ TRUE_VALUES: dict[str, Callable[..., float]] = {
 """The values of measures from the chances of tp, fp, fn and tn: benefits of 1, 2, 0 and 1."""
 
 
+@pytest.mark.parametrize("name", ["expected_utility", "mean_residual"])
+def test_comparisons_of_averaged_means_of_cells_have_tests(bench: Any, name: str) -> None:
+    """Means of cells have no test by Student in each stratum: the audit stopped with an error."""
+    cells = np.random.default_rng(1).multinomial(60, [0.3, 0.1, 0.15, 0.45], (4, 2))
+    tp, fp, fn, tn = np.moveaxis(cells, -1, 0)
+    joint = np.stack([np.stack([tn, fp], axis=1), np.stack([fn, tp], axis=1)], axis=1)
+    utilities = (("tp", Decimal(1)), ("fp", Decimal(-5)))
+    terms = MetricOptions(
+        average=Average(Weights.UNIFORM), parameters=Parameters(utilities=utilities)
+    )
+    evaluation = evaluate(
+        bench("singles").how(name, "gap"), bench("samples").table_of(joint), terms
+    )
+    ends, p = find_intervals(evaluation).at(0, 0), run_tests(evaluation).p[0, 0]
+    assert ends is not None
+    assert (ends[0] > 0) == (p < 0.05)
+
+
 def test_average_of_calibration_slopes_over_strata(bench: Any) -> None:
     """The slope of 40 people is too high, in every stratum: .72 of these averages were covered."""
     people, strata, samples = 40, 20, 20
