@@ -113,14 +113,13 @@ def unite_keys(keys: Sequence[RawKey], levels: Sequence[str | None] | None = Non
 
 
 def recode(parts: Sequence[Ints], lookups: Sequence[Sequence[Ints | None]]) -> Ints:
-    """The codes [E, K] of all parts, converted by `lookups`; codes below 0 stay the same."""
+    """The codes [E, K] of all parts, converted by `lookups`; without a look-up, they stay."""
     recoded = []
     for codes, columns in zip(parts, lookups, strict=True):
         own = codes.copy()
         for column, lookup in enumerate(columns):
-            if lookup is not None and len(lookup):
-                old = codes[:, column]
-                own[:, column] = np.where(old < 0, old, lookup[np.maximum(old, 0)])
+            if lookup is not None:
+                own[:, column] = lookup[codes[:, column]]
         recoded.append(own)
     return np.concatenate(recoded)
 

@@ -15,8 +15,8 @@ from fairaudit.base.frozen import Frozen, field, replace
 class Features(Frozen, eq=False):
     """The features of [N] people: numbers [N, P], and codes [N, Q] of categories.
 
-    `levels` are the levels of each category, in the order of their codes. A missing number is NaN,
-    and the code of a missing category is -1.
+    All people have every feature. `levels` are the levels of each category, in the order of their
+    codes.
     """
 
     number_names: tuple[str, ...]
@@ -34,19 +34,13 @@ class Features(Frozen, eq=False):
         return (*self.number_names, *self.category_names)
 
     @property
-    def complete(self) -> Marks:
-        """Marks the people who have every feature."""
-        known = np.isfinite(self.numbers).all(axis=1) & (self.codes >= 0).all(axis=1)
-        return np.asarray(known)
-
-    @property
     def constant(self) -> tuple[str, ...]:
         """The features with the same value for all people."""
         columns = (*self.numbers.T, *self.codes.T)
         alike = (not len(self) or bool((values == values[0]).all()) for values in columns)
         return tuple(name for name, same in zip(self.names, alike, strict=True) if same)
 
-    def take(self, rows: Ints | Marks) -> Features:
+    def take(self, rows: Ints | Marks | slice) -> Features:
         """The features of some people."""
         return replace(self, numbers=self.numbers[rows], codes=self.codes[rows])
 

@@ -18,66 +18,50 @@ from fairaudit.base.frozen import Frozen, memoize
 from fairaudit.cube.rows import Features
 
 
-class Points(Frozen, eq=False):
-    """Points of a space: standardised numbers [P, D] and codes of categories [P, Q]."""
-
-    numbers: Floats
-    codes: Ints
-
-    def __len__(self) -> int:
-        return len(self.numbers)
-
-    def take(self, places: Ints | slice) -> Points:
-        """The points at some places."""
-        return Points(self.numbers[places], self.codes[places])
-
-
 class Space(Frozen, eq=False):
     """The number of the profile of each of N people, and the data for the points of profiles.
 
-    `person` [P] is the index of one person of each profile. `numbers` and `codes` are the values of
-    all people in the features that vary. `constant` contains the names of the features that do not
-    vary and are ignored. `scales` are the smallest value and the standard deviation of each number.
+    `person` [P] is the index of one person of each profile. `numbers` and `codes` are the features
+    of all people. `columns` contains the indexes of the numbers and of the categories that vary.
+    `low` and `deviation` are the smallest value and the standard deviation of these numbers.
     """
 
     profile: Ints
     person: Ints
-    numbers: tuple[Floats, ...]
-    scales: tuple[tuple[float, float], ...]
-    codes: tuple[Ints, ...]
-    constant: tuple[str, ...]
+    numbers: Floats
+    codes: Ints
+    columns: tuple[Ints, Ints]
+    low: Floats
+    deviation: Floats
 
-    def points(self, profiles: Ints) -> Points:
-        """The points of some profiles."""
-        people = self.person[profiles]
-        numbers = np.zeros((len(people), max(len(self.numbers), 1)))
-        for place, (column, scale) in enumerate(zip(self.numbers, self.scales, strict=True)):
-            numbers[:, place] = (column[people] - scale[0]) / scale[1]
-        codes = np.zeros((len(people), len(self.codes)), dtype=np.int64)
-        for place, levels in enumerate(self.codes):
-            codes[:, place] = levels[people]
-        return Points(numbers, codes)
+    def points(self, profiles: Ints) -> Features:
+        """The features of some profiles that vary, with standardised numbers."""
+        people, (varying, categories) = self.person[profiles], self.columns
+        numbers = (self.numbers[np.ix_(people, varying)] - self.low) / self.deviation
+        numbers = numbers if len(varying) else np.zeros((len(people), 1))
+        return Features((), numbers, (), self.codes[np.ix_(people, categories)], ())
 
 
 @memoize
 def locate(features: Features) -> Space:
     """The space of people with complete features, standardised over all these people."""
-    numbers, scales, categories = list[Floats](), list[tuple[float, float]](), list[Ints]()
-    constant = list[str]()
+    varying, categories, low, deviation = list[int](), list[int](), list[float](), list[float]()
     profile, person = np.zeros(len(features), dtype=np.int64), np.arange(min(len(features), 1))
-    columns = (*features.numbers.T, *features.codes.T)
-    for place, (name, column) in enumerate(zip(features.names, columns, strict=True)):
+    count = len(features.number_names)
+    for place, column in enumerate((*features.numbers.T, *features.codes.T)):
         values, codes = np.unique(column, return_inverse=True)
         if len(values) < 2:
-            constant.append(name)
             continue
         profile, person = split_profiles(profile, codes)
-        if place < len(features.number_names):
-            numbers.append(column)
-            scales.append((float(values[0]), float(np.std(column))))
+        if place < count:
+            varying.append(place)
+            low.append(float(values[0]))
+            deviation.append(float(np.std(column)))
         else:
-            categories.append(column)
-    return Space(profile, person, tuple(numbers), tuple(scales), tuple(categories), tuple(constant))
+            categories.append(place - count)
+    columns = np.array(varying, dtype=np.int64), np.array(categories, dtype=np.int64)
+    scale = np.array(low), np.array(deviation)
+    return Space(profile, person, features.numbers, features.codes, columns, *scale)
 
 
 def split_profiles(profile: Ints, codes: Ints) -> tuple[Ints, Ints]:
@@ -98,7 +82,7 @@ def square_gaps(numbers: Floats, others: Floats) -> Floats:
     return np.asarray(cdist(numbers, others, "sqeuclidean"), dtype=np.float64)
 
 
-def count_differing(points: Points, others: Points) -> Ints:
+def count_differing(points: Features, others: Features) -> Ints:
     """The number of categories that differ between each point and each of `others`."""
     differing = np.zeros((len(points), len(others)), dtype=np.int64)
     for column, other in zip(points.codes.T, others.codes.T, strict=True):
@@ -145,7 +129,7 @@ class NearestPoints:
     numbers of the sorted points. In both arrays, each combination begins at its index in `starts`.
     """
 
-    def __init__(self, points: Points) -> None:
+    def __init__(self, points: Features) -> None:
         combination, first = _combine(points)
         self.combinations = points.take(first)
         self.order = np.argsort(combination, kind="stable")
@@ -153,7 +137,7 @@ class NearestPoints:
         self.starts = np.searchsorted(combination[self.order], np.arange(len(first) + 1))
         self._trees = dict[int, Any]()
 
-    def find(self, points: Points, most: int) -> tuple[Floats, Ints]:
+    def find(self, points: Features, most: int) -> tuple[Floats, Ints]:
         """Squared distances and indexes of the `most` nearest points per point, nearest first."""
         squares = np.full((len(points), most), np.inf)
         places = np.zeros((len(points), most), dtype=np.int64)
@@ -183,7 +167,7 @@ class NearestPoints:
                     squares[people], places[people] = _keep_nearest(*known, *found)
         return squares, places
 
-    def list_within(self, point: Points, square: float) -> Ints:
+    def list_within(self, point: Features, square: float) -> Ints:
         """The indexes of all points within a squared distance of one point."""
         places = [np.zeros(0, dtype=np.int64)]
         for step in self._list_steps(point):
@@ -198,7 +182,7 @@ class NearestPoints:
             places += [rows for _, rows in self._measure(point.numbers, small, np.array([square]))]
         return np.sort(np.concatenate(places))
 
-    def _list_steps(self, point: Points) -> Iterator[_Step]:
+    def _list_steps(self, point: Features) -> Iterator[_Step]:
         """The combinations in steps, by increasing number of categories that differ."""
         differing = count_differing(point, self.combinations)[0]
         order = np.argsort(differing, kind="stable")
@@ -265,7 +249,7 @@ class NearestPoints:
             yield squares[:, near], self.order[near - before[at] + ends[part][at]]
 
 
-def _combine(points: Points) -> tuple[Ints, Ints]:
+def _combine(points: Features) -> tuple[Ints, Ints]:
     """The number of the combination of categories of each point, and one point per combination."""
     combination, first = np.zeros(len(points), dtype=np.int64), np.arange(min(len(points), 1))
     for codes in points.codes.T:
