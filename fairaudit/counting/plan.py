@@ -239,8 +239,7 @@ def merge_plans(plans: Sequence[Plan]) -> Plan | None:
     for plan in plans:
         # Derived columns, scores and extra tables are not merged: they must be the same.
         is_other = any(get(plan) != get(first) for get in (_population, _unmerged))
-        # The notices on repeats are of the groups of one plan.
-        is_other |= first.repeats is not None and plan.groups != first.groups
+        is_other |= first.repeats is not None and plan.groups != first.groups  # for its notices
         if is_other or ((first.scores or first.tables) and plan.keys != first.keys):
             return None
         adding += plan.adding
