@@ -366,7 +366,7 @@ def test_averages_over_many_strata_of_measures_that_are_no_shares(
     """
     samples, random = 1000, np.random.default_rng(42)
     cells = [random.multinomial(n, chances, samples) for n in np.rint(sizes).astype(int).tolist()]
-    tp, fp, fn, tn = np.moveaxis(cells, -1, 0)
+    tp, fp, fn, tn = np.moveaxis(np.array(cells), -1, 0)
     joint = np.stack([np.stack([tn, fp], axis=1), np.stack([fn, tp], axis=1)], axis=1)
     worth = {"tp": "1", "fp": "-5", "fn": "-0.5", "tn": "0.1"}
     utilities = tuple((cell, Decimal(value)) for cell, value in worth.items())
