@@ -108,9 +108,8 @@ def write_notices(audit: Audit, lattice: Sequence[LatticeRow]) -> Iterator[Notic
         yield from (Notice(text, Subjects.NEVER) for text in described)
     # Stages of one column are not compared, because each stage selects fewer people.
     if len({model.column.value for model in spec.predictions}) == len(spec.predictions):
-        yield from notice_unequal_rates(
-            tables, [one.name for one in spec.predictions if one.binary]
-        )
+        binary = [one.name for one in spec.predictions if one.binary]
+        yield from notice_unequal_rates(tables, binary)
     if not spec.stages:
         yield from notice_equal_outcomes(cubes.cube)
     yield from notice_unjudged_models(spec.checks, spec.predictions)
