@@ -52,7 +52,7 @@ vars(sys.modules["__main__"]).setdefault("__file__", os.devnull)
 # Run by hand, with packages that are no test dependency; and a server, which is no module of tests.
 collect_ignore = ["published/transcripts", "clickhouse_server.py"]
 
-QUICK, ALL = 5, 15
+QUICK, ALL = 5, 10
 """How many of a law's examples are drawn, in per cent, if `--examples` does not say it."""
 
 
